@@ -1,0 +1,218 @@
+"""What a benchmark is: a data set, how to ask, how to score.
+
+A benchmark is a class found through the entry point group
+``evalbench.benchmarks``. Importing its module must be cheap (no pandas, no
+datasets): reading data happens in :meth:`Benchmark.prepare`, which runs in a
+short-lived child process, so heavy imports inside it cost the engine nothing.
+
+``solve`` is the heart. It is a plain async function over one sample whose only
+way to a model is ``ask``; it uses no clock and no unseeded randomness, so that
+running it again with a journal behind ``ask`` gives the same calls::
+
+    async def solve(self, sample, ask):
+        reply = await ask("candidate", generate(self.question(sample), max_tokens=16))
+        return self.grade(sample, reply)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import orjson
+
+from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.options import Option
+from evalbench.engine.scoring.tally import Metric, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One item of a data set.
+
+    Attributes:
+        id: content hash and occurrence number, see :func:`sample_ids`.
+        inputs: what the benchmark needs to ask, as JSON values.
+        gold: what it needs to score, as a JSON value.
+        tags: labels that scores are grouped and filtered by, e.g. ``subject``.
+    """
+
+    id: str
+    inputs: Mapping[str, Any]
+    gold: Any
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sample before it has an id: what :meth:`Benchmark.prepare` yields."""
+
+    inputs: Mapping[str, Any]
+    gold: Any
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The result of one sample in one epoch.
+
+    Attributes:
+        outcome: ``ok`` when the answer was read; else why it was not.
+            Never ``error``: a sample whose call failed gets no score.
+        values: numbers that metrics are made of, by name; few distinct values
+            per name keep journals small and aggregation fast.
+        parsed: what each parser read, by parser name; for people.
+        note: one line on how the score came about, for people.
+    """
+
+    outcome: Outcome
+    values: Mapping[str, float]
+    parsed: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+
+class Ask(Protocol):
+    """The only way from a benchmark to a model."""
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0, reask: int = 0
+    ) -> Reply:
+        """Ask the model in ``role`` and return its reply.
+
+        ``(role, step, repeat, reask)`` names the call within its sample and
+        must be unique there. The reply's outcome is ok, truncated, refused or
+        filtered; a call that failed raises and the sample counts as failed.
+        """
+
+    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+        """Ask independent questions ``(role, prompt, step)`` at once; replies in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """Where :meth:`Benchmark.prepare` reads from.
+
+    Attributes:
+        path: file or folder given by ``--data``; None means the benchmark's own source.
+        cache: folder for downloads.
+        progress: called with (what, done, total or None).
+    """
+
+    path: Path | None
+    cache: Path
+    progress: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """What :meth:`Benchmark.prepare` returns.
+
+    Attributes:
+        items: in file order; may be a generator, read once.
+        shared: JSON value that every sample may use (few-shot examples);
+            handed back to the benchmark as ``self.shared``.
+        origin: where it came from, for the record (hub id, file name).
+        revision: pinned revision of the source, or empty.
+    """
+
+    items: Iterator[Item]
+    shared: Any = None
+    origin: str = ""
+    revision: str = ""
+
+
+class Benchmark(ABC):
+    """Base class of every benchmark. Subclasses fill in the class attributes.
+
+    Attributes:
+        name: as typed by users.
+        version: changes whenever prompts or scoring change meaning.
+        title, summary: one line each, shown in lists.
+        licence: of the data.
+        options: settings beyond the common ones, validated before construction.
+        roles: the roles that ``solve`` asks; ``candidate`` first.
+        spread_by: tag over which ``--limit`` is spread evenly, or empty.
+        filters: tags that users may filter by (``--subject``), with help text.
+        takes_data: whether ``--data`` may replace the benchmark's own source.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    licence: ClassVar[str] = ""
+    options: ClassVar[tuple[Option, ...]] = ()
+    roles: ClassVar[tuple[str, ...]] = ("candidate",)
+    spread_by: ClassVar[str] = ""
+    filters: ClassVar[Mapping[str, str]] = {}
+    takes_data: ClassVar[bool] = True
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        """``options`` are validated values for every declared option; ``seed`` is the run's."""
+        self.opt = options
+        self.seed = seed
+        self.shared = shared
+
+    @abstractmethod
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the data set. Runs in a child process; may import heavy packages.
+
+        Raises:
+            DataError: naming file and row for anything malformed.
+        """
+
+    @abstractmethod
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask and score one sample. See the module's text for the rules."""
+
+    @abstractmethod
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """The run's metrics; the first is the headline. ``tally`` is additive over samples."""
+
+    def needs(self) -> frozenset[str]:
+        """Call kinds that ``solve`` uses with these options: ``generate``, ``choose``."""
+        return frozenset({"generate"})
+
+    def templates(self) -> Any:
+        """Every fixed text that goes into a prompt, as a JSON value; its hash is recorded."""
+        return None
+
+    def template_hash(self) -> str:
+        """Hash over :meth:`templates` and the options."""
+        body = orjson.dumps([self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS)
+        return hashlib.sha256(body).hexdigest()[:16]
+
+
+def sample_ids(items: Iterator[Item]) -> Iterator[Sample]:
+    """Give every item an id: 16 hex digits of its content hash, ``.``, occurrence number from 1.
+
+    Equal content (inputs, gold and tags) occurs more than once in real data
+    sets, so the occurrence number keeps ids unique while staying independent
+    of position in the file.
+    """
+    seen: dict[bytes, int] = {}
+    for item in items:
+        body = orjson.dumps(
+            [item.inputs, item.gold, item.tags], option=orjson.OPT_SORT_KEYS
+        )
+        digest = hashlib.sha256(body).digest()[:8]
+        seen[digest] = number = seen.get(digest, 0) + 1
+        yield Sample(f"{digest.hex()}.{number}", item.inputs, item.gold, item.tags)
+
+
+def answer_outcome(reply: Reply, parsed: Any) -> Outcome:
+    """The outcome of a sample that rests on one reply.
+
+    A refused or filtered reply stays what it is. A truncated reply that could
+    still be read counts as ok; otherwise it is truncated. A whole reply that
+    no parser could read is unparsed.
+    """
+    if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED):
+        return reply.outcome
+    if parsed is not None:
+        return Outcome.OK
+    return Outcome.TRUNCATED if reply.outcome is Outcome.TRUNCATED else Outcome.UNPARSED

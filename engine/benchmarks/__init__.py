@@ -1,0 +1,1 @@
+"""The benchmarks that ship with evalbench: one file each."""

@@ -1,0 +1,54 @@
+"""The vocabulary: what is asked of a model, what comes back, and who answers.
+
+Providers import this package (and the leaf modules it stands on) and nothing
+else of the engine.
+"""
+
+from evalbench.engine.calls.messages import (
+    Call,
+    MediaPart,
+    Message,
+    ModelRef,
+    Params,
+    Part,
+    Prompt,
+    TextPart,
+    assistant,
+    choose,
+    generate,
+    system,
+    user,
+)
+from evalbench.engine.calls.provider import (
+    Capabilities,
+    ModelInfo,
+    Provider,
+    WorkerCommand,
+    WorkerProvider,
+)
+from evalbench.engine.calls.replies import Outcome, ParamNote, Reply, Usage
+
+__all__ = [
+    "Call",
+    "Capabilities",
+    "MediaPart",
+    "Message",
+    "ModelInfo",
+    "ModelRef",
+    "Outcome",
+    "ParamNote",
+    "Params",
+    "Part",
+    "Prompt",
+    "Provider",
+    "Reply",
+    "TextPart",
+    "Usage",
+    "WorkerCommand",
+    "WorkerProvider",
+    "assistant",
+    "choose",
+    "generate",
+    "system",
+    "user",
+]

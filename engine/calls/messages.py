@@ -1,0 +1,278 @@
+"""What is asked: parts, messages, parameters, prompts and calls.
+
+A ``Prompt`` is written by a benchmark and names no model. Bound to a model it
+is a ``Call``, the durable unit of the journal. ``Call.content_hash`` covers
+the model, the messages (media by hash) and the requested parameters, and
+nothing else: not the mode, the base URL, time-outs, or what a provider later
+dropped, so the same question keeps its answer wherever it was asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import orjson
+
+Role = Literal["system", "user", "assistant", "context"]
+"""``context`` is raw text for the model to continue: no chat template is applied."""
+
+Kind = Literal["generate", "choose"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Text. ``shared`` marks a prefix that many calls repeat (few-shot block, rubric).
+
+    The journal stores shared text once, a local model computes it once, and
+    providers may cache it. The mark is not part of a call's identity.
+    """
+
+    text: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MediaPart:
+    """An image or other binary input, identified by the SHA-256 of its bytes."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.sha256:
+            object.__setattr__(self, "sha256", hashlib.sha256(self.data).hexdigest())
+
+
+Part = TextPart | MediaPart
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn: a role and its parts, in order."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """All text parts joined without a separator."""
+        return "".join(p.text for p in self.parts if isinstance(p, TextPart))
+
+    def canonical(self) -> list[Any]:
+        """The identity of this message: neighbouring texts merged, media by hash."""
+        out: list[Any] = [self.role]
+        run: list[str] = []
+        for part in self.parts:
+            if isinstance(part, TextPart):
+                run.append(part.text)
+                continue
+            if run:
+                out.append("".join(run))
+                run = []
+            out.append([part.media_type, part.sha256])
+        if run:
+            out.append("".join(run))
+        return out
+
+
+def _parts(content: str | Part | Iterable[str | Part]) -> tuple[Part, ...]:
+    items = [content] if isinstance(content, str | TextPart | MediaPart) else list(content)
+    return tuple(TextPart(item) if isinstance(item, str) else item for item in items)
+
+
+def system(content: str | Part | Iterable[str | Part]) -> Message:
+    """A system message."""
+    return Message("system", _parts(content))
+
+
+def user(content: str | Part | Iterable[str | Part]) -> Message:
+    """A user message."""
+    return Message("user", _parts(content))
+
+
+def assistant(content: str | Part | Iterable[str | Part]) -> Message:
+    """An earlier (or few-shot) answer of the assistant."""
+    return Message("assistant", _parts(content))
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Requested parameters. None means: not asked for, the provider's own default applies.
+
+    Attributes:
+        max_tokens: cap on generated tokens; every generating call has one.
+        temperature, top_p: sampling; 0 temperature means greedy.
+        seed: sampling seed, for providers that take one.
+        stop: texts that end the answer; not part of it.
+        effort: reasoning effort in the provider's own words.
+        thinking_budget: tokens for reasoning.
+        logprobs: how many alternatives to report for each generated token.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    effort: str | None = None
+    thinking_budget: int | None = None
+    logprobs: int | None = None
+
+    def asked(self) -> dict[str, Any]:
+        """Only what was asked for, by name."""
+        return {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if getattr(self, f.name) not in (None, ())
+        }
+
+    def override(self, **changes: Any) -> Params:
+        """A copy with every change that is not None applied."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values.update({name: value for name, value in changes.items() if value is not None})
+        values["stop"] = tuple(values["stop"])
+        return Params(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A model as the user names it: ``provider/name``, with an optional pinned revision."""
+
+    provider: str
+    name: str
+    revision: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ModelRef:
+        """Read ``provider/name`` or ``provider/name@revision``. The name may hold slashes.
+
+        Raises:
+            ValueError: when there is no provider or no name.
+        """
+        provider, slash, rest = text.partition("/")
+        name, _, revision = rest.partition("@")
+        if not slash or not provider or not name:
+            raise ValueError(text)
+        return cls(provider, name, revision)
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}" + (f"@{self.revision}" if self.revision else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question without a model.
+
+    Attributes:
+        kind: ``generate`` asks for text; ``choose`` asks for the log-likelihood
+            of each continuation after the messages.
+        messages: the conversation; for raw text one message of role ``context``.
+        continuations: the texts to be scored, for ``choose`` only.
+        params: requested parameters, for ``generate`` only.
+    """
+
+    kind: Kind
+    messages: tuple[Message, ...]
+    continuations: tuple[str, ...] = ()
+    params: Params = Params()
+
+
+def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:
+    """Ask for text. ``messages`` may be a plain string: one user turn.
+
+    Keyword arguments are the fields of :class:`Params`.
+    """
+    turns = (user(messages),) if isinstance(messages, str) else tuple(messages)
+    params.setdefault("max_tokens", 1024)
+    return Prompt("generate", turns, params=Params(**params))
+
+
+def choose(
+    context: str | Part | Iterable[str | Part], continuations: Iterable[str]
+) -> Prompt:
+    """Ask for the log-likelihood (natural log) of each continuation of a raw context."""
+    return Prompt("choose", (Message("context", _parts(context)),), tuple(continuations))
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to one model: a prompt bound to a model."""
+
+    model: ModelRef
+    prompt: Prompt
+
+    @property
+    def content_hash(self) -> bytes:
+        """SHA-256 (first 16 bytes) of the canonical call."""
+        prompt = self.prompt
+        canonical = [
+            str(self.model),
+            prompt.kind,
+            [message.canonical() for message in prompt.messages],
+            prompt.continuations,
+            prompt.params.asked(),
+        ]
+        return hashlib.sha256(orjson.dumps(canonical, option=orjson.OPT_SORT_KEYS)).digest()[:16]
+
+
+def prompt_to_json(prompt: Prompt) -> dict[str, Any]:
+    """A JSON form that :func:`prompt_from_json` reads back; media bytes are left out."""
+    return {
+        "kind": prompt.kind,
+        "messages": [
+            {
+                "role": message.role,
+                "parts": [
+                    {"text": part.text, **({"shared": True} if part.shared else {})}
+                    if isinstance(part, TextPart)
+                    else {"media_type": part.media_type, "sha256": part.sha256}
+                    for part in message.parts
+                ],
+            }
+            for message in prompt.messages
+        ],
+        **({"continuations": list(prompt.continuations)} if prompt.continuations else {}),
+        **({"params": asked} if (asked := prompt.params.asked()) else {}),
+    }
+
+
+def prompt_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None = None) -> Prompt:
+    """Inverse of :func:`prompt_to_json`; ``media`` gives bytes by SHA-256."""
+    known = media or {}
+    messages = tuple(
+        Message(
+            message["role"],
+            tuple(
+                TextPart(part["text"], bool(part.get("shared")))
+                if "text" in part
+                else MediaPart(
+                    part["media_type"], known.get(part["sha256"], b""), part["sha256"]
+                )
+                for part in message["parts"]
+            ),
+        )
+        for message in value["messages"]
+    )
+    params = dict(value.get("params", {}))
+    if "stop" in params:
+        params["stop"] = tuple(params["stop"])
+    return Prompt(
+        value["kind"], messages, tuple(value.get("continuations", ())), Params(**params)
+    )
+
+
+def call_to_json(call: Call) -> dict[str, Any]:
+    """A JSON form that :func:`call_from_json` reads back."""
+    model = {"provider": call.model.provider, "name": call.model.name}
+    if call.model.revision:
+        model["revision"] = call.model.revision
+    return {"model": model, "prompt": prompt_to_json(call.prompt)}
+
+
+def call_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None = None) -> Call:
+    """Inverse of :func:`call_to_json`."""
+    return Call(ModelRef(**value["model"]), prompt_from_json(value["prompt"], media))

@@ -1,0 +1,111 @@
+"""Who answers: what the engine expects of a provider.
+
+A provider is a class found through the entry point group
+``evalbench.providers``. Importing its module must be cheap: no SDK, no torch.
+The class is built only inside an engine or the desk, with its validated
+options. Two shapes exist: one that answers calls over a network
+(:class:`Provider`), and one whose model lives in a worker process on this
+machine (:class:`WorkerProvider`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from evalbench.engine.calls.messages import Call
+from evalbench.engine.calls.replies import Reply
+from evalbench.engine.options import Option
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can be asked for."""
+
+    generate: bool = True
+    choose: bool = False
+    images: bool = False
+    logprobs: bool = False
+    batch: bool = False
+    reason: str = ""
+    """Why something is missing, for the picker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """One line of a model list."""
+
+    name: str
+    title: str = ""
+    context_tokens: int | None = None
+    retires: str = ""
+    notes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCommand:
+    """How to start a local worker: ``argv`` and additions to the environment."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Provider(Protocol):
+    """Answers calls over a network. Raises only :class:`ProviderError` subclasses."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    options: ClassVar[tuple[Option, ...]]
+
+    def __init__(self, settings: Mapping[str, Any]) -> None: ...
+
+    def capabilities(self, model: str) -> Capabilities:
+        """What ``model`` can be asked for; must not touch the network."""
+
+    def check_model(self, model: str) -> None:
+        """Refuse a model that cannot exist, without touching the network.
+
+        Raises:
+            NoSuchModel: with the nearest known names.
+        """
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """The models on offer."""
+
+    async def answer(self, call: Call) -> Reply:
+        """One attempt at one call. No retries, no hidden waiting."""
+
+    async def close(self) -> None:
+        """Release connections."""
+
+
+@runtime_checkable
+class WorkerProvider(Protocol):
+    """Runs a model in a worker process that speaks :mod:`evalbench.engine.calls.frames`."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    options: ClassVar[tuple[Option, ...]]
+
+    def __init__(self, settings: Mapping[str, Any]) -> None: ...
+
+    def capabilities(self, model: str) -> Capabilities:
+        """What ``model`` can be asked for; must not load it."""
+
+    def check_model(self, model: str) -> None:
+        """Refuse a model that cannot exist here, without loading it.
+
+        Raises:
+            NoSuchModel: with the nearest known names.
+        """
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """The models known by name."""
+
+    def worker_command(self, model: str) -> WorkerCommand:
+        """The process to start for ``model``."""
+
+    def load_request(self, model: str) -> dict[str, Any]:
+        """The body of the worker's ``load`` frame."""

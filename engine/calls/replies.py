@@ -1,0 +1,139 @@
+"""What comes back: outcomes, usage and replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Outcome(StrEnum):
+    """What a reply or a sample is. An error is never an answer.
+
+    ``unparsed`` is for samples only: the reply is fine, no parser could read it.
+    """
+
+    OK = "ok"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    UNPARSED = "unparsed"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call in one canonical form.
+
+    ``input_tokens`` counts every prompt token, cached or not; ``output_tokens``
+    counts every generated token, reasoning included. The other fields are
+    subsets of these. None: the provider did not say.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParamNote:
+    """What became of one requested parameter.
+
+    ``sent``: on the wire. ``dropped``: the model does not take it, so it was
+    left out. ``refused``: the provider rejected it and the call went without.
+    """
+
+    name: str
+    fate: Literal["sent", "dropped", "refused"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to one call.
+
+    Attributes:
+        text: the answer without reasoning.
+        outcome: never ``unparsed``.
+        reasoning: thinking text, when the provider shows it.
+        stop_reason: the provider's own word.
+        logprobs: for ``choose``: natural-log likelihood of each continuation,
+            summed over its tokens, in the order asked.
+        usage: canonical token counts.
+        latency_s: seconds from sending the successful attempt to its last byte.
+        provider_model: the model id that the provider says answered.
+        request_id: the provider's id for support questions.
+        params: what became of each requested parameter.
+        raw: the provider's body, as parsed JSON.
+        error: for outcome ``error``: class name and text.
+        possibly_billed: an error whose work may have been charged.
+        attempts: how often the call was sent to get this reply.
+    """
+
+    text: str = ""
+    outcome: Outcome = Outcome.OK
+    reasoning: str = ""
+    stop_reason: str = ""
+    logprobs: tuple[float, ...] = ()
+    usage: Usage = Usage()
+    latency_s: float = 0.0
+    provider_model: str = ""
+    request_id: str = ""
+    params: tuple[ParamNote, ...] = ()
+    raw: Any = None
+    error: str = ""
+    possibly_billed: bool = False
+    attempts: int = 1
+
+
+def reply_to_json(reply: Reply) -> dict[str, Any]:
+    """A compact JSON form: fields at their defaults are left out."""
+    out: dict[str, Any] = {}
+    for name in _PLAIN:
+        value = getattr(reply, name)
+        if value != _DEFAULT[name]:
+            out[name] = value
+    if reply.outcome is not Outcome.OK:
+        out["outcome"] = reply.outcome.value
+    usage = {
+        name: value
+        for name in Usage.__dataclass_fields__
+        if (value := getattr(reply.usage, name)) is not None
+    }
+    if usage:
+        out["usage"] = usage
+    if reply.params:
+        out["params"] = [[note.name, note.fate, note.reason] for note in reply.params]
+    return out
+
+
+def reply_from_json(value: Mapping[str, Any]) -> Reply:
+    """Inverse of :func:`reply_to_json`."""
+    known = {name: value[name] for name in _PLAIN if name in value}
+    if "logprobs" in known:
+        known["logprobs"] = tuple(known["logprobs"])
+    return Reply(
+        outcome=Outcome(value.get("outcome", "ok")),
+        usage=Usage(**value.get("usage", {})),
+        params=tuple(ParamNote(*note) for note in value.get("params", ())),
+        **known,
+    )
+
+
+_PLAIN = (
+    "text",
+    "reasoning",
+    "stop_reason",
+    "logprobs",
+    "latency_s",
+    "provider_model",
+    "request_id",
+    "raw",
+    "error",
+    "possibly_billed",
+    "attempts",
+)
+_DEFAULT = {name: getattr(Reply(), name) for name in _PLAIN}

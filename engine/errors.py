@@ -1,0 +1,219 @@
+"""Every error evalbench raises on purpose, in one tree.
+
+    EvalbenchError                what happened · why · what to do next
+    ├── UsageError                the user asked for something that cannot be (exit 1)
+    │   ├── SpecError             a field of the run specification
+    │   ├── DataError             a data file or data set; names file and line
+    │   └── RunChanged            resume would mix two different things
+    ├── RunBusy                   another engine drives this run (exit 1)
+    ├── RunNotFound               no such run (exit 1)
+    ├── JournalError              the run's file cannot be used
+    │   ├── JournalFull           no space left; nothing was corrupted
+    │   └── JournalTooNew         written by a newer evalbench
+    └── ProviderError             a model could not answer; see the classes below
+
+``ProviderError`` carries how the dispatcher must treat it, so that no provider
+decides on retries and no dispatcher reads provider texts:
+
+    ProviderError
+    ├── TransientError            worth another try of the same call
+    │   ├── RateLimited           429; may carry ``retry_after``
+    │   ├── Overloaded            the provider is full (503, 529, capacity)
+    │   ├── ServerFault           5xx, malformed body
+    │   ├── ConnectionFailed      never reached the server, or cut
+    │   └── DeadlineExceeded      no whole answer within the attempt's time
+    ├── CallRejected              this call can never succeed; its sample fails
+    │   └── ContextTooLong        prompt and answer do not fit the model
+    ├── RunFatal                  no call of this run can succeed
+    │   ├── BadKey · NoCredit · NoSuchModel · AccessDenied · QuotaExhausted
+    │   └── WorkerFailed          the local model worker cannot be kept alive
+    └── OutOfMemory               a local batch did not fit; a smaller one may
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class EvalbenchError(Exception):
+    """Base of the tree. ``str()`` is what a user reads: what happened, then why, then the cure.
+
+    Args:
+        what: one sentence without a final full stop saying what went wrong.
+        why: the cause, when it is known and not obvious.
+        cure: the next step, written as something one can do.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, why: str = "", cure: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.cure = cure
+
+    def __str__(self) -> str:
+        text = self.what
+        if self.why:
+            text += f"\n  why: {self.why}"
+        if self.cure:
+            text += f"\n  try: {self.cure}"
+        return text
+
+
+class UsageError(EvalbenchError):
+    """Something in the user's request cannot be done as written."""
+
+
+class SpecError(UsageError):
+    """A field of the run specification is wrong. ``field`` names it as the user writes it."""
+
+    def __init__(self, field: str, what: str, *, why: str = "", cure: str = "") -> None:
+        super().__init__(what, why=why, cure=cure)
+        self.field = field
+
+
+class DataError(UsageError):
+    """A data file is missing or malformed. ``path`` and 1-based ``line`` say where, when known."""
+
+    def __init__(
+        self, what: str, *, path: str = "", line: int | None = None, why: str = "", cure: str = ""
+    ) -> None:
+        where = f"{path}, row {line}: " if path and line else f"{path}: " if path else ""
+        super().__init__(where + what, why=why, cure=cure)
+        self.path = path
+        self.line = line
+
+
+class RunChanged(UsageError):
+    """Resume found that spec, benchmark, template or data differ from what the run began with."""
+
+
+class RunBusy(EvalbenchError):
+    """Another engine holds this run's lock."""
+
+
+class RunNotFound(EvalbenchError):
+    """No run folder matches the given id."""
+
+
+class JournalError(EvalbenchError):
+    """The run's journal cannot be read or written."""
+
+    exit_code = 5
+
+
+class JournalFull(JournalError):
+    """The disk (or quota) is full. What was acknowledged is safe; free space and resume."""
+
+
+class JournalTooNew(JournalError):
+    """The journal's schema is newer than this evalbench understands."""
+
+    exit_code = 1
+
+
+class ProviderError(EvalbenchError):
+    """A model did not answer.
+
+    Args:
+        status: HTTP status, when there was one.
+        retry_after: seconds the provider asked to wait, when it did.
+        possibly_billed: True when the provider may have done (and charged) the work.
+        body: the raw error body, decoded, for the journal; never holds a key.
+    """
+
+    exit_code = 5
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        cure: str = "",
+        status: int | None = None,
+        retry_after: float | None = None,
+        possibly_billed: bool = False,
+        body: str = "",
+    ) -> None:
+        super().__init__(what, why=why, cure=cure)
+        self.status = status
+        self.retry_after = retry_after
+        self.possibly_billed = possibly_billed
+        self.body = body
+
+
+class TransientError(ProviderError):
+    """The same call may succeed later."""
+
+
+class RateLimited(TransientError):
+    """Too many requests or tokens for this key just now."""
+
+
+class Overloaded(TransientError):
+    """The provider has no capacity just now."""
+
+
+class ServerFault(TransientError):
+    """The provider failed (5xx) or sent a body that is not its protocol."""
+
+
+class ConnectionFailed(TransientError):
+    """The connection could not be made or was cut."""
+
+
+class DeadlineExceeded(TransientError):
+    """No complete answer arrived within the attempt's deadline."""
+
+
+class CallRejected(ProviderError):
+    """The provider refuses this very call (bad request); asking again changes nothing."""
+
+
+class ContextTooLong(CallRejected):
+    """The prompt, with room for the answer, exceeds the model's context."""
+
+
+class RunFatal(ProviderError):
+    """No call of this run can succeed until the user acts."""
+
+
+class BadKey(RunFatal):
+    """The provider does not accept the key."""
+
+
+class NoCredit(RunFatal):
+    """The account has no money or credit left."""
+
+
+class NoSuchModel(RunFatal):
+    """The model does not exist, is retired, or is not offered here."""
+
+
+class AccessDenied(RunFatal):
+    """The key is valid but may not use this model or region."""
+
+
+class QuotaExhausted(RunFatal):
+    """A quota that does not refill during the run (per day, per month) is used up."""
+
+
+class WorkerFailed(RunFatal):
+    """The local worker cannot load the model or keeps dying."""
+
+
+class OutOfMemory(ProviderError):
+    """A batch did not fit into the device's memory; the dispatcher retries with a smaller one."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint like ``did you mean mmlu?`` from the closest known names, or all of a short list."""
+    names = sorted(known)
+    close = get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    if close:
+        return "did you mean " + " or ".join(close) + "?"
+    if 0 < len(names) <= 12:
+        return "known: " + ", ".join(names)
+    return ""

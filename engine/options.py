@@ -1,0 +1,125 @@
+"""Options of benchmarks and providers, declared once.
+
+Command-line flags, TOML fields, forms and documentation are generated from
+these declarations, so an option's type, default, range and help have one home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.errors import SpecError, nearest
+
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting.
+
+    Attributes:
+        name: lower case with underscores; the flag is ``--`` + name with dashes.
+        type: ``int``, ``float``, ``str`` or ``bool``.
+        default: value when the user says nothing; may be None.
+        help: one sentence without a final full stop.
+        choices: the only values allowed, when not empty.
+        minimum, maximum: inclusive range for numbers.
+        many: the flag may be repeated; the value is a tuple.
+        affects_data: a different value needs a different sample file.
+    """
+
+    name: str
+    type: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    many: bool = False
+    affects_data: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The command-line flag, for example ``--shots``."""
+        return "--" + self.name.replace("_", "-")
+
+    def parse(self, raw: Any) -> Any:
+        """Validate one raw value (text from a flag, or a TOML/Python value).
+
+        Returns:
+            The typed value; a tuple when ``many``.
+
+        Raises:
+            SpecError: naming the flag, what was given and what is allowed.
+        """
+        if raw is None:
+            return None if not self.many else ()
+        if self.many:
+            items = [raw] if isinstance(raw, str) or not isinstance(raw, Sequence) else list(raw)
+            return tuple(self._one(item) for item in items)
+        return self._one(raw)
+
+    def _one(self, raw: Any) -> Any:
+        value: Any
+        if self.type is bool:
+            text = str(raw).lower()
+            if text not in _TRUE | _FALSE:
+                raise SpecError(self.name, f"{self.flag} takes yes or no, not {raw!r}")
+            return text in _TRUE
+        if self.type is str:
+            if not isinstance(raw, str):
+                raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
+            value = raw
+        else:
+            try:
+                if isinstance(raw, bool):
+                    raise ValueError
+                value = self.type(raw)
+                if self.type is int and float(raw) != value:
+                    raise ValueError
+            except (TypeError, ValueError):
+                kind = "a whole number" if self.type is int else "a number"
+                raise SpecError(self.name, f"{self.flag} takes {kind}, not {raw!r}") from None
+            if self.minimum is not None and value < self.minimum:
+                raise SpecError(self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}")
+            if self.maximum is not None and value > self.maximum:
+                raise SpecError(self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}")
+        if self.choices and value not in self.choices:
+            raise SpecError(
+                self.name,
+                f"{self.flag} cannot be {raw!r}",
+                why="allowed: " + ", ".join(self.choices),
+                cure=nearest(str(raw), self.choices),
+            )
+        return value
+
+
+def parse_options(
+    declared: Iterable[Option], given: Mapping[str, Any], owner: str
+) -> dict[str, Any]:
+    """All declared options with given values validated and defaults filled in.
+
+    Args:
+        declared: what the benchmark or provider takes.
+        given: raw values by option name.
+        owner: name used in the error, for example ``benchmark mmlu``.
+
+    Raises:
+        SpecError: for an unknown name or a bad value.
+    """
+    by_name = {option.name: option for option in declared}
+    for name in given:
+        if name not in by_name:
+            raise SpecError(
+                name,
+                f"{owner} has no option {name!r}",
+                cure=nearest(name, by_name),
+            )
+    values: dict[str, Any] = {}
+    for name, option in by_name.items():
+        raw = given.get(name)
+        values[name] = option.parse(raw) if raw is not None else option.default
+    return values

@@ -1,0 +1,70 @@
+"""Benchmarks and providers by name, through entry points.
+
+Groups: ``evalbench.benchmarks`` and ``evalbench.providers``. An installed
+package adds its own by declaring an entry point; nothing else is needed.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls import Provider, WorkerProvider
+from evalbench.engine.errors import SpecError, nearest
+
+ProviderClass = type[Provider] | type[WorkerProvider]
+
+
+@cache
+def _found(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def benchmark_names() -> list[str]:
+    """Names of all installed benchmarks, sorted."""
+    return sorted(_found("evalbench.benchmarks"))
+
+
+def provider_names() -> list[str]:
+    """Names of all installed providers, sorted."""
+    return sorted(_found("evalbench.providers"))
+
+
+def benchmark_class(name: str) -> type[Benchmark]:
+    """The class behind a benchmark's name.
+
+    Raises:
+        SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
+    """
+    loaded: type[Benchmark] = _load("evalbench.benchmarks", "benchmark", name)
+    return loaded
+
+
+def provider_class(name: str) -> ProviderClass:
+    """The class behind a provider's name.
+
+    Raises:
+        SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
+    """
+    loaded: ProviderClass = _load("evalbench.providers", "provider", name)
+    return loaded
+
+
+def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
+    points = _found(group)
+    if name not in points:
+        raise SpecError(
+            what,
+            f"there is no {what} named {name!r}",
+            cure=nearest(name, points),
+        )
+    try:
+        return points[name].load()
+    except ImportError as error:
+        raise SpecError(
+            what,
+            f"the {what} {name!r} could not be imported",
+            why=str(error),
+            cure="reinstall the package that provides it",
+        ) from error

@@ -1,0 +1,1 @@
+"""Reading runs back: open, show, score tables."""

@@ -1,0 +1,1 @@
+"""Parsers, metrics and statistics. Pure functions over replies and scores."""

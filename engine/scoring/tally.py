@@ -1,0 +1,122 @@
+"""Additive counts of scores, and the metrics made of them.
+
+A tally can be kept live, stored, merged and rebuilt by one grouped scan of the
+journal, because it holds nothing but counts of equal rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evalbench.engine.calls.replies import Outcome
+
+Tags = tuple[tuple[str, str], ...]
+Values = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """``count`` samples that share tags, outcome and values."""
+
+    tags: Mapping[str, str]
+    outcome: Outcome
+    values: Mapping[str, float]
+    count: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts by (tags, outcome, values)."""
+
+    rows: dict[tuple[Tags, Outcome, Values], int] = field(default_factory=dict)
+
+    def add(
+        self,
+        tags: Mapping[str, str],
+        outcome: Outcome,
+        values: Mapping[str, float],
+        count: int = 1,
+    ) -> None:
+        """Count ``count`` samples (negative takes them back)."""
+        key = (tuple(sorted(tags.items())), outcome, tuple(sorted(values.items())))
+        total = self.rows.get(key, 0) + count
+        if total:
+            self.rows[key] = total
+        else:
+            self.rows.pop(key, None)
+
+    def __iter__(self) -> Iterator[Row]:
+        for (tags, outcome, values), count in self.rows.items():
+            yield Row(dict(tags), outcome, dict(values), count)
+
+    def outcomes(self) -> dict[str, int]:
+        """Samples by outcome name; every outcome is present."""
+        counts = {outcome.value: 0 for outcome in Outcome}
+        for (_, outcome, _), count in self.rows.items():
+            counts[outcome.value] += count
+        return counts
+
+    def where(self, keep: Callable[[Row], bool]) -> Tally:
+        """The part of the tally whose rows satisfy ``keep``."""
+        part = Tally()
+        for row in self:
+            if keep(row):
+                part.add(row.tags, row.outcome, row.values, row.count)
+        return part
+
+    def groups(self, tag: str) -> dict[str, Tally]:
+        """One tally per value of ``tag``, in sorted order."""
+        parts: dict[str, Tally] = {}
+        for row in self:
+            parts.setdefault(row.tags.get(tag, ""), Tally()).add(
+                row.tags, row.outcome, row.values, row.count
+            )
+        return dict(sorted(parts.items()))
+
+    def sums(self, name: str) -> tuple[int, float, float, int]:
+        """``(n, sum, sum of squares, failed)`` of value ``name``.
+
+        ``n`` counts scored samples that carry the value; ``failed`` counts
+        samples of outcome ``error``, which are in no denominator.
+        """
+        n, total, squares, failed = 0, 0.0, 0.0, 0
+        for (_, outcome, values), count in self.rows.items():
+            if outcome is Outcome.ERROR:
+                failed += count
+                continue
+            for key, value in values:
+                if key == name:
+                    n += count
+                    total += value * count
+                    squares += value * value * count
+        return n, total, squares, failed
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number with what it stands on.
+
+    Attributes:
+        name: for example ``accuracy`` or ``accuracy/subject=anatomy``.
+        value: None when nothing was scored.
+        low, high: 95 % interval (see ``interval``).
+        k, n: numerator and denominator; ``k`` is the sum of values.
+        interval: how low and high were computed.
+        bound_low, bound_high: the value if every failed sample were wrong or
+            right; equal to ``value`` when nothing failed.
+        title: for people.
+        group: section of the score table, empty for the main one.
+    """
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    k: float = 0.0
+    n: int = 0
+    interval: str = ""
+    bound_low: float | None = None
+    bound_high: float | None = None
+    title: str = ""
+    group: str = ""

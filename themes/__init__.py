@@ -1,0 +1,1 @@
+"""Colour themes of the screen: data only."""

@@ -1,0 +1,1 @@
+"""The command line: parses, starts engines, prints. Imports nothing heavy."""
