@@ -1,0 +1,42 @@
+"""Where evalbench writes: runs, caches, configuration.
+
+``EVALBENCH_HOME`` moves everything into one folder; otherwise the platform's
+usual places are used (platformdirs).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def _home() -> Path | None:
+    value = os.environ.get("EVALBENCH_HOME")
+    return Path(value).expanduser().absolute() if value else None
+
+
+def runs_dir() -> Path:
+    """Folder that holds one folder per run."""
+    if home := _home():
+        return home / "runs"
+    from platformdirs import user_data_path
+
+    return user_data_path("evalbench", appauthor=False) / "runs"
+
+
+def cache_dir() -> Path:
+    """Folder for downloads, converted weights and prepared data sets; may be deleted at any time."""
+    if home := _home():
+        return home / "cache"
+    from platformdirs import user_cache_path
+
+    return user_cache_path("evalbench", appauthor=False)
+
+
+def config_dir() -> Path:
+    """Folder for the user's settings and override files."""
+    if home := _home():
+        return home / "config"
+    from platformdirs import user_config_path
+
+    return user_config_path("evalbench", appauthor=False)

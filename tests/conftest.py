@@ -1,0 +1,25 @@
+"""Fixtures shared by every suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+_SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real data sets that live beside the checkout and are never copied into it."""
+    if not _SHARED_DATA.is_dir():
+        pytest.skip("the shared data folder is not beside this checkout")
+    return _SHARED_DATA
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh EVALBENCH_HOME."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("EVALBENCH_HOME", str(folder))
+    return folder
