@@ -79,12 +79,12 @@ class Ask(Protocol):
     """The only way from a benchmark to a model."""
 
     async def __call__(
-        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0, reask: int = 0
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Ask the model in ``role`` and return its reply.
 
-        ``(role, step, repeat, reask)`` names the call within its sample and
-        must be unique there. The reply's outcome is ok, truncated, refused or
+        ``(role, step, repeat)`` names the call within its sample and must be
+        unique there. The reply's outcome is ok, truncated, refused or
         filtered; a call that failed raises and the sample counts as failed.
         """
 
@@ -183,7 +183,9 @@ class Benchmark(ABC):
 
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
-        body = orjson.dumps([self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS)
+        body = orjson.dumps(
+            [self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS
+        )
         return hashlib.sha256(body).hexdigest()[:16]
 
 
@@ -196,9 +198,7 @@ def sample_ids(items: Iterator[Item]) -> Iterator[Sample]:
     """
     seen: dict[bytes, int] = {}
     for item in items:
-        body = orjson.dumps(
-            [item.inputs, item.gold, item.tags], option=orjson.OPT_SORT_KEYS
-        )
+        body = orjson.dumps([item.inputs, item.gold, item.tags], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(body).digest()[:8]
         seen[digest] = number = seen.get(digest, 0) + 1
         yield Sample(f"{digest.hex()}.{number}", item.inputs, item.gold, item.tags)

@@ -84,9 +84,13 @@ class Option:
                 kind = "a whole number" if self.type is int else "a number"
                 raise SpecError(self.name, f"{self.flag} takes {kind}, not {raw!r}") from None
             if self.minimum is not None and value < self.minimum:
-                raise SpecError(self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}")
+                raise SpecError(
+                    self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}"
+                )
             if self.maximum is not None and value > self.maximum:
-                raise SpecError(self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}")
+                raise SpecError(
+                    self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}"
+                )
         if self.choices and value not in self.choices:
             raise SpecError(
                 self.name,

@@ -25,7 +25,7 @@ def runs_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Folder for downloads, converted weights and prepared data sets; may be deleted at any time."""
+    """Folder for downloads, converted weights and prepared data sets; safe to delete."""
     if home := _home():
         return home / "cache"
     from platformdirs import user_cache_path

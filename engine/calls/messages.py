@@ -191,9 +191,7 @@ def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:
     return Prompt("generate", turns, params=Params(**params))
 
 
-def choose(
-    context: str | Part | Iterable[str | Part], continuations: Iterable[str]
-) -> Prompt:
+def choose(context: str | Part | Iterable[str | Part], continuations: Iterable[str]) -> Prompt:
     """Ask for the log-likelihood (natural log) of each continuation of a raw context."""
     return Prompt("choose", (Message("context", _parts(context)),), tuple(continuations))
 
@@ -249,9 +247,7 @@ def prompt_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None
             tuple(
                 TextPart(part["text"], bool(part.get("shared")))
                 if "text" in part
-                else MediaPart(
-                    part["media_type"], known.get(part["sha256"], b""), part["sha256"]
-                )
+                else MediaPart(part["media_type"], known.get(part["sha256"], b""), part["sha256"])
                 for part in message["parts"]
             ),
         )
@@ -260,9 +256,7 @@ def prompt_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None
     params = dict(value.get("params", {}))
     if "stop" in params:
         params["stop"] = tuple(params["stop"])
-    return Prompt(
-        value["kind"], messages, tuple(value.get("continuations", ())), Params(**params)
-    )
+    return Prompt(value["kind"], messages, tuple(value.get("continuations", ())), Params(**params))
 
 
 def call_to_json(call: Call) -> dict[str, Any]:

@@ -1,0 +1,206 @@
+"""The ``ask`` that a benchmark's ``solve`` is given: the journal first, then a dispatcher.
+
+Everything durable follows from it. With a dispatcher behind it, it runs a
+benchmark; after a crash the same code resumes one; with nothing behind it
+(:class:`ReplayOnly`) it re-scores for free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.dispatch.base import Dispatcher, Halted
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.journal import CallKey, CallRow, Journal
+
+Known = Mapping[CallKey, CallRow]
+"""The newest re-ask of every call that a sample has in the journal."""
+
+
+class CallFailed(Exception):
+    """A call of this sample could not be answered; the sample counts as failed."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.error)
+        self.reply = reply
+
+
+class AskedTwice(EvalbenchError):
+    """A benchmark used one call name twice in a sample, or named an unknown role."""
+
+
+class MissingReply(BaseException):
+    """A replay met a call that the journal does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A role filled by a model, with its dispatcher and parameter overrides."""
+
+    model: ModelRef
+    dispatcher: Dispatcher
+    overrides: Mapping[str, object]
+
+
+def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
+    """The newest re-ask of every call."""
+    latest: dict[CallKey, CallRow] = {}
+    for row in rows:
+        held = latest.get(row.key)
+        if held is None or row.reask > held.reask:
+            latest[row.key] = row
+    return latest
+
+
+def bind(prompt: Prompt, model: ModelRef, overrides: Mapping[str, object]) -> Call:
+    """A prompt bound to a model, with the run's parameters over the benchmark's."""
+    if overrides and prompt.kind == "generate":
+        prompt = replace(prompt, params=prompt.params.override(**overrides))
+    return Call(model, prompt)
+
+
+class SampleAsk:
+    """``ask`` for one sample in one epoch. See :class:`evalbench.engine.benchmark.Ask`."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        cast: Mapping[str, Contestant],
+        row: int,
+        epoch: int,
+        beside: bytes,
+        known: Known,
+        halted: Callable[[], bool],
+        ask_again: frozenset[Outcome],
+        count: Callable[[Reply, bool], None],
+    ) -> None:
+        """Prepare asking.
+
+        Args:
+            journal: where calls and replies are kept.
+            cast: who plays each role.
+            row: the sample's row number.
+            epoch: from 0.
+            beside: the sample's bytes, see ``journal.writer.sample_body``.
+            known: what the journal has of this sample.
+            halted: whether the run is stopping.
+            ask_again: outcomes of stored replies that are worth another call.
+            count: told every reply and whether it came from the journal.
+        """
+        self._journal = journal
+        self._cast = cast
+        self._row = row
+        self._epoch = epoch
+        self._beside = beside
+        self._known = known
+        self._halted = halted
+        self._ask_again = ask_again
+        self._count = count
+        self._asked: set[CallKey] = set()
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Ask, or take the answer from the journal."""
+        part = self._cast.get(role)
+        if part is None:
+            raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
+        key = CallKey(self._epoch, role, str(part.model), step, repeat)
+        if key in self._asked:
+            raise AskedTwice(
+                f"the benchmark asks {role!r} twice in step {step!r} of one sample",
+                cure="give every call of solve() its own step or repeat",
+            )
+        self._asked.add(key)
+        call = bind(prompt, part.model, part.overrides)
+        digest = call.content_hash
+        reask = 0
+        if held := self._known.get(key):
+            same = held.content_hash == digest
+            if held.reply is not None:
+                if same and held.reply.outcome not in self._ask_again:
+                    self._count(held.reply, True)
+                    return _answered(held.reply)
+                reask = held.reask + 1
+            else:
+                reask = held.reask if same else held.reask + 1
+        if self._halted():
+            raise Halted
+        return await self._send(part, key, reask, call, digest)
+
+    async def _send(
+        self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
+    ) -> Reply:
+        async def before_send() -> None:
+            if self._halted():
+                raise Halted
+            await self._journal.intend(self._row, key, reask, call, digest, self._beside)
+
+        name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
+        reply = await part.dispatcher.answer(call, name, before_send)
+        await self._journal.store_reply(self._row, key, reask, reply, None)
+        self._count(reply, False)
+        return _answered(reply)
+
+    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+        """Ask independent questions at once; replies in order.
+
+        All of them are carried through, even when one fails, so that nothing
+        that was paid for is thrown away.
+        """
+        results = await asyncio.gather(
+            *(self(role, prompt, step=step) for role, prompt, step in asks),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if isinstance(result, Reply)]
+
+
+def _answered(reply: Reply) -> Reply:
+    if reply.outcome is Outcome.ERROR:
+        raise CallFailed(reply)
+    return reply
+
+
+class ReplayOnly:
+    """An ``ask`` that knows only the journal: for re-scoring and for counting changes.
+
+    Attributes:
+        used: keys whose stored reply still fits.
+        changed: whether a stored reply belongs to another question than the one asked now.
+    """
+
+    def __init__(
+        self, known: Known, epoch: int, cast: Mapping[str, tuple[ModelRef, Mapping[str, object]]]
+    ) -> None:
+        self._known = known
+        self._epoch = epoch
+        self._cast = cast
+        self.used: set[CallKey] = set()
+        self.changed = False
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """The stored reply, or :class:`MissingReply`."""
+        model, overrides = self._cast[role]
+        key = CallKey(self._epoch, role, str(model), step, repeat)
+        held = self._known.get(key)
+        call = bind(prompt, model, overrides)
+        if held is not None and held.content_hash != call.content_hash:
+            self.changed = True
+            raise MissingReply
+        if held is None or held.reply is None:
+            raise MissingReply
+        self.used.add(key)
+        return _answered(held.reply)
+
+    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+        """Stored replies, in order."""
+        return [await self(role, prompt, step=step) for role, prompt, step in asks]

@@ -1,0 +1,206 @@
+"""Prepared data sets: the cached sample file between a benchmark's source and a run.
+
+A child process (the desk) turns whatever the benchmark reads (parquet, hub
+data set, CSV) into two files: ``KEY.jsonl`` with one sample a line and, last,
+``KEY.json`` with the header whose presence says that the file is whole. The
+engine reads only these, so it never imports pandas, pyarrow or datasets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import Benchmark, DataSource, Sample, sample_ids
+from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.settings import RunSpec, build_benchmark
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DataHeader:
+    """What is known about a prepared data set.
+
+    Attributes:
+        count: samples in the file, before any selection.
+        data_hash: over all sample ids in order and the shared value.
+        origin, revision: where it came from.
+        shared: see :class:`evalbench.engine.benchmark.DataSet`.
+    """
+
+    count: int
+    data_hash: str
+    origin: str
+    revision: str
+    shared: Any
+
+
+def prepared_path(spec: RunSpec, cache: Path) -> Path:
+    """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
+
+    The name depends on the benchmark and its version, the options that affect
+    data, and for ``--data`` on path, size and time of change of every file.
+    """
+    bench = build_benchmark(spec)
+    relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
+    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(spec.get("data"))]
+    key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
+    return cache / "data" / f"{bench.name}-{key}.jsonl"
+
+
+def _fingerprint(data: str | None) -> list[Any]:
+    if data is None:
+        return []
+    root = Path(data)
+    files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+    return [[str(p), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
+
+
+def prepare(
+    spec: RunSpec, cache: Path, progress: Callable[[str, int, int | None], None] | None = None
+) -> Path:
+    """Make sure the sample file of a spec exists; returns its path.
+
+    Raises:
+        DataError: when the source is missing or malformed.
+    """
+    path = prepared_path(spec, cache)
+    if path.exists() and path.with_suffix(".json").exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    bench = build_benchmark(spec)
+    data = spec.get("data")
+    source = DataSource(Path(data) if data else None, cache / "downloads", progress)
+    return _write(bench, source, path, progress)
+
+
+def _write(
+    bench: Benchmark,
+    source: DataSource,
+    path: Path,
+    progress: Callable[[str, int, int | None], None] | None,
+) -> Path:
+    data = bench.prepare(source)
+    digest = hashlib.sha256()
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    count = 0
+    try:
+        with partial.open("wb") as file:
+            for sample in sample_ids(data.items):
+                file.write(sample_line(sample) + b"\n")
+                digest.update(sample.id.encode())
+                count += 1
+                if progress and count % 20_000 == 0:
+                    progress("preparing samples", count, None)
+        if not count:
+            raise DataError("the data set is empty", path=str(source.path or data.origin))
+        digest.update(orjson.dumps(data.shared, option=orjson.OPT_SORT_KEYS))
+        header = DataHeader(count, digest.hexdigest()[:32], data.origin, data.revision, data.shared)
+        partial.replace(path)
+        head = path.with_name(f"{path.stem}.json.{os.getpid()}")
+        head.write_bytes(orjson.dumps(asdict(header)))
+        head.replace(path.with_suffix(".json"))
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def read_header(path: Path) -> DataHeader:
+    """The header of a prepared sample file."""
+    return DataHeader(**orjson.loads(path.with_suffix(".json").read_bytes()))
+
+
+def sample_line(sample: Sample) -> bytes:
+    """One sample as stored in the sample file: ``[id, tags, inputs, gold]``."""
+    return orjson.dumps([sample.id, sample.tags, sample.inputs, sample.gold])
+
+
+def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[Sample]:
+    """The samples that a spec selects, in file order.
+
+    Filters first, then ``--limit``: spread evenly over the benchmark's
+    ``spread_by`` tag (a group with too few samples leaves its share to the
+    others), from the top of each group or, with ``--shuffle``, at random by
+    ``--seed``.
+
+    Raises:
+        SpecError: when a filter names a value that the data does not have.
+    """
+    chosen = _choose(path, spec, bench)
+    with path.open("rb") as file:
+        for index, line in enumerate(file):
+            if chosen is None or index in chosen:
+                ident, tags, inputs, gold = orjson.loads(line)
+                yield Sample(ident, inputs, gold, tags)
+
+
+def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | None:
+    limit = spec.get("limit")
+    if limit is None and not spec.filters:
+        return None
+    groups: dict[str, list[int]] = {}
+    seen: dict[str, set[str]] = {tag: set() for tag in spec.filters}
+    with path.open("rb") as file:
+        for index, line in enumerate(file):
+            tags = orjson.loads(line)[1]
+            keep = True
+            for tag, allowed in spec.filters.items():
+                seen[tag].add(tags.get(tag, ""))
+                keep = keep and tags.get(tag, "") in allowed
+            if keep:
+                groups.setdefault(tags.get(bench.spread_by, ""), []).append(index)
+    for tag, allowed in spec.filters.items():
+        for value in allowed:
+            if value not in seen[tag]:
+                raise SpecError(
+                    tag,
+                    f"the data has no {tag} {value!r}",
+                    cure=nearest(value, seen[tag]),
+                )
+    if limit is None:
+        return {index for members in groups.values() for index in members}
+    chosen: set[int] = set()
+    shares = spread(limit, [len(members) for members in groups.values()])
+    for (name, members), share in zip(groups.items(), shares, strict=True):
+        if spec.get("shuffle"):
+            random.Random(f"{spec.get('seed')}/{name}").shuffle(members)  # noqa: S311
+        chosen.update(members[:share])
+    return chosen
+
+
+def spread(total: int, sizes: list[int]) -> list[int]:
+    """Split ``total`` over groups of the given sizes as evenly as they allow.
+
+    Remainders go to earlier groups; no group gets more than it has.
+    """
+    shares = [0] * len(sizes)
+    left = min(total, sum(sizes))
+    while left:
+        open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]
+        each, extra = divmod(left, len(open_groups))
+        for rank, i in enumerate(open_groups):
+            take = min(sizes[i] - shares[i], each + (1 if rank < extra else 0))
+            shares[i] += take
+            left -= take
+    return shares
+
+
+def selected_count(path: Path, spec: RunSpec, bench: type[Benchmark]) -> int:
+    """How many samples a spec selects from its prepared file.
+
+    Raises:
+        SpecError: when the filters leave nothing, or name a value that is not there.
+    """
+    chosen = _choose(path, spec, bench)
+    count = read_header(path).count if chosen is None else len(chosen)
+    if not count:
+        raise SpecError("limit", "no sample is left after the filters", cure="widen the filters")
+    return count

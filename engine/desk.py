@@ -1,0 +1,148 @@
+"""The desk: a short-lived child that answers questions before a run.
+
+It alone loads providers and data sets outside an engine, so the command line
+and the screen stay light and cannot be frozen by an import. Requests and
+answers are JSON lines on its pipes::
+
+    {"ask": "check", "specs": [...]}  ->  {"answer": [{"file": P, "count": N}, ...]}
+    {"ask": "models", "provider": P}  ->  {"answer": [{"name": ..., ...}, ...]}
+
+Before an answer any number of ``{"progress": [what, done, total]}`` lines may
+come. A failure is ``{"error": {...}}``, see :func:`error_to_json`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine import errors, registry
+from evalbench.engine.dataset import prepare, selected_count
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.paths import cache_dir
+from evalbench.engine.settings import RunSpec, check_spec
+
+Progress = Callable[[str, int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A spec that can start: its prepared sample file and how many samples it selects."""
+
+    file: Path
+    count: int
+
+
+def check(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[Checked]:
+    """Validate specs against their providers and prepare their data, in a child process.
+
+    Raises:
+        EvalbenchError: the child's error, as raised there.
+    """
+    answer = _ask({"ask": "check", "specs": [spec.to_json() for spec in specs]}, progress)
+    return [Checked(Path(item["file"]), item["count"]) for item in answer]
+
+
+def models(provider: str) -> list[dict[str, Any]]:
+    """The models that a provider offers, as dictionaries of ``ModelInfo``.
+
+    Raises:
+        EvalbenchError: the child's error.
+    """
+    listed: list[dict[str, Any]] = _ask({"ask": "models", "provider": provider}, None)
+    return listed
+
+
+def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
+    with subprocess.Popen(
+        [sys.executable, "-m", "evalbench.engine.desk"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        child.stdin.write(orjson.dumps(request))
+        child.stdin.close()
+        for line in child.stdout:
+            message = orjson.loads(line)
+            if "progress" in message:
+                if progress:
+                    progress(*message["progress"])
+            elif "error" in message:
+                raise error_from_json(message["error"])
+            else:
+                return message["answer"]
+        words = child.stderr.read().decode("utf-8", "replace").strip().splitlines()
+    raise EvalbenchError(
+        "the helper process ended without an answer", why=words[-1] if words else "it said nothing"
+    )
+
+
+def error_to_json(error: EvalbenchError) -> dict[str, Any]:
+    """An error of the tree as JSON, for crossing a pipe."""
+    extra = {name: getattr(error, name) for name in ("field",) if hasattr(error, name)}
+    return {
+        "class": type(error).__name__,
+        "what": error.what,
+        "why": error.why,
+        "cure": error.cure,
+        **extra,
+    }
+
+
+def error_from_json(body: dict[str, Any]) -> EvalbenchError:
+    """Inverse of :func:`error_to_json`."""
+    kind = getattr(errors, body["class"], EvalbenchError)
+    text = {name: body[name] for name in ("why", "cure")}
+    if issubclass(kind, errors.SpecError):
+        return errors.SpecError(body.get("field", ""), body["what"], **text)
+    error: EvalbenchError = kind(body["what"], **text)
+    return error
+
+
+def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
+    if request["ask"] == "models":
+        provider = registry.provider_class(request["provider"])({})
+        return [asdict(model) for model in asyncio.run(provider.models())]
+    checked = []
+    for raw in request["specs"]:
+        spec = RunSpec.from_json(raw)
+        check_spec(spec)
+        file = prepare(
+            spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
+        )
+        count = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
+        checked.append({"file": str(file), "count": count})
+    return checked
+
+
+def main() -> None:
+    """Serve one request from standard input."""
+    # Libraries print where they like; the pipe is ours alone.
+    pipe = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+
+    def say(message: dict[str, Any]) -> None:
+        pipe.write(orjson.dumps(message) + b"\n")
+
+    try:
+        say({"answer": _answer(orjson.loads(sys.stdin.buffer.read()), say)})
+    except EvalbenchError as error:
+        say({"error": error_to_json(error)})
+    except OSError as error:
+        what = f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": ")
+        say({"error": error_to_json(EvalbenchError(what))})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,270 @@
+"""Answers calls with a model on this machine, held by a worker process.
+
+The worker may crash or run out of memory without harming the engine: it is
+started again and unanswered calls are sent once more. Calls carry keys, so
+nothing is computed twice for the same answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import errors
+from evalbench.engine.calls import Call, Reply, WorkerProvider, frames
+from evalbench.engine.calls.messages import call_to_json
+from evalbench.engine.calls.replies import reply_from_json
+from evalbench.engine.dispatch.base import Halted, Report, failed_reply
+from evalbench.engine.errors import ProviderError, RunFatal, WorkerFailed
+
+WINDOW = 768
+_LINGER_S = 0.05
+_MOST_RESTARTS = 3
+_SECRETS = ("API_KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_NEEDED = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+
+
+class Local:
+    """Dispatcher for one model in one worker process.
+
+    ``window`` is large on purpose: the worker sorts and packs what it is
+    given, and shares the computation of equal beginnings.
+    """
+
+    def __init__(
+        self,
+        provider: WorkerProvider,
+        model: str,
+        *,
+        report: Report,
+        log: Path,
+        window: int | None = None,
+    ) -> None:
+        self.window = window or WINDOW
+        self._provider = provider
+        self._model = model
+        self._report = report
+        self._log = log
+        self._queue: deque[str] = deque()
+        self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
+        self._fatal: RunFatal | None = None
+        self._halted = False
+        self._wake = asyncio.Event()
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._memory: dict[str, Any] = {}
+        self.loaded: dict[str, Any] = {}
+        self.progress: dict[str, Any] = {}
+
+    async def answer(
+        self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
+    ) -> Reply:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        if self._fatal:
+            raise self._fatal
+        if self._halted:
+            raise Halted
+        await before_send()
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep())
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._calls[key] = call, future
+        self._queue.append(key)
+        self._wake.set()
+        try:
+            return await future
+        finally:
+            self._calls.pop(key, None)
+
+    def halt(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
+
+        Local work costs only time, so what is in the worker is dropped too.
+        """
+        self._halted = True
+        self._send({"type": "cancel", "keys": []})
+        for _, future in list(self._calls.values()):
+            if not future.done():
+                future.set_exception(Halted())
+
+    def set_concurrency(self, calls: int) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        self.window = calls
+
+    def gauges(self) -> dict[str, Any]:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        return {
+            "in_flight": len(self._calls),
+            "memory": self._memory,
+            "progress": self.progress,
+            "worker_pid": self._process.pid if self._process else None,
+        }
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        if self._keeper:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        await self._end_process()
+
+    # -- keeping the worker alive -------------------------------------------
+
+    async def _keep(self) -> None:
+        """Run workers until closed; give up when they die again and again without answering."""
+        deaths = 0
+        try:
+            while True:
+                answered = await self._run_worker()
+                deaths = 1 if answered else deaths + 1
+                code = self._process.returncode if self._process else None
+                if deaths > _MOST_RESTARTS:
+                    raise WorkerFailed(
+                        f"the local worker died {deaths} times in a row (exit {code})",
+                        why=self._last_words(),
+                        cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
+                    )
+                self._report("worker-restarted", exit=code, waiting=len(self._calls))
+        except RunFatal as error:
+            self._give_up(error)
+        except OSError as error:
+            self._give_up(WorkerFailed("the local worker could not be started", why=str(error)))
+
+    def _give_up(self, error: RunFatal) -> None:
+        self._fatal = error
+        for _, future in list(self._calls.values()):
+            if not future.done():
+                future.set_exception(error)
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()
+        except OSError:
+            return ""
+        return (
+            lines[-1] if lines else "it said nothing; the system may have ended it for its memory"
+        )
+
+    async def _run_worker(self) -> bool:
+        """One worker from start to end. True when it answered at least one call."""
+        command = self._provider.worker_command(self._model)
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *command.argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={**_environment(), **command.env},
+                limit=frames.MAX_FRAME,
+            )
+        self._send({"type": "load", **self._provider.load_request(self._model)})
+        self._queue.clear()
+        self._queue.extend(key for key, (_, future) in self._calls.items() if not future.done())
+        self._wake.set()
+        sender = asyncio.create_task(self._feed())
+        answered = False
+        try:
+            assert self._process.stdout is not None
+            while (frame := await frames.read_frame(self._process.stdout)) is not None:
+                answered = self._take(frame) or answered
+        finally:
+            sender.cancel()
+            await self._end_process()
+        return answered
+
+    async def _feed(self) -> None:
+        while True:
+            await self._wake.wait()
+            # Calls come in bursts as samples reach their next step; a moment's
+            # patience lets the worker see enough of them to pack well.
+            await asyncio.sleep(_LINGER_S)
+            self._wake.clear()
+            batch = []
+            while self._queue:
+                key = self._queue.popleft()
+                if key in self._calls:
+                    batch.append({"key": key, "call": call_to_json(self._calls[key][0])})
+            if batch:
+                self._send({"type": "answer", "calls": batch})
+                process = self._process
+                if process and process.stdin:
+                    with contextlib.suppress(ConnectionError):
+                        await process.stdin.drain()
+
+    def _send(self, frame: dict[str, Any]) -> None:
+        process = self._process
+        if process and process.stdin and not process.stdin.is_closing():
+            process.stdin.write(frames.encode(frame))
+
+    def _take(self, frame: dict[str, Any]) -> bool:
+        match frame["type"]:
+            case "hello":
+                if frame["protocol"] != frames.PROTOCOL:
+                    raise WorkerFailed(
+                        "engine and worker speak different protocols",
+                        why=f"worker {frame['protocol']}, engine {frames.PROTOCOL}",
+                        cure="reinstall evalbench",
+                    )
+            case "reply":
+                return self._resolve(frame["key"], reply_from_json(frame["reply"]))
+            case "failed":
+                return self._resolve(frame["key"], failed_reply(_error(frame), 1))
+            case "progress":
+                self.progress = {k: frame.get(k) for k in ("what", "done", "total", "unit")}
+            case "loaded":
+                self.loaded = frame["info"]
+                self.progress = {}
+                self._report("model-loaded", **frame["info"])
+            case "memory":
+                self._memory = {k: v for k, v in frame.items() if k != "type"}
+            case "out-of-memory":
+                self._report("out-of-memory", budget=frame["budget"], calls=len(frame["keys"]))
+            case "fatal":
+                error = _error(frame)
+                if isinstance(error, RunFatal):
+                    raise error
+                raise WorkerFailed(error.what, why=error.why, cure=error.cure)
+        return False
+
+    def _resolve(self, key: str, reply: Reply) -> bool:
+        entry = self._calls.get(key)
+        if entry and not entry[1].done():
+            entry[1].set_result(reply)
+        return True
+
+    async def _end_process(self) -> None:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 5)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """The engine's environment without other providers' secrets."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _NEEDED or not any(word in name.upper() for word in _SECRETS)
+    }
+
+
+def _error(frame: dict[str, Any]) -> ProviderError:
+    kind = getattr(errors, frame.get("error", ""), None)
+    if not (isinstance(kind, type) and issubclass(kind, ProviderError)):
+        kind = ProviderError
+    error: ProviderError = kind(
+        frame.get("what", "the worker failed"), why=frame.get("why", ""), cure=frame.get("cure", "")
+    )
+    return error

@@ -1,0 +1,438 @@
+"""The engine process: drives one or many runs, and answers to signals and command files.
+
+Started by :mod:`evalbench.engine.process` in a session of its own. Its
+standard input brings one JSON line::
+
+    {"runs": [{"folder": P, "samples": FILE|null}], "accept_changes": B,
+     "retry": [OUTCOME], "foreground": B}
+
+and the pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
+once every run is locked and checked, or ``{"error": {...}}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.ask import Contestant
+from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.changes import differences, paid_again, refuse
+from evalbench.engine.dataset import read_header, read_samples
+from evalbench.engine.desk import error_to_json
+from evalbench.engine.dispatch.base import Dispatcher
+from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.driver import Driver, State
+from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.schema import create
+from evalbench.engine.record import identity, record
+from evalbench.engine.runfolder import Lock, RunFolder, Status, process_start
+from evalbench.engine.scoring.tally import Metric
+from evalbench.engine.settings import CANDIDATE_PARAMS, build_benchmark, build_provider
+
+log = logging.getLogger("evalbench")
+
+_STATUS_EVERY_S = 1.0
+_COMMANDS_EVERY_S = 0.2
+_SAMPLES_AT_ONCE = 500
+
+
+class HostedRun:
+    """One run inside this engine, from lock to rest."""
+
+    def __init__(self, folder: RunFolder, samples: Path | None) -> None:
+        self.folder = folder
+        self.spec = folder.spec()
+        self.status = folder.status()
+        self._samples = samples
+        self._lock = Lock(folder)
+        self._seconds_before = 0.0
+        self._driver: Driver | None = None
+        self._dispatchers: list[Dispatcher] = []
+        self._halt: State | None = None
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs on this machine."""
+        return isinstance(build_provider(self.spec), WorkerProvider)
+
+    async def open(self, *, accept_changes: bool, retry: frozenset[Outcome]) -> None:
+        """Open or make the journal and check that a resumed run is still the same.
+
+        Raises:
+            RunChanged: when it is not and ``accept_changes`` is false.
+            JournalError: when the journal cannot be used.
+        """
+        fresh = not self.folder.journal.exists()
+        if fresh:
+            create(self.folder.journal)
+        self.journal = Journal(self.folder.journal)
+        self._ask_again = frozenset({Outcome.ERROR}) | retry
+        stored = await self.journal.query(_meta)
+        self._loaded = bool(stored.get("loaded"))
+        self._seconds_before = stored.get("seconds", 0.0)
+        header = read_header(self._samples) if self._samples else None
+        self._shared = header.shared if header else stored.get("shared")
+        benchmark = build_benchmark(self.spec, self._shared)
+        data_hash = header.data_hash if header else stored.get("data_hash", "")
+        now = identity(self.spec, benchmark, data_hash)
+        self.benchmark = benchmark
+        self._reload = not self._loaded
+        if self._loaded:
+            await self._check_changes(stored["identity"], now, accept_changes)
+        elif header is None:
+            raise UsageError(
+                f"run {self.folder.id} has no samples yet and its data is gone",
+                cure="start it again with evalbench run",
+            )
+        facts: dict[str, Any] = {"identity": now, "spec": self.spec.to_json()}
+        if header:
+            facts |= {
+                "record": record(self.spec, benchmark, header),
+                "shared": header.shared,
+                "data_hash": header.data_hash,
+            }
+        if fresh or "created" not in stored:
+            facts["created"] = self.status.created or time.time()
+        self.journal.set(**facts)
+        if self.journal.rollback_on:
+            self.journal.event("rollback-journal", file_system=self.journal.rollback_on)
+
+    async def _check_changes(
+        self, stored: dict[str, Any], now: dict[str, Any], accept: bool
+    ) -> None:
+        changes = differences(stored, now)
+        overrides = self._overrides()
+        roles = {"candidate": (self.spec.candidate, overrides)}
+        lost = await paid_again(self.journal, self.benchmark, roles, self.spec.get("epochs"))
+        if not changes and not lost:
+            return
+        finished = await self.journal.query(
+            lambda shelf: shelf.db.execute("SELECT count(*) FROM score").fetchone()[0]
+        )
+        if not accept and (lost or finished):
+            raise refuse(changes, lost, finished)
+        self.status.mixed = self.status.mixed or bool(finished)
+        self._reload = stored["data"] != now["data"] or _selection(stored) != _selection(now)
+        self.journal.set(mixed=self.status.mixed)
+        self.journal.event("changes-accepted", changes=changes, asked_again=lost)
+
+    def _overrides(self) -> dict[str, object]:
+        given = {name: self.spec.get(name) for name in CANDIDATE_PARAMS}
+        return {name: value for name, value in given.items() if value is not None}
+
+    async def run(self) -> int:
+        """Drive the run to rest. Returns its exit code."""
+        begun = time.time()
+        self._set_state(State.RUNNING)
+        beat = asyncio.create_task(self._beat())
+        problem: EvalbenchError | None = None
+        try:
+            if self._reload:
+                await self._load_samples()
+            self._dispatchers = [dispatcher := self._dispatcher()]
+            cast = {
+                "candidate": Contestant(self.spec.candidate, dispatcher, self._overrides()),
+            }
+            self._driver = driver = Driver(
+                self.journal,
+                self.benchmark,
+                cast,
+                epochs=self.spec.get("epochs"),
+                ask_again=self._ask_again,
+            )
+            await driver.open()
+            self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
+            if self._halt:
+                driver.halt(self._halt)
+            state = await driver.drive()
+            problem = driver.failure
+        except EvalbenchError as error:
+            state, problem = State.FAILED, error
+        finally:
+            beat.cancel()
+            for dispatcher in self._dispatchers:
+                await dispatcher.close()
+        log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
+        return await self._rest(state, problem)
+
+    def _dispatcher(self) -> Dispatcher:
+        provider = build_provider(self.spec)
+        report = self.journal.event
+        if isinstance(provider, WorkerProvider):
+            return Local(
+                provider,
+                self.spec.model.partition("/")[2],
+                report=report,
+                log=self.folder.worker_log,
+                window=self.spec.get("concurrency"),
+            )
+        return Realtime(
+            provider,
+            concurrency=self.spec.get("concurrency"),
+            attempts=self.spec.get("attempts"),
+            report=report,
+        )
+
+    async def _load_samples(self) -> None:
+        """Bring the journal's samples in line with the sample file; kept ones keep their rows."""
+        assert self._samples is not None
+        kept = await self.journal.query(_rows_by_id)
+        row = max(kept.values(), default=0)
+        batch, stay = [], set()
+        for sample in read_samples(self._samples, self.spec, type(self.benchmark)):
+            if sample.id in kept:
+                stay.add(kept[sample.id])
+                continue
+            row += 1
+            batch.append((row, sample))
+            if len(batch) == _SAMPLES_AT_ONCE:
+                await self.journal.add_samples(batch)
+                batch = []
+        await self.journal.add_samples(batch)
+        if gone := set(kept.values()) - stay:
+            await self.journal.forget_samples(gone)
+        self.journal.set(loaded=True)
+        await self.journal.flush()
+
+    def halt(self, how: State) -> None:
+        """Pause or stop this run."""
+        self._halt = how
+        if self._driver and not self._driver.halting:
+            self._driver.halt(how)
+            self._set_state(how)
+
+    def obey(self, command: dict[str, Any]) -> None:
+        """Carry out one request from a command file; it is acknowledged as an event."""
+        match command:
+            case {"do": "stop"}:
+                self.halt(State.STOPPING)
+            case {"do": "pause"}:
+                self.halt(State.PAUSING)
+            case {"do": "concurrency", "value": int(calls)} if calls > 0:
+                for dispatcher in self._dispatchers:
+                    dispatcher.set_concurrency(calls)
+            case _:
+                self.journal.event("command-refused", command=command)
+                return
+        self.journal.event("command", **command)
+
+    async def _beat(self) -> None:
+        """Status once a second, commands five times a second."""
+        due = 0.0
+        while True:
+            for command in self.folder.take_commands():
+                self.obey(command)
+            if time.monotonic() >= due:
+                self._write_status()
+                due = time.monotonic() + _STATUS_EVERY_S
+            await asyncio.sleep(_COMMANDS_EVERY_S)
+
+    def _set_state(self, state: State) -> None:
+        self.status.state = state
+        self.status.pid = os.getpid()
+        self.status.pid_started = process_start(os.getpid())
+        self.status.host = socket.gethostname()
+        self.status.exit_code = None
+        self.status.problem = ""
+        self._write_status()
+
+    def _write_status(self) -> None:
+        status, driver = self.status, self._driver
+        if driver:
+            status.total = driver.total
+            status.done = driver.done
+            status.failed = driver.failed
+            status.sent = driver.sent
+            status.from_journal = driver.from_journal
+            status.input_tokens = driver.input_tokens
+            status.output_tokens = driver.output_tokens
+            status.rate = round(driver.rate(), 3)
+            status.seconds = round(self._seconds_before + driver.seconds, 3)
+            status.outcomes = driver.tally.outcomes()
+            status.errors = driver.errors
+            status.params = driver.notes
+            status.metrics = metrics_json([m for m in driver.metrics() if not m.group])
+        if self._dispatchers:
+            status.gauges = self._dispatchers[0].gauges()
+        try:
+            self.folder.write_status(status)
+        except OSError as error:
+            log.warning("status of %s not written: %s", self.folder.id, error)
+
+    async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
+        status = self.status
+        self._write_status()
+        status.state = state
+        status.problem = str(problem) if problem else ""
+        status.exit_code = exit_code(status, problem)
+        status.gauges = {}
+        with contextlib.suppress(JournalError):
+            if problem:
+                self.journal.event("problem", **error_to_json(problem))
+            self.journal.event("ended", state=state, exit_code=status.exit_code)
+            self.journal.set(
+                state=state,
+                exit_code=status.exit_code,
+                seconds=status.seconds,
+                metrics=metrics_json(self._driver.metrics() if self._driver else []),
+                outcomes=status.outcomes,
+                params=status.params,
+            )
+            await self.journal.close()
+        try:
+            self.folder.write_status(status)
+        except OSError as error:
+            log.warning("status of %s not written: %s", self.folder.id, error)
+        self._lock.release()
+        return status.exit_code
+
+    async def abandon(self) -> None:
+        """Let go of a run that was opened but will not be driven."""
+        if hasattr(self, "journal"):
+            with contextlib.suppress(JournalError):
+                await self.journal.close()
+        self._lock.release()
+
+
+def exit_code(status: Status, problem: EvalbenchError | None) -> int:
+    """The exit code that a resting run stands for (see docs/command-line.md)."""
+    if status.state is State.COMPLETE:
+        return 2 if status.failed else 0
+    if status.state is State.BUDGET:
+        return 3
+    if status.state in (State.PAUSED, State.STOPPED):
+        return 4
+    return problem.exit_code if problem else 6
+
+
+def metrics_json(metrics: list[Metric]) -> dict[str, dict[str, Any]]:
+    """Metrics by name, in order."""
+    return {
+        metric.name: {name: value for name, value in asdict(metric).items() if name != "name"}
+        for metric in metrics
+    }
+
+
+def _meta(shelf: Shelf) -> dict[str, Any]:
+    rows = shelf.db.execute("SELECT key, value FROM run").fetchall()
+    return {key: orjson.loads(value) for key, value in rows}
+
+
+def _rows_by_id(shelf: Shelf) -> dict[str, int]:
+    rows = shelf.db.execute("SELECT hash, occurrence, row FROM sample")
+    return {f"{digest.hex()}.{occurrence}": row for digest, occurrence, row in rows}
+
+
+def _selection(stored: dict[str, Any]) -> list[Any]:
+    settings = stored["settings"]
+    return [settings[name] for name in ("limit", "shuffle", "seed", "filters")]
+
+
+async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None]) -> int:
+    """Drive the requested runs; returns the highest of their exit codes.
+
+    Local models are run one after the other, so that each has the whole
+    machine; runs over a network go side by side.
+    """
+    runs: list[HostedRun] = []
+    try:
+        for item in request["runs"]:
+            samples = Path(item["samples"]) if item["samples"] else None
+            run = HostedRun(RunFolder(Path(item["folder"])), samples)
+            runs.append(run)
+            await run.open(
+                accept_changes=request["accept_changes"],
+                retry=frozenset(Outcome(name) for name in request["retry"]),
+            )
+    except EvalbenchError as error:
+        for run in runs:
+            await run.abandon()
+        ready({"error": error_to_json(error)})
+        return error.exit_code
+    ready({"ready": os.getpid()})
+
+    def stop() -> None:
+        for run in runs:
+            run.halt(State.STOPPING)
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_signal_handler(signal.SIGINT, stop)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    watch = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
+    apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
+    together = asyncio.gather(*apart)
+    codes = [await run.run() for run in runs if run.local]
+    codes += await together
+    if watch:
+        watch.cancel()
+    return max(codes)
+
+
+async def _at_end_of_input(stop: Callable[[], None]) -> None:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    await reader.read()
+    stop()
+
+
+def main() -> None:
+    """Entry point of the engine process."""
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
+    )
+    pipe = int(sys.argv[sys.argv.index("--ready-fd") + 1])
+
+    def ready(message: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):
+            os.write(pipe, orjson.dumps(message) + b"\n")
+            os.close(pipe)
+
+    request = orjson.loads(_line(0))
+    code = 6
+    try:
+        code = asyncio.run(host(request, ready))
+    except Exception:
+        log.exception("the engine crashed")
+        for item in request["runs"]:
+            _note_crash(RunFolder(Path(item["folder"])))
+    sys.exit(code)
+
+
+def _note_crash(folder: RunFolder) -> None:
+    status = folder.status()
+    if status.pid == os.getpid() and not status.at_rest:
+        status.state, status.exit_code = State.FAILED, 6
+        status.problem = f"the engine crashed; see {folder.engine_log}"
+        with contextlib.suppress(OSError):
+            folder.write_status(status)
+
+
+def _line(fd: int) -> bytes:
+    """One line, read without buffering so that nothing after it is swallowed."""
+    data = bytearray()
+    while (byte := os.read(fd, 1)) not in (b"", b"\n"):
+        data += byte
+    return bytes(data)
+
+
+if __name__ == "__main__":
+    main()

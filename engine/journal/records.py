@@ -1,0 +1,68 @@
+"""Rows of the journal as readers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import Outcome, Prompt, Reply
+
+
+class CallKey(NamedTuple):
+    """A call's key within its sample, without the re-ask number."""
+
+    epoch: int
+    role: str
+    model: str
+    step: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A sample and its row number."""
+
+    row: int
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class CallRow:
+    """A call as stored. ``reply`` is None while it is in flight, or when it was cut off."""
+
+    row: int
+    key: CallKey
+    reask: int
+    content_hash: bytes
+    sent_ms: int
+    prompt: Prompt
+    reply: Reply | None
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The score of one sample in one epoch; outcome ``error`` for a failed one."""
+
+    row: int
+    epoch: int
+    outcome: Outcome
+    values: Mapping[str, float]
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something worth telling: a wait, an error class, a state change."""
+
+    id: int
+    at_ms: int
+    kind: str
+    count: int
+    body: Mapping[str, Any]
+
+
+OUTCOMES = tuple(Outcome)
+OUTCOME_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}

@@ -1,0 +1,147 @@
+"""Tables of the journal, opening it, and its version.
+
+Row numbers carry structure, so no table needs a second index::
+
+    sample.row           1, 2, 3 … in the order of the data
+    call.id, reply.id    sample.row << 20 | slot.id
+    score.id             sample.row << 10 | epoch
+
+A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
+re-ask number; a run has few of them. Times are milliseconds since the run's
+creation. Names that repeat (tags, prompt shapes) are interned in ``name``.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
+
+VERSION = 1
+FILE = "journal.db"
+SLOT_BITS = 20
+EPOCH_BITS = 10
+
+_TABLES = """
+CREATE TABLE run (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE blob (hash BLOB PRIMARY KEY, kind TEXT NOT NULL, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE slot (
+    id INTEGER PRIMARY KEY, epoch INTEGER, role TEXT, model TEXT, step TEXT,
+    repeat INTEGER, reask INTEGER, UNIQUE (epoch, role, model, step, repeat, reask)
+);
+CREATE TABLE sample (
+    row INTEGER PRIMARY KEY, hash BLOB, occurrence INTEGER, tags INTEGER, body BLOB
+);
+CREATE TABLE call (id INTEGER PRIMARY KEY, hash BLOB, sent INTEGER, shape INTEGER, body BLOB);
+CREATE TABLE reply (
+    id INTEGER PRIMARY KEY, at INTEGER, outcome INTEGER,
+    input INTEGER, output INTEGER, cost REAL, body BLOB
+);
+CREATE TABLE score (
+    id INTEGER PRIMARY KEY, at INTEGER, tags INTEGER, outcome INTEGER, vals BLOB, detail BLOB
+);
+CREATE TABLE event (id INTEGER PRIMARY KEY, at INTEGER, kind TEXT, count INTEGER, body BLOB);
+"""
+
+
+def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+    """Open a journal and check that this evalbench understands it.
+
+    Raises:
+        JournalError: not there, not a journal, or damaged.
+        JournalTooNew: written by a newer version.
+    """
+    if not path.exists():
+        raise JournalError(f"there is no journal at {path}")
+    mode = "ro" if readonly else "rw"
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=5,
+        )
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection.execute("SELECT 1 FROM run LIMIT 1").fetchone()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    if version > VERSION:
+        connection.close()
+        raise JournalTooNew(
+            f"{path} was written by a newer evalbench",
+            why=f"its schema is version {version}; this one reads up to {VERSION}",
+            cure="upgrade evalbench",
+        )
+    return connection
+
+
+def create(path: Path) -> None:
+    """Make an empty journal, complete or not at all (built beside and renamed)."""
+    partial = path.with_name(path.name + ".new")
+    partial.unlink(missing_ok=True)
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        connection = sqlite3.connect(partial, isolation_level=None)
+        connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+        connection.close()
+        partial.replace(path)
+    except (sqlite3.Error, OSError) as error:
+        raise understand(error, path) from error
+
+
+def understand(error: Exception, path: Path) -> JournalError:
+    """The error of the tree that an SQLite or operating-system error means."""
+    text = str(error)
+    code = getattr(error, "sqlite_errorname", "")
+    if code == "SQLITE_FULL" or getattr(error, "errno", None) in (28, 122):
+        return JournalFull(
+            f"no space is left for {path}",
+            why="the disk or your quota is full; everything recorded so far is safe",
+            cure="free some space, then: evalbench resume " + path.parent.name,
+        )
+    if code.startswith("SQLITE_READONLY") or getattr(error, "errno", None) in (13, 30):
+        return JournalError(
+            f"{path.parent} cannot be written to", why=text, cure="choose another --run-dir"
+        )
+    if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+        return JournalError(f"{path} is not a readable journal", why=text)
+    return JournalError(f"the journal {path} cannot be used", why=text)
+
+
+_NETWORK_TYPES = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "fuse.sshfs",
+    "9p",
+    "lustre",
+    "afs",
+    "ceph",
+}
+
+
+def on_network_disk(path: Path) -> str:
+    """The type of network file system that holds ``path``, or empty for a local disk.
+
+    SQLite's write-ahead log needs shared memory, which network file systems
+    do not give; there the journal uses a rollback log.
+    """
+    try:
+        mounts = Path("/proc/mounts").read_text("utf-8").splitlines()
+    except OSError:
+        return ""
+    target = str(path.absolute())
+    best, kind = "", ""
+    for line in mounts:
+        _, point, fstype, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, kind = point, fstype
+    return kind if kind in _NETWORK_TYPES else ""

@@ -1,0 +1,248 @@
+"""Starting, finding and steering engine processes. The Python API of running.
+
+An engine is a process of its own, in its own session: it survives the
+terminal, the SSH connection and the program that started it.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from evalbench.engine import desk
+from evalbench.engine.calls import Outcome
+from evalbench.engine.errors import EvalbenchError, UsageError
+from evalbench.engine.runfolder import RunFolder, find_run, make_run
+from evalbench.engine.settings import RunSpec
+
+RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
+"""Outcomes that a resume can ask again on request; errors are always asked again."""
+
+
+@dataclass(slots=True)
+class Engine:
+    """A started engine.
+
+    Attributes:
+        pid: of the engine process.
+        runs: what it drives.
+        hold: with ``foreground``, the pipe that keeps it alive; closing it stops the runs.
+    """
+
+    pid: int
+    runs: list[RunFolder]
+    hold: IO[bytes] | None = None
+
+
+def start_run(
+    spec: RunSpec | Sequence[RunSpec],
+    *,
+    run_dir: Path | None = None,
+    foreground: bool = False,
+    progress: desk.Progress | None = None,
+) -> Engine:
+    """Check the specs, prepare their data, and start one engine that drives them all.
+
+    Returns when every run is locked and about to begin.
+
+    Args:
+        spec: one or several, see :func:`evalbench.engine.settings.make_spec`.
+        run_dir: folder in which run folders are made; default: the user's.
+        foreground: tie the engine to the caller: it stops cleanly when the caller ends.
+        progress: told what is being prepared: (what, done, total or None).
+
+    Raises:
+        UsageError: for anything wrong in the request; nothing was started.
+        ProviderError: the provider refuses the model.
+    """
+    specs = [spec] if isinstance(spec, RunSpec) else list(spec)
+    if not specs:
+        raise UsageError("there is nothing to run")
+    checked = desk.check(specs, progress)
+    folders = [make_run(one, run_dir) for one in specs]
+    runs = [(folder, done.file) for folder, done in zip(folders, checked, strict=True)]
+    return _spawn(runs, accept_changes=False, retry=(), foreground=foreground)
+
+
+def resume_run(
+    run: str | RunFolder,
+    *,
+    accept_changes: bool = False,
+    retry: Iterable[Outcome] = (),
+    foreground: bool = False,
+    progress: desk.Progress | None = None,
+    spec: RunSpec | None = None,
+) -> Engine:
+    """Go on with a run: ask only what has no answer yet.
+
+    Args:
+        run: a folder, or what :func:`evalbench.engine.runfolder.find_run` understands.
+        accept_changes: go on although settings, data or templates changed; marks the run mixed.
+        retry: outcomes of stored replies to ask again, of :data:`RETRY`.
+        foreground, progress: as in :func:`start_run`.
+        spec: the spec to go on with, when it differs from the stored one.
+
+    Raises:
+        RunChanged: something changed and it was not accepted; nothing was sent.
+        RunBusy: an engine drives it already.
+    """
+    folder = run if isinstance(run, RunFolder) else find_run(run)
+    before = folder.spec()
+    wanted = spec or before
+    data = wanted.get("data")
+    samples = None
+    if data is None or Path(data).exists():
+        samples = desk.check([wanted], progress)[0].file
+    if wanted != before:
+        folder.write_spec(wanted)
+    try:
+        return _spawn(
+            [(folder, samples)],
+            accept_changes=accept_changes,
+            retry=[outcome.value for outcome in retry],
+            foreground=foreground,
+        )
+    except EvalbenchError:
+        if wanted != before:
+            folder.write_spec(before)
+        raise
+
+
+def _spawn(
+    runs: Sequence[tuple[RunFolder, Path | None]],
+    *,
+    accept_changes: bool,
+    retry: Sequence[str],
+    foreground: bool,
+) -> Engine:
+    folders = [folder for folder, _ in runs]
+    request = {
+        "runs": [
+            {"folder": str(folder.path), "samples": str(samples) if samples else None}
+            for folder, samples in runs
+        ],
+        "accept_changes": accept_changes,
+        "retry": list(retry),
+        "foreground": foreground,
+    }
+    read_end, write_end = os.pipe()
+    try:
+        with folders[0].engine_log.open("ab") as log:
+            os.chmod(folders[0].engine_log, 0o600)
+            child = subprocess.Popen(
+                [sys.executable, "-m", "evalbench.engine.host", "--ready-fd", str(write_end)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=(write_end,),
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {folders[0].path}", why=error.strerror or str(error)
+        ) from None
+    finally:
+        os.close(write_end)
+    assert child.stdin
+    with os.fdopen(read_end, "rb") as ready:
+        try:
+            child.stdin.write(orjson.dumps(request) + b"\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            line = b""
+        else:
+            line = ready.readline()
+    if not line:
+        raise EvalbenchError(
+            "the engine did not start",
+            why=_last_line(folders[0].engine_log),
+            cure="evalbench doctor",
+        )
+    message: dict[str, Any] = orjson.loads(line)
+    if "error" in message:
+        child.wait()
+        raise desk.error_from_json(message["error"])
+    # The engine outlives this object on purpose.
+    child.returncode = 0
+    if not foreground:
+        child.stdin.close()
+    return Engine(message["ready"], folders, child.stdin if foreground else None)
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""
+
+
+def open_run(name: str | Path) -> RunFolder:
+    """A run by path, id, part of an id, or ``last``.
+
+    Raises:
+        RunNotFound: none or several match.
+    """
+    return find_run(str(name))
+
+
+def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
+    """Ask a run's engine to stop (or pause). False when no engine is alive.
+
+    Both send nothing further. A pause waits for every call in flight, a stop
+    only a few seconds.
+    """
+    if folder.live_pid() is None:
+        return False
+    folder.command("pause" if pause else "stop")
+    return True
+
+
+def wait_for_rest(folder: RunFolder, seconds: float) -> bool:
+    """Wait until no engine drives the run. False when the time ran out first."""
+    end = time.monotonic() + seconds
+    while folder.live_pid() is not None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def logout_warning() -> str:
+    """A warning when this login session's end would kill the engine, else empty.
+
+    systemd-logind ends all of a user's processes at logout where
+    ``KillUserProcesses=yes``, unless the user lingers.
+    """
+    if not os.environ.get("XDG_SESSION_ID"):
+        return ""
+    user = os.environ.get("USER", "")
+    if user and Path(f"/var/lib/systemd/linger/{user}").exists():
+        return ""
+    kills = False
+    files = [
+        Path("/etc/systemd/logind.conf"),
+        *sorted(Path("/etc/systemd/logind.conf.d").glob("*.conf")),
+    ]
+    for file in files:
+        parser = configparser.ConfigParser(strict=False)
+        try:
+            parser.read(file, "utf-8")
+            kills = parser.getboolean("Login", "KillUserProcesses", fallback=kills)
+        except (configparser.Error, ValueError, OSError):
+            continue
+    if not kills:
+        return ""
+    return (
+        "this system ends your processes when you log out, the run included; "
+        "allow it to stay with: loginctl enable-linger"
+    )

@@ -1,0 +1,308 @@
+"""A run's folder: names, finding runs, status file, lock and who is alive.
+
+The folder is the only channel between an engine and everybody else::
+
+    spec.json      what was asked for
+    journal.db     everything that happened (evalbench.engine.journal)
+    status.json    the summary for lists, replaced at most once a second
+    commands/      requests to a live engine, one file each
+    lock           held by the engine for as long as it lives
+    engine.log, worker.log
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.driver import State
+from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
+from evalbench.engine.journal.schema import FILE
+from evalbench.engine.paths import runs_dir
+from evalbench.engine.settings import RunSpec
+
+STALE_S = 30.0
+"""An engine on another machine that has not written its status for so long is taken for dead."""
+
+
+@dataclass(slots=True)
+class Status:
+    """What lists and screens show of a run. Times are seconds since the epoch.
+
+    ``metrics`` holds the headline and everything ungrouped; the whole table is
+    in the journal. ``seconds`` adds up over all engines that worked on it.
+    """
+
+    run: str
+    state: State = State.CREATED
+    exit_code: int | None = None
+    benchmark: str = ""
+    model: str = ""
+    desc: str = ""
+    tags: list[str] = field(default_factory=list)
+    created: float = 0.0
+    updated: float = 0.0
+    host: str = ""
+    pid: int | None = None
+    pid_started: str = ""
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    sent: int = 0
+    from_journal: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    rate: float = 0.0
+    seconds: float = 0.0
+    spend_usd: float | None = None
+    mixed: bool = False
+    problem: str = ""
+    outcomes: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    params: dict[str, dict[str, str]] = field(default_factory=dict)
+    gauges: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the run has ended for now, by its own account."""
+        return self.state in AT_REST
+
+
+AT_REST = frozenset({State.PAUSED, State.STOPPED, State.COMPLETE, State.FAILED, State.BUDGET})
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The run's id: the folder's name."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """The journal file."""
+        return self.path / FILE
+
+    @property
+    def engine_log(self) -> Path:
+        """The engine's own log."""
+        return self.path / "engine.log"
+
+    @property
+    def worker_log(self) -> Path:
+        """Output of the local worker and its libraries."""
+        return self.path / "worker.log"
+
+    def spec(self) -> RunSpec:
+        """The stored spec.
+
+        Raises:
+            RunNotFound: the folder is not a run.
+        """
+        try:
+            return RunSpec.from_json(orjson.loads((self.path / "spec.json").read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise RunNotFound(f"{self.path} is not a readable run", why=str(error)) from None
+
+    def write_spec(self, spec: RunSpec) -> None:
+        """Store the spec, whole or not at all."""
+        write_file(
+            self.path / "spec.json", orjson.dumps(spec.to_json(), option=orjson.OPT_INDENT_2)
+        )
+
+    def status(self) -> Status:
+        """The last status written; a fresh one when there is none yet."""
+        try:
+            raw = orjson.loads((self.path / "status.json").read_bytes())
+        except (OSError, ValueError):
+            return Status(self.id)
+        known = {f.name for f in fields(Status)}
+        status = Status(**{name: value for name, value in raw.items() if name in known})
+        status.state = State(status.state)
+        return status
+
+    def write_status(self, status: Status) -> None:
+        """Replace the status file."""
+        status.updated = time.time()
+        write_file(self.path / "status.json", orjson.dumps(asdict(status)))
+
+    def live_pid(self, status: Status | None = None) -> int | None:
+        """Process id of the engine that drives this run now, or None."""
+        known = status or self.status()
+        if known.pid is None or known.at_rest:
+            return None
+        if known.host != socket.gethostname():
+            return known.pid if time.time() - known.updated < STALE_S else None
+        return known.pid if process_start(known.pid) == known.pid_started else None
+
+    def command(self, do: str, **body: Any) -> None:
+        """Leave a request for the live engine."""
+        folder = self.path / "commands"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        name = f"{time.time_ns()}-{secrets.token_hex(2)}.json"
+        write_file(folder / name, orjson.dumps({"do": do, **body}))
+
+    def take_commands(self) -> list[dict[str, Any]]:
+        """Requests left since the last call, oldest first; each is given out once."""
+        try:
+            names = sorted(os.listdir(self.path / "commands"))
+        except OSError:
+            return []
+        taken = []
+        for name in names:
+            if not name.endswith(".json"):
+                continue
+            file = self.path / "commands" / name
+            try:
+                taken.append(orjson.loads(file.read_bytes()))
+            except (OSError, ValueError):
+                continue
+            finally:
+                file.unlink(missing_ok=True)
+        return taken
+
+
+class Lock:
+    """The engine's exclusive hold on a run. Freed by the system when the process dies."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        """Take the lock.
+
+        Raises:
+            RunBusy: another process holds it.
+        """
+        self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            pid = folder.live_pid()
+            raise RunBusy(
+                f"run {folder.id} is already being driven" + (f" by process {pid}" if pid else ""),
+                cure=f"watch it: evalbench attach {folder.id}",
+            ) from None
+
+    def release(self) -> None:
+        """Give the lock back."""
+        os.close(self._fd)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file, whole or not at all, readable by its owner only."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        fd = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def process_start(pid: int) -> str:
+    """When a process began, as an opaque text; empty when there is no such process.
+
+    A process id alone may have been given to another process since.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return ""
+    else:
+        # Fields are counted after the parenthesised name, which may hold spaces.
+        after = stat.rpartition(")")[2].split()
+        return "" if after[0] == "Z" else after[19]
+    ps = ["ps", "-o", "lstart=", "-p", str(pid)]  # macOS has no /proc
+    found = subprocess.run(ps, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def make_run(spec: RunSpec, parent: Path | None = None) -> RunFolder:
+    """Make the folder of a new run.
+
+    Raises:
+        UsageError: when the place cannot be written to.
+    """
+    root = parent or runs_dir()
+    slug = re.sub(r"[^a-z0-9.]+", "-", spec.candidate.name.lower()).strip("-.")[:40] or "model"
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    path = root / f"{stamp}-{spec.benchmark}-{slug}-{secrets.token_hex(2)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.mkdir(mode=0o700)
+        folder = RunFolder(path)
+        folder.write_spec(spec)
+        folder.write_status(
+            Status(
+                folder.id,
+                benchmark=spec.benchmark,
+                model=spec.model,
+                desc=spec.get("desc"),
+                tags=list(spec.get("tag")),
+                created=time.time(),
+            )
+        )
+    except OSError as error:
+        raise UsageError(
+            f"cannot make a run folder in {root}",
+            why=error.strerror or str(error),
+            cure="choose a writable place with --run-dir or EVALBENCH_HOME",
+        ) from None
+    return folder
+
+
+def all_runs(parent: Path | None = None) -> list[RunFolder]:
+    """Every run below ``parent`` (default: the user's runs), newest first."""
+    root = parent or runs_dir()
+    if not root.is_dir():
+        return []
+    found = [RunFolder(p) for p in root.iterdir() if (p / "spec.json").exists()]
+    return sorted(found, key=lambda run: run.id, reverse=True)
+
+
+def find_run(name: str, parent: Path | None = None) -> RunFolder:
+    """The run that ``name`` means: a path, an id, an unambiguous part of one, or ``last``.
+
+    Raises:
+        RunNotFound: none or several match.
+    """
+    path = Path(name).expanduser()
+    if (path / "spec.json").exists():
+        return RunFolder(path.absolute())
+    runs = all_runs(parent)
+    ids = [run.id for run in runs]
+    if name == "last" and runs:
+        return runs[0]
+    matching = list(_matches(name, runs))
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        shown = "\n    ".join(run.id for run in matching[:8])
+        raise RunNotFound(f"{name!r} could be any of\n    {shown}", cure="give more of the id")
+    raise RunNotFound(
+        f"there is no run {name!r}",
+        why="" if runs else f"no run is in {parent or runs_dir()}",
+        cure=nearest(name, ids) if len(ids) > 12 else "list them: evalbench runs",
+    )
+
+
+def _matches(name: str, runs: list[RunFolder]) -> Iterator[RunFolder]:
+    exact = [run for run in runs if run.id == name]
+    yield from exact or [run for run in runs if name and name in run.id]

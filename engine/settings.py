@@ -1,0 +1,263 @@
+"""What a run is made of: the RunSpec, its validation and suite files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import registry
+from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls import ModelRef, Provider, WorkerProvider
+from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.options import Option, parse_options
+
+COMMON: tuple[Option, ...] = (
+    Option("data", str, None, "read the data set from this file or folder", affects_data=True),
+    Option("limit", int, None, "use only N samples in all, spread evenly over groups", minimum=1),
+    Option(
+        "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
+    ),
+    Option("seed", int, 0, "seed of everything random here: subset, permutations, sampling"),
+    Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
+    Option("concurrency", int, None, "calls in flight at once", minimum=1, maximum=10_000),
+    Option(
+        "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
+    ),
+    Option(
+        "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
+    ),
+    Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
+    Option("max_tokens", int, None, "cap on generated tokens of one candidate call", minimum=1),
+    Option("desc", str, "", "a line of your own about this run"),
+    Option("tag", str, (), "a label to find the run by", many=True),
+)
+"""Settings of every run, whatever the benchmark and provider."""
+
+CANDIDATE_PARAMS = ("temperature", "top_p", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One benchmark, one candidate model and the settings, as the user asked for them.
+
+    Attributes:
+        benchmark: registered name.
+        model: the candidate, ``provider/name[@revision]``.
+        common: values of :data:`COMMON` by name.
+        options: the benchmark's own options by name.
+        provider_options: the provider's own options by name.
+        filters: allowed values by tag; empty means all.
+    """
+
+    benchmark: str
+    model: str
+    common: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    provider_options: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def candidate(self) -> ModelRef:
+        """The candidate as a reference."""
+        return ModelRef.parse(self.model)
+
+    def get(self, name: str) -> Any:
+        """The value of a common setting."""
+        return self.common[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
+        """Read a stored, already validated spec."""
+        common = dict(value["common"])
+        common["tag"] = tuple(common["tag"])
+        options = {k: tuple(v) if isinstance(v, list) else v for k, v in value["options"].items()}
+        filters = {tag: tuple(values) for tag, values in value["filters"].items()}
+        return cls(
+            value["benchmark"], value["model"], common, options, value["provider_options"], filters
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the answers and scores; resume refuses when this changed."""
+        kept = ("limit", "shuffle", "seed", "epochs", *CANDIDATE_PARAMS)
+        return {
+            "benchmark": self.benchmark,
+            "model": self.model,
+            **{name: self.common[name] for name in kept},
+            "options": _plain(self.options),
+            "filters": _plain(self.filters),
+        }
+
+    def changed(self, **common: Any) -> RunSpec:
+        """A copy with some common settings replaced (raw values, validated here)."""
+        by_name = {option.name: option for option in COMMON}
+        for name in common:
+            if name not in by_name:
+                raise SpecError(name, f"there is no setting {name!r}", cure=nearest(name, by_name))
+        parsed = {name: by_name[name].parse(raw) for name, raw in common.items()}
+        return replace(self, common={**self.common, **parsed})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def make_spec(
+    benchmark: str,
+    model: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    provider_options: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> RunSpec:
+    """Build a validated spec from raw values.
+
+    Args:
+        benchmark: name of an installed benchmark.
+        model: ``provider/name`` or ``provider/name@revision``.
+        options: values for the benchmark's options.
+        provider_options: values for the provider's options.
+        filters: value or values by tag.
+        **common: values for :data:`COMMON`.
+
+    Raises:
+        SpecError: naming the field, what is wrong and what would be right.
+    """
+    bench = registry.benchmark_class(benchmark)
+    ref = parse_model(model)
+    provider = registry.provider_class(ref.provider)
+    values = parse_options(COMMON, common, "run")
+    if values["data"] is not None:
+        if not bench.takes_data:
+            raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
+        path = Path(values["data"]).expanduser()
+        if not path.exists():
+            raise SpecError(
+                "data", f"there is no file or folder {path}", cure="check the path given to --data"
+            )
+        values["data"] = str(path.absolute())
+    return RunSpec(
+        benchmark,
+        model,
+        values,
+        parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
+        parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
+        _filters(bench, filters or {}),
+    )
+
+
+def parse_model(text: str) -> ModelRef:
+    """Read a model as users type it.
+
+    Raises:
+        SpecError: with the expected form and the providers there are.
+    """
+    try:
+        ref = ModelRef.parse(text)
+    except ValueError:
+        raise SpecError(
+            "model",
+            f"{text!r} does not name a model",
+            why="a model is written provider/name, for example local/smollm2-135m-instruct",
+            cure="providers: " + ", ".join(registry.provider_names()),
+        ) from None
+    registry.provider_class(ref.provider)
+    return ref
+
+
+def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    result: dict[str, tuple[str, ...]] = {}
+    for tag, values in given.items():
+        if tag not in bench.filters:
+            raise SpecError(
+                tag,
+                f"{bench.name} cannot be filtered by {tag!r}",
+                cure=nearest(tag, bench.filters),
+            )
+        items = (values,) if isinstance(values, str) else tuple(values)
+        if items:
+            result[tag] = items
+    return result
+
+
+def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
+    """The benchmark of a spec, ready to prepare or solve."""
+    cls = registry.benchmark_class(spec.benchmark)
+    return cls(spec.options, seed=spec.get("seed"), shared=shared)
+
+
+def build_provider(spec: RunSpec) -> Provider | WorkerProvider:
+    """The provider of a spec's candidate, with its options."""
+    return registry.provider_class(spec.candidate.provider)(spec.provider_options)
+
+
+def check_spec(spec: RunSpec) -> None:
+    """Checks that need the provider itself: does it know the model, can it answer these calls?
+
+    Raises:
+        SpecError: the model cannot do what the benchmark asks.
+        NoSuchModel: the provider knows no such model.
+    """
+    provider = build_provider(spec)
+    name = spec.candidate.name
+    provider.check_model(name)
+    able = provider.capabilities(name)
+    for need in sorted(build_benchmark(spec).needs()):
+        if not getattr(able, need):
+            raise SpecError(
+                "model",
+                f"{spec.model} cannot answer the {need!r} calls that {spec.benchmark} makes",
+                why=able.reason,
+                cure=f"see evalbench benchmarks {spec.benchmark} for options that ask otherwise",
+            )
+
+
+def load_suite(path: Path) -> list[RunSpec]:
+    """Read a suite: ``[defaults]`` and any number of ``[[run]]`` tables.
+
+    Each table takes ``benchmark``, ``model`` (one or a list), the common
+    settings, ``options``, ``provider_options`` and ``filters``.
+
+    Raises:
+        SpecError: with the number of the table at fault.
+    """
+    try:
+        body = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SpecError("suite", f"cannot read {path}", why=error.strerror or "") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError("suite", f"{path} is not a TOML file", why=str(error)) from None
+    tables = body.get("run")
+    if unknown := set(body) - {"run", "defaults"}:
+        raise SpecError("suite", f"{path} has an unknown table {sorted(unknown)[0]!r}")
+    if not isinstance(tables, list) or not tables:
+        raise SpecError("suite", f"{path} names no run", cure="add at least one [[run]] table")
+    specs: list[RunSpec] = []
+    for number, table in enumerate(tables, 1):
+        merged = {**body.get("defaults", {}), **table}
+        for name in ("options", "provider_options", "filters"):
+            merged[name] = {**body.get("defaults", {}).get(name, {}), **table.get(name, {})}
+        models = merged.pop("model", None)
+        benchmark = merged.pop("benchmark", None)
+        if not benchmark or not models:
+            raise SpecError("suite", f"{path}, run {number}: benchmark and model are needed")
+        for model in [models] if isinstance(models, str) else models:
+            try:
+                specs.append(make_spec(benchmark, model, **merged))
+            except SpecError as error:
+                raise SpecError(
+                    error.field,
+                    f"{path}, run {number}: {error.what}",
+                    why=error.why,
+                    cure=error.cure,
+                ) from None
+    return specs
