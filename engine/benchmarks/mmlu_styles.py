@@ -1,0 +1,60 @@
+"""How a question's options are shown: as they are, reordered, recased or repeated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+STYLES = ("default", "permuted", "uppercase", "randomcase", "duplicatewrong")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A question as a model sees it.
+
+    Attributes:
+        question, options: the texts, in the order shown.
+        order: for each place, the index of the option in the data set. Answers
+            are mapped back through it and never by text, since a few questions
+            have two options with equal text.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    order: tuple[int, ...]
+
+    @property
+    def moved(self) -> bool:
+        """Whether some place holds another option than the data set has there."""
+        return self.order != tuple(range(len(self.order)))
+
+
+def show(style: str, question: str, choices: Sequence[str], gold: int, rng: random.Random) -> Shown:
+    """The question in ``style``; all chance comes from ``rng``.
+
+    - ``default``: as in the data set.
+    - ``permuted``: the right option always changes place, the wrong ones are shuffled.
+    - ``uppercase``, ``randomcase``: the letters of question and options in
+      capitals, or each in a random case.
+    - ``duplicatewrong``: the options in order, then the wrong ones once more.
+    """
+    order = list(range(len(choices)))
+    if style == "permuted":
+        place = rng.choice([index for index in order if index != gold])
+        order.remove(gold)
+        rng.shuffle(order)
+        order.insert(place, gold)
+    elif style == "duplicatewrong":
+        order += [index for index in order if index != gold]
+    options = [choices[index] for index in order]
+    if style == "uppercase":
+        question, options = question.upper(), [option.upper() for option in options]
+    elif style == "randomcase":
+        question = _random_case(question, rng)
+        options = [_random_case(option, rng) for option in options]
+    return Shown(question, tuple(options), tuple(order))
+
+
+def _random_case(text: str, rng: random.Random) -> str:
+    return "".join(c.upper() if rng.random() < 0.5 else c.lower() for c in text)

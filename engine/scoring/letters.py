@@ -1,0 +1,69 @@
+"""Reading the letter of a multiple-choice answer: faithful parsers and log-likelihoods.
+
+Every parser takes the reply text and returns the index of an option (0 = A) or
+None. Its name carries a version that changes whenever a reply could be read
+differently. The lenient parser has a file of its own,
+:mod:`evalbench.engine.scoring.letters_lenient`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+LETTERS = "ABCDEFG"
+
+STRICT = "mmlu-letter-strict/1"
+SEED_LATER = "mmlu-letter-first/1"
+SIMPLE_EVALS = "simple-evals-letter/1"
+LOGLIKELIHOOD = "loglikelihood-greatest/1"
+
+
+def read_strict(reply: str, options: int = 4) -> int | None:
+    """Faithful to the MMLU experimenter's first parser: one capital letter, nothing else."""
+    letter = reply.strip()
+    return _index(letter, options) if len(letter) == 1 else None
+
+
+_FIRST = re.compile(r"([A-Ga-g])[.)]?.*$")
+
+
+def read_first(reply: str, options: int = 4) -> int | None:
+    """Faithful to the MMLU experimenter's later parser: a one-line reply's first character.
+
+    Known fault of the original, kept: every reply that begins with one of the
+    letters A to G counts, so "A car" is A and "Because" is B. A letter past the
+    last option is returned as it is; it names no option and is a wrong answer.
+    """
+    found = _FIRST.match(reply.strip())
+    return LETTERS.index(found[1].upper()) if found else None
+
+
+_MARKS = re.compile(r"\*\*|\}\$|\\[$({]|\\(?:boxed|text|mathrm\{|mathbf\{)|[${]")
+_ANSWER = re.compile(r"Answer[ \t]*:[ \t]*\$?([A-D])\$?", re.IGNORECASE)
+
+
+def read_simple_evals(reply: str, options: int = 4) -> int | None:
+    """Faithful to openai/simple-evals: the first ``Answer: X`` after its marks are stripped.
+
+    The pattern ignores case and does not ask for a word boundary after the
+    letter, so "Answer: because" is B, as in the original.
+    """
+    found = _ANSWER.search(_MARKS.sub("", reply))
+    return _index(found[1].upper(), options) if found else None
+
+
+def greatest(logprobs: Sequence[float]) -> int | None:
+    """Index of the greatest log-likelihood; of equal ones the first.
+
+    A value that is not a number counts as the smallest. None when there is
+    nothing to compare.
+    """
+    ranked = [-math.inf if math.isnan(value) else value for value in logprobs]
+    return ranked.index(max(ranked)) if ranked else None
+
+
+def _index(letter: str, options: int) -> int | None:
+    at = LETTERS.find(letter)
+    return at if 0 <= at < options else None

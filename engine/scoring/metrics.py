@@ -1,0 +1,186 @@
+"""Metrics out of a tally: rates, means, macro averages and per-group tables.
+
+Two rules hold everywhere. A failed sample (outcome ``error``) is in no
+denominator; ``bound_low`` and ``bound_high`` say what the metric would be if
+every failed sample had been wrong, or right. A refused, filtered, truncated or
+unparsed sample is scored, and what it counts as is what the benchmark put into
+its values: 0 for accuracies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.scoring.statistics import (
+    clustered_mean_interval,
+    mean_interval,
+    mean_of_rates_interval,
+    pass_at_k,
+    wilson,
+)
+from evalbench.engine.scoring.tally import Metric, Tally
+
+WILSON = "Wilson 95 %"
+NORMAL = "normal 95 %"
+MACRO = "from the groups' Wilson intervals, 95 %"
+CLUSTERED = "clustered by sample, 95 %"
+
+_NOTHING = (None, None)
+
+
+def rate(tally: Tally, value: str, name: str, title: str = "", group: str = "") -> Metric:
+    """Micro average of a value that is 0 or 1: k = Σ value, n = scored samples, Wilson interval."""
+    n, k, _, failed = tally.sums(value)
+    return _proportion(k, n, failed, name, title, group)
+
+
+def share(
+    tally: Tally, outcomes: Collection[Outcome], name: str, title: str = "", group: str = ""
+) -> Metric:
+    """Share of scored samples whose outcome is one of ``outcomes``, with its Wilson interval."""
+    counts = tally.outcomes()
+    failed = counts.pop(Outcome.ERROR.value)
+    k = sum(counts[outcome.value] for outcome in outcomes)
+    return _proportion(k, sum(counts.values()), failed, name, title, group)
+
+
+def mean(
+    tally: Tally,
+    value: str,
+    name: str,
+    title: str = "",
+    group: str = "",
+    *,
+    scale: tuple[float, float] | None = None,
+) -> Metric:
+    """Mean of a value over the scored samples that carry it, with a normal interval.
+
+    Args:
+        scale: the lowest and highest possible value, for the bounds that failed
+            samples open up; without it there are no bounds once a sample failed.
+    """
+    n, total, squares, failed = tally.sums(value)
+    average = total / n if n else None
+    bounds: tuple[float | None, float | None] = (average, average)
+    if failed:
+        worst, best = scale or _NOTHING
+        bounds = _with_failed(total, n, failed, worst), _with_failed(total, n, failed, best)
+    interval = mean_interval(n, total, squares)
+    low, high = interval or _NOTHING
+    return Metric(
+        name, average, low, high, total, n, NORMAL if interval else "", *bounds, title, group
+    )
+
+
+def macro(tally: Tally, value: str, by: str, name: str, title: str = "", group: str = "") -> Metric:
+    """Macro average: the unweighted mean of the rates of ``value`` in each group of tag ``by``.
+
+    k is the sum of the groups' rates and n the number of groups that have a
+    scored sample. The bounds also count groups in which every sample failed.
+    """
+    rates: list[tuple[float, int]] = []
+    worst: list[float] = []
+    best: list[float] = []
+    for part in tally.groups(by).values():
+        n, k, _, failed = part.sums(value)
+        if n:
+            rates.append((k, n))
+        if n + failed:
+            worst.append(k / (n + failed))
+            best.append((k + failed) / (n + failed))
+    total = sum(k / n for k, n in rates)
+    interval = mean_of_rates_interval(rates) if rates else None
+    low, high = interval or _NOTHING
+    return Metric(
+        name=name,
+        value=total / len(rates) if rates else None,
+        low=low,
+        high=high,
+        k=total,
+        n=len(rates),
+        interval=MACRO if interval else "",
+        bound_low=_average(worst),
+        bound_high=_average(best),
+        title=title,
+        group=group,
+    )
+
+
+def table(
+    tally: Tally, by: str, name: str, make: Callable[[Tally, str, str], Metric]
+) -> list[Metric]:
+    """One metric per value of tag ``by``, in sorted order.
+
+    ``make`` gets each group's tally, its metric name (``name/by=value``) and
+    the tag's value as title.
+    """
+    return [make(part, f"{name}/{by}={tag}", tag) for tag, part in tally.groups(by).items()]
+
+
+def scored_ok(tally: Tally) -> Tally:
+    """The part whose answer was read, with the failed samples kept for the bounds."""
+    return tally.where(lambda row: row.outcome in (Outcome.OK, Outcome.ERROR))
+
+
+def epochs_mean(
+    samples: Iterable[Sequence[float]], name: str, title: str = "", group: str = ""
+) -> Metric:
+    """Mean over samples asked in several epochs; the interval treats a sample as one cluster.
+
+    Args:
+        samples: the value of each sample in each epoch that scored it.
+    """
+    clusters = [values for values in samples if values]
+    n = sum(len(values) for values in clusters)
+    total = sum(sum(values) for values in clusters)
+    value = total / n if n else None
+    interval = clustered_mean_interval(clusters)
+    low, high = interval or _NOTHING
+    method = CLUSTERED if interval else ""
+    return Metric(name, value, low, high, total, n, method, value, value, title, group)
+
+
+def epochs_pass_at_k(
+    samples: Iterable[Sequence[float]], k: int, name: str, title: str = "", group: str = ""
+) -> Metric:
+    """pass@k of a 0/1 value: the mean over samples of the chance that one of k answers is right.
+
+    Samples scored in fewer than k epochs are left out; n counts the others.
+    """
+    chances = [
+        pass_at_k(len(values), round(sum(values)), k) for values in samples if len(values) >= k
+    ]
+    n, total = len(chances), sum(chances)
+    value = total / n if n else None
+    interval = mean_interval(n, total, sum(chance * chance for chance in chances))
+    low, high = interval or _NOTHING
+    method = NORMAL if interval else ""
+    return Metric(name, value, low, high, total, n, method, value, value, title, group)
+
+
+def _with_failed(total: float, n: int, failed: int, each: float | None) -> float | None:
+    return None if each is None else (total + failed * each) / (n + failed)
+
+
+def _average(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _proportion(k: float, n: int, failed: int, name: str, title: str, group: str) -> Metric:
+    interval = wilson(k, n) if n else None
+    low, high = interval or _NOTHING
+    everyone = n + failed
+    return Metric(
+        name=name,
+        value=k / n if n else None,
+        low=low,
+        high=high,
+        k=k,
+        n=n,
+        interval=WILSON if interval else "",
+        bound_low=k / everyone if everyone else None,
+        bound_high=(k + failed) / everyone if everyone else None,
+        title=title,
+        group=group,
+    )

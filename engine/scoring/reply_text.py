@@ -1,0 +1,60 @@
+"""Reply text without what is not the answer: reasoning blocks, control tokens, markup."""
+
+from __future__ import annotations
+
+import re
+
+_TAG = re.compile(
+    r"<(/?)(?:think|thinking|thought|reasoning|reflection|scratchpad)>", re.IGNORECASE
+)
+_CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>", re.IGNORECASE)
+
+
+def without_reasoning(text: str) -> str:
+    """The text outside reasoning tags such as ``<think>…</think>``.
+
+    A closing tag without an opening one (chat templates often swallow it) ends
+    reasoning that began with the reply. An opening tag that is never closed
+    means the reply was cut while thinking: nothing after it is an answer.
+    """
+    kept: list[str] = []
+    at = 0
+    thinking = False
+    for tag in _TAG.finditer(text):
+        if tag[1]:
+            if not thinking:
+                kept.clear()
+            thinking = False
+            at = tag.end()
+        elif not thinking:
+            kept.append(text[at : tag.start()])
+            thinking = True
+    if not thinking:
+        kept.append(text[at:])
+    return "".join(kept)
+
+
+def without_control_tokens(text: str) -> str:
+    """The text without end-of-turn tokens that some servers leave in replies."""
+    return _CONTROL.sub("", text)
+
+
+_LATEX_WORD = re.compile(
+    r"\\(?:text|textbf|textrm|textit|mathrm|mathbf|mathit|mathsf|operatorname|bf|rm|displaystyle)"
+    r"(?![A-Za-z])"
+)
+_LATEX_MARKS = re.compile(r"\\[()\[\]]|\\[,;! ]|[{}$]")
+_EMPHASIS = re.compile(
+    r"\*\*|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)"  # an asterisk between numbers is a product
+    r"|`|__|~~|(?m:^[ \t]*(?:#{1,6}|>)[ \t]+)"
+)
+# Lower case only: <B> is more likely an option in brackets than a tag.
+_HTML = re.compile(r"</?(?:b|strong|i|em|u|p|span|div|code|br|h[1-6])(?:\s[^<>]*)?/?>")
+
+
+def without_markup(text: str) -> str:
+    """The text without Markdown emphasis, headings and quotes, LaTeX wrapping and HTML emphasis."""
+    text = _HTML.sub("", text)
+    text = _LATEX_WORD.sub("", text)
+    text = _LATEX_MARKS.sub("", text)
+    return _EMPHASIS.sub("", text)

@@ -1,0 +1,132 @@
+"""Intervals and estimators, in plain Python. Every interval is two-sided at 95 %."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import comb, sqrt
+
+Interval = tuple[float, float]
+
+Z95 = 1.959963984540054
+"""The 97.5 % quantile of the standard normal distribution."""
+
+
+def wilson(k: float, n: int) -> Interval:
+    """Wilson score interval of a proportion.
+
+    With p = k/n and z = Z95 the limits are
+    ``(p + z²/2n ± z·sqrt(p(1-p)/n + z²/4n²)) / (1 + z²/n)``.
+    They stay inside [0, 1] and keep a width at p = 0 and p = 1, where the
+    normal interval shrinks to nothing.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and
+    statistical inference", JASA 22 (1927) 209-212; recommended for small n by
+    Brown, Cai and DasGupta, Statistical Science 16 (2001) 101-133.
+
+    Args:
+        k: successes, 0 ≤ k ≤ n.
+        n: trials, at least 1.
+    """
+    p = k / n
+    z2 = Z95 * Z95
+    centre = p + z2 / (2 * n)
+    spread = Z95 * sqrt(p * (1 - p) / n + z2 / (4 * n * n))
+    scale = 1 + z2 / n
+    low = 0.0 if k <= 0 else (centre - spread) / scale
+    high = 1.0 if k >= n else (centre + spread) / scale
+    return low, high
+
+
+def mean_interval(n: int, total: float, squares: float) -> Interval | None:
+    """Normal interval of a mean from n, the sum and the sum of squares.
+
+    ``mean ± Z95·s/sqrt(n)`` with the sample variance
+    ``s² = (squares - total²/n) / (n - 1)`` (central limit theorem).
+
+    Returns:
+        None for n < 2: one value says nothing about spread.
+    """
+    if n < 2:
+        return None
+    mean = total / n
+    # Rounding can leave a tiny negative number where every value is equal.
+    variance = max(0.0, (squares - total * mean) / (n - 1))
+    half = Z95 * sqrt(variance / n)
+    return mean - half, mean + half
+
+
+def mean_of_rates_interval(groups: Sequence[tuple[float, int]]) -> Interval:
+    """Interval of the unweighted mean of independent proportions.
+
+    Each group's distance from its rate to its own Wilson limits is carried
+    over to the mean: with G groups, rates p and limits l, u the result is
+    ``mean(p) - sqrt(Σ(p-l)²)/G`` to ``mean(p) + sqrt(Σ(u-p)²)/G``. For large
+    groups this is the delta method, ``sqrt(Σ p(1-p)/n)/G``; unlike it, groups
+    with few samples or with rates of 0 or 1 keep their uncertainty, and the
+    limits stay inside [0, 1].
+
+    Source: G. Y. Zou and A. Donner, "Construction of confidence limits about
+    effect measures: a general approach", Statistics in Medicine 27 (2008)
+    1693-1702 (method of variance estimates recovery).
+
+    Args:
+        groups: (k, n) of every group, n at least 1; at least one group.
+    """
+    down = up = total = 0.0
+    for k, n in groups:
+        p = k / n
+        low, high = wilson(k, n)
+        total += p
+        down += (p - low) ** 2
+        up += (high - p) ** 2
+    count = len(groups)
+    mean = total / count
+    return max(0.0, mean - sqrt(down) / count), min(1.0, mean + sqrt(up) / count)
+
+
+def clustered_mean_interval(clusters: Iterable[Sequence[float]]) -> Interval | None:
+    """Normal interval of a mean whose values come in clusters, robust to ties within them.
+
+    Repeated epochs of one sample are alike, so treating them as independent
+    makes an interval too narrow. With N values in C clusters and their mean m
+    the standard error is
+    ``sqrt( C/(C-1) · Σ_clusters (Σ_values (x - m))² ) / N``.
+    With one value a cluster it is the usual ``s/sqrt(N)``.
+
+    Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986) 13-22 (sandwich
+    estimator, with the C/(C-1) small-sample factor); applied to language model
+    evaluation by E. Miller, "Adding error bars to evals", arXiv 2411.00640.
+
+    Args:
+        clusters: the values of each sample over its epochs; empty ones are left out.
+
+    Returns:
+        None for fewer than two clusters.
+    """
+    filled = [values for values in clusters if values]
+    count = len(filled)
+    if count < 2:
+        return None
+    n = sum(len(values) for values in filled)
+    mean = sum(sum(values) for values in filled) / n
+    squares = sum((sum(values) - mean * len(values)) ** 2 for values in filled)
+    half = Z95 * sqrt(count / (count - 1) * squares) / n
+    return mean - half, mean + half
+
+
+def pass_at_k(n: int, correct: int, k: int) -> float:
+    """Probability that at least one of k answers is right, from n answers of which some are.
+
+    ``1 - C(n - correct, k) / C(n, k)``: unbiased, unlike ``1 - (1 - correct/n)^k``.
+
+    Source: M. Chen et al., "Evaluating large language models trained on code",
+    arXiv 2107.03374, equation 1.
+
+    Args:
+        n: answers given, at least k.
+        correct: right ones among them.
+        k: answers looked at, at least 1.
+    """
+    if not 1 <= k <= n:
+        raise ValueError(f"k must be between 1 and {n}, not {k}")
+    return 1 - comb(n - correct, k) / comb(n, k)
