@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, newest
@@ -56,7 +57,7 @@ async def paid_again(journal: Journal, benchmark: Benchmark, roles: Roles, epoch
         ]
 
     lost, last = 0, 0
-    while page := await journal.query(lambda shelf, first=last: read(shelf, first)):
+    while page := await journal.query(partial(read, first=last)):
         for row, sample, calls in page:
             last = row
             for epoch in {call.key.epoch for call in calls}:

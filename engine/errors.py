@@ -122,9 +122,15 @@ class ProviderError(EvalbenchError):
         retry_after: seconds the provider asked to wait, when it did.
         possibly_billed: True when the provider may have done (and charged) the work.
         body: the raw error body, decoded, for the journal; never holds a key.
+        request_id: the provider's id for support questions.
+
+    A provider may set ``limits`` (:class:`evalbench.engine.calls.RateLimits`)
+    and ``param``, the name of the requested parameter that the provider refuses.
     """
 
     exit_code = 5
+    limits: object = None
+    param: str = ""
 
     def __init__(
         self,
@@ -136,12 +142,14 @@ class ProviderError(EvalbenchError):
         retry_after: float | None = None,
         possibly_billed: bool = False,
         body: str = "",
+        request_id: str = "",
     ) -> None:
         super().__init__(what, why=why, cure=cure)
         self.status = status
         self.retry_after = retry_after
         self.possibly_billed = possibly_billed
         self.body = body
+        self.request_id = request_id
 
 
 class TransientError(ProviderError):

@@ -20,17 +20,21 @@ from evalbench.engine.calls.messages import (
     user,
 )
 from evalbench.engine.calls.provider import (
+    NETWORK_OPTIONS,
     Capabilities,
+    KeyNeed,
     ModelInfo,
     Provider,
     WorkerCommand,
     WorkerProvider,
 )
-from evalbench.engine.calls.replies import Outcome, ParamNote, Reply, Usage
+from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply, Usage
 
 __all__ = [
+    "NETWORK_OPTIONS",
     "Call",
     "Capabilities",
+    "KeyNeed",
     "MediaPart",
     "Message",
     "ModelInfo",
@@ -41,6 +45,7 @@ __all__ = [
     "Part",
     "Prompt",
     "Provider",
+    "RateLimits",
     "Reply",
     "TextPart",
     "Usage",

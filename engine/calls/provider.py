@@ -44,6 +44,23 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyNeed:
+    """What key a provider takes and where people get one.
+
+    Attributes:
+        variables: environment variables that may hold it, in order of precedence.
+        page: address where keys are made.
+        pattern: regular expression of a plausible key; a wrong one is only warned about.
+        required: False for servers that often run without a key.
+    """
+
+    variables: tuple[str, ...]
+    page: str = ""
+    pattern: str = ""
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerCommand:
     """How to start a local worker: ``argv`` and additions to the environment."""
 
@@ -51,15 +68,26 @@ class WorkerCommand:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+NETWORK_OPTIONS: tuple[Option, ...] = (
+    Option("base_url", str, None, "another address of the API: a gateway, a proxy, a test server"),
+    Option("timeout", float, 600.0, "seconds for one whole attempt at one call", minimum=1),
+)
+"""Options that every network provider takes."""
+
+
 @runtime_checkable
 class Provider(Protocol):
-    """Answers calls over a network. Raises only :class:`ProviderError` subclasses."""
+    """Answers calls over a network. Raises only :class:`ProviderError` subclasses.
+
+    Every one of them takes the options of :data:`NETWORK_OPTIONS` among its own.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
+    key: ClassVar[KeyNeed | None]
 
-    def __init__(self, settings: Mapping[str, Any]) -> None: ...
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None: ...
 
     def capabilities(self, model: str) -> Capabilities:
         """What ``model`` can be asked for; must not touch the network."""
@@ -75,7 +103,10 @@ class Provider(Protocol):
         """The models on offer."""
 
     async def answer(self, call: Call) -> Reply:
-        """One attempt at one call. No retries, no hidden waiting."""
+        """One attempt at one call. No retries, no hidden waiting.
+
+        Sets ``limits`` on the reply, or on the error, when the provider told them.
+        """
 
     async def close(self) -> None:
         """Release connections."""

@@ -39,6 +39,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a provider said about its limits with one response. None: it did not say.
+
+    ``reset_s`` are seconds from now until the bucket is full again (or has its
+    next refill, where a provider says only that).
+    """
+
+    requests_limit: int | None = None
+    requests_remaining: int | None = None
+    requests_reset_s: float | None = None
+    tokens_limit: int | None = None
+    tokens_remaining: int | None = None
+    tokens_reset_s: float | None = None
+    input_tokens_remaining: int | None = None
+    output_tokens_remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ParamNote:
     """What became of one requested parameter.
 
@@ -71,6 +89,7 @@ class Reply:
         error: for outcome ``error``: class name and text.
         possibly_billed: an error whose work may have been charged.
         attempts: how often the call was sent to get this reply.
+        limits: the provider's rate-limit headers; for the limiter, never stored.
     """
 
     text: str = ""
@@ -87,6 +106,7 @@ class Reply:
     error: str = ""
     possibly_billed: bool = False
     attempts: int = 1
+    limits: RateLimits | None = None
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class Packer:
         """Once enough records were packed: the new dictionary, to be stored; else None."""
         if self._seen is None or len(self._seen) < TRAIN_AFTER:
             return None
-        examples, self._seen = self._seen, None
+        examples: list[bytes | bytearray | memoryview] = list(self._seen)
+        self._seen = None
         try:
             trained = zstandard.train_dictionary(_DICTIONARY_BYTES, examples).as_bytes()
         except zstandard.ZstdError:

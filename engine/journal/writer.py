@@ -185,7 +185,7 @@ class Journal:
                 return
 
     def _drain(self) -> list[_Operation]:
-        batch = []
+        batch: list[_Operation] = []
         while self._queue and len(batch) < _MOST_AT_ONCE:
             batch.append(self._queue.popleft())
         return batch

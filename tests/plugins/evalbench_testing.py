@@ -138,7 +138,9 @@ class Scripted:
         Option("mood", str, "plain", "how it answers", choices=("plain", "refusing", "mumbling")),
     )
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    key: ClassVar[None] = None
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         self._mood = settings.get("mood", "plain")
         ledger = os.environ.get("SCRIPTED_LEDGER")
         self._ledger = os.open(ledger, os.O_CREAT | os.O_APPEND | os.O_WRONLY) if ledger else None

@@ -1,0 +1,65 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Both set up a
+# virtual environment of their own in .venv, once, and again only when
+# pyproject.toml changes.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test check lint types imports all-tests bench clean
+
+help:
+	@echo "make demo       set up and run the quickstart benchmark on a small local model"
+	@echo "make test       set up and run the hermetic tests"
+	@echo "make check      lint, types, import walls and hermetic tests"
+	@echo "make all-tests  every test, the slow ones too (needs tmux and the model's weights)"
+	@echo "make bench      measure our own speed and memory"
+
+# CPU builds of torch are enough for the demo; an installed torch is kept.
+.make/local: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[local]'
+	@mkdir -p .make && touch $@
+
+.make/dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@mkdir -p .make && touch $@
+
+.make/all: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev,all]'
+	@mkdir -p .make && touch $@ .make/dev .make/local
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+demo: .make/local
+	$(BIN)/evalbench run quickstart --model local/smollm2-135m-instruct --no-ui
+
+test: .make/dev
+	$(BIN)/python -m pytest -m 'not local and not terminal and not slow'
+
+check: lint types imports test
+
+lint: .make/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy cannot see a namespace whose folders are mapped by packaging, so it is
+# shown the same layout as links.
+types: .make/dev
+	@mkdir -p .make/types/evalbench
+	@for room in engine providers themes tui; do ln -sfn ../../../$$room .make/types/evalbench/$$room; done
+	MYPYPATH=.make/types $(BIN)/mypy --namespace-packages --explicit-package-bases \
+	    -p evalbench.engine -p evalbench.providers -p evalbench.tui
+
+imports: .make/dev
+	$(BIN)/lint-imports
+
+all-tests: .make/all
+	$(BIN)/python -m pytest
+
+bench: .make/all
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .make build dist *.egg-info
