@@ -5,13 +5,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test check lint types imports all-tests bench clean
+PYTEST_ARGS ?=
+HERMETIC := not local and not terminal and not keychain and not slow
+
+.PHONY: help demo test check rest lint types imports all-tests bench clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
 	@echo "make test       set up and run the hermetic tests"
 	@echo "make check      lint, types, import walls and hermetic tests"
-	@echo "make all-tests  every test, the slow ones too (needs tmux and the model's weights)"
+	@echo "make all-tests  every test, the slow ones too (needs tmux and a Secret Service)"
 	@echo "make bench      measure our own speed and memory"
 
 # CPU builds of torch are enough for the demo; an installed torch is kept.
@@ -36,7 +39,11 @@ demo: .make/local
 	$(BIN)/evalbench run quickstart --model local/smollm2-135m-instruct --no-ui
 
 test: .make/dev
-	$(BIN)/python -m pytest -m 'not local and not terminal and not slow'
+	$(BIN)/python -m pytest -m '$(HERMETIC)' $(PYTEST_ARGS)
+
+# What `test` leaves out: needs tmux, a keychain service, torch and the model's weights, or time.
+rest: .make/all
+	$(BIN)/python -m pytest -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
 
 check: lint types imports test
 
@@ -55,8 +62,7 @@ types: .make/dev
 imports: .make/dev
 	$(BIN)/lint-imports
 
-all-tests: .make/all
-	$(BIN)/python -m pytest
+all-tests: test rest
 
 bench: .make/all
 	$(BIN)/python -m bench

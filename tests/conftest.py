@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("EVALBENCH_HOME", str(folder))
     return folder
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where everything must run, a skip is a failure (set by the CI script)."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("EVALBENCH_TESTS_MAY_NOT_SKIP") and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
