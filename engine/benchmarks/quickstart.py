@@ -1,0 +1,150 @@
+"""quickstart: 72 short questions of our own that any chat model answers within seconds.
+
+The questions lie in ``quickstart.jsonl`` beside this file, in the public
+domain (CC0-1.0). Each is read twice: exactly as asked for, and as a person
+would read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    answer_outcome,
+)
+from evalbench.engine.benchmarks.reading import read_rows
+from evalbench.engine.calls import Outcome, Prompt, generate
+from evalbench.engine.scoring import metrics, short_answers
+from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.scoring.letters_lenient import read_lenient
+from evalbench.engine.scoring.tally import Metric, Tally
+
+_QUESTIONS = Path(__file__).with_name("quickstart.jsonl")
+_MAX_TOKENS = 32
+
+_ORDERS = {
+    "choice": "Reply with the letter of the right option only.",
+    "exact": "Reply with the answer only, in one or two words or as a number.",
+    "arithmetic": "Reply with the number only.",
+    "code": "Reply with the printed text only.",
+    "yesno": "Reply with Yes or No only.",
+}
+
+
+class Quickstart(Benchmark):
+    """Multiple choice, short answers, arithmetic, code reading, and yes or no."""
+
+    name = "quickstart"
+    version = "1"
+    title = "Quickstart"
+    summary = "72 short questions of five kinds, bundled; a first run in under a minute"
+    licence = "CC0-1.0"
+    spread_by = "kind"
+    filters: ClassVar[Mapping[str, str]] = {
+        "kind": "only these kinds: " + ", ".join(_ORDERS),
+        "topic": "only these topics, for example geography",
+    }
+    takes_data = False
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """The bundled questions; ``source`` is not used."""
+        rows = [row for _, row in read_rows(_QUESTIONS) if "question" in row]
+        items = (
+            Item(
+                inputs={key: row[key] for key in ("question", "choices", "code") if key in row},
+                gold=[row["answer"], *row.get("accept", ())],
+                tags={"kind": row["kind"], "topic": row["topic"]},
+            )
+            for row in rows
+        )
+        return DataSet(items, origin=_QUESTIONS.name)
+
+    def templates(self) -> Any:
+        """The order that ends each kind's question, the token cap and the parsers' versions."""
+        return [_ORDERS, _MAX_TOKENS, short_answers.EXACT, short_answers.LENIENT]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask one question and read the reply exactly and leniently."""
+        reply = await ask("candidate", _prompt(sample))
+        read, right = _read(sample, reply.text)
+        strict = reply.text.strip() in sample.gold
+        outcome = answer_outcome(reply, read)
+        answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
+        return Score(
+            outcome,
+            {
+                "accuracy": float(right and answered),
+                "accuracy_strict": float(strict and answered),
+            },
+            {short_answers.LENIENT: read},
+        )
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Accuracy as read leniently and exactly, and by kind."""
+        return [
+            metrics.rate(tally, "accuracy", "accuracy", "Accuracy"),
+            metrics.rate(
+                tally, "accuracy_strict", "accuracy_strict", "Accuracy, exact replies only"
+            ),
+            metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Replies that could not be read"),
+            *metrics.table(
+                tally,
+                "kind",
+                "accuracy",
+                lambda part, name, tag: metrics.rate(part, "accuracy", name, tag, "By kind"),
+            ),
+            *metrics.table(
+                tally,
+                "kind",
+                "accuracy_strict",
+                lambda part, name, tag: metrics.rate(
+                    part, "accuracy_strict", name, tag, "By kind, exact replies only"
+                ),
+            ),
+        ]
+
+
+def _prompt(sample: Sample) -> Prompt:
+    lines = [sample.inputs["question"]]
+    if code := sample.inputs.get("code"):
+        lines += ["", "```python", code, "```"]
+    for letter, option in zip(LETTERS, sample.inputs.get("choices", ()), strict=False):
+        lines.append(f"{letter}) {option}")
+    lines += ["", _ORDERS[sample.tags["kind"]]]
+    return generate("\n".join(lines), max_tokens=_MAX_TOKENS, temperature=0.0)
+
+
+def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
+    """What a person would read in the reply, and whether it is right."""
+    kind, gold = sample.tags["kind"], sample.gold
+    if kind == "exact":
+        phrase = short_answers.read_phrase(reply)
+        return phrase, phrase is not None and short_answers.says(phrase, gold)
+    if kind == "code":
+        output = short_answers.read_output(reply)
+        return output, output == short_answers.same_output(gold[0])
+    if kind == "choice":
+        read = _read_choice(reply, sample.inputs["choices"])
+    else:
+        reader = short_answers.read_yes_no if kind == "yesno" else short_answers.read_number
+        read = reader(reply)
+    return read, read == gold[0]
+
+
+def _read_choice(reply: str, choices: Sequence[str]) -> str | None:
+    """The letter chosen; a reply that is the text of one option, word for word, chooses it."""
+    place = read_lenient(reply, len(choices))
+    if place is None:
+        phrase = short_answers.read_phrase(reply) or ""
+        same = [at for at, text in enumerate(choices) if phrase.casefold() == text.casefold()]
+        place = same[0] if len(same) == 1 else None
+    return None if place is None else LETTERS[place]

@@ -1,0 +1,163 @@
+"""Reading short free answers the way a person would: numbers, yes or no, phrases, printed text.
+
+Each reader takes the reply text and returns what it reads in a canonical form,
+or None. Reasoning tags, control tokens and markup are taken off first.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from decimal import Decimal
+
+from evalbench.engine.scoring.reply_text import (
+    without_control_tokens,
+    without_markup,
+    without_reasoning,
+)
+
+LENIENT = "short-answer-lenient/1"
+EXACT = "short-answer-exact/1"
+
+_SIGN = r"(?<![\w.)])[-−–]"
+_NUMBER = rf"(?:{_SIGN})?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)?|(?:{_SIGN})?(?<!\d)\.\d+"
+_NAMED_NUMBER = re.compile(
+    rf"\b(?:answer|result|total|sum|product|difference|quotient|remainder)\b[^.\n\d=]{{0,60}}?"
+    rf"(?:\bis|\bare|:|=)\s*(?:about\s+|approximately\s+|£|€)?({_NUMBER})",
+    re.IGNORECASE,
+)
+_AFTER_EQUALS = re.compile(rf"[=≈]\s*(?:£|€)?({_NUMBER})")
+# Not the first term of a sum: "6 + 7 is 13". Atomic, so that no digits are given back.
+_FIRST_NUMBER = re.compile(
+    rf"(?:£|€)?((?>{_NUMBER}))(?!\s*(?:[-+*/×÷=^]|(?:percent|%)\s+of\b|(?:times|plus|minus)\b))"
+)
+_ANY_NUMBER = re.compile(_NUMBER)
+_WORDS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
+    " fifteen sixteen seventeen eighteen nineteen twenty"
+).split()
+_NUMBER_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
+
+
+def read_number(reply: str) -> str | None:
+    """The number a reply gives, as plain decimal digits: ``1,024.50`` reads as ``1024.5``.
+
+    In this order: the last one named as the answer ("the result is 7"), the
+    last after an equals sign, one that opens the reply, the last on the first
+    line that has any. Without digits, a number word up to twenty.
+    """
+    text = _plain(reply)
+    for pattern in (_NAMED_NUMBER, _AFTER_EQUALS):
+        if found := pattern.findall(text):
+            return _canonical(found[-1])
+    if opening := _FIRST_NUMBER.match(text):
+        return _canonical(opening[1])
+    for line in text.splitlines():
+        if numbers := _ANY_NUMBER.findall(line):
+            return _canonical(numbers[-1])
+    words = _NUMBER_WORD.findall(text)
+    return str(_WORDS.index(words[-1].lower())) if words else None
+
+
+def _canonical(number: str) -> str:
+    value = Decimal(re.sub("[−–]", "-", number).replace(",", ""))
+    digits = format(value, "f")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return "0" if digits in ("-0", "") else digits
+
+
+_YES_NO = {"yes": "Yes", "yeah": "Yes", "yep": "Yes", "no": "No", "nope": "No"}
+_NAMED_YES_NO = re.compile(r"\banswer\b[^.\n]{0,40}?(?:\bis|:)\s*(yes|no)\b", re.IGNORECASE)
+
+
+def read_yes_no(reply: str) -> str | None:
+    """``Yes`` or ``No``: the last one named as the answer, else the first word, else the last."""
+    text = _plain(reply)
+    if named := _NAMED_YES_NO.findall(text):
+        return _YES_NO[named[-1].lower()]
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    if not words:
+        return None
+    return _YES_NO.get(words[0]) or _YES_NO.get(words[-1])
+
+
+_LEAD_IN = re.compile(
+    r"(?:(?:sure|certainly|of course)[!,.:]\s*)?"
+    r"(?:(?:the|this)\s+)?(?:(?:python|correct|right|final|printed|following)\s+)*"
+    r"(?:answer|output|result|program|code|it)"
+    r"(?:\s+of\s+th(?:e|is)\s+(?:program|code))?"
+    r"(?:\s*:|\s+(?:is|will\s+be|would\s+be|(?:will\s+|would\s+)?(?:prints?|outputs?))\s*:?)\s*"
+    r"(?:the\s+following\s*:\s*)?",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\s+(?:because|since|as)\b.*", re.IGNORECASE)
+_QUOTES = "\"'“”‘’«»"
+
+
+def read_phrase(reply: str) -> str | None:
+    """The first line that says something, without a lead-in such as "The answer is"."""
+    line = _first_line(_plain(reply))
+    return line.strip(" \t.!" + _QUOTES) or None if line else None
+
+
+def says(phrase: str, accepted: Iterable[str]) -> bool:
+    """Whether a phrase gives one of the accepted answers.
+
+    Case, punctuation, articles and accents do not count. A sentence of at most
+    twelve words may hold the answer among others, unless it hedges or denies
+    ("not", "or").
+    """
+    given = _words(phrase)
+    for answer in map(_words, accepted):
+        if given == answer:
+            return True
+        starts = range(len(given) - len(answer) + 1)
+        if (
+            len(given) <= 12
+            and not _HEDGES.intersection(given)
+            and any(given[at : at + len(answer)] == answer for at in starts)
+        ):
+            return True
+    return False
+
+
+_HEDGES = frozenset("not no never nor or neither either isnt cannot".split())
+_ARTICLES = frozenset(("a", "an", "the"))
+_FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
+
+
+def read_output(reply: str) -> str | None:
+    """The printed text a reply gives: a fenced block, or the first line without lead-in and quotes.
+
+    White space is collapsed and dropped after commas, so ``[1,2]`` equals ``[1, 2]``;
+    case counts, as it does in what a program prints.
+    """
+    text = without_control_tokens(without_reasoning(reply))
+    if fenced := _FENCE.search(text):
+        output = fenced[1]
+    else:
+        line = _first_line(without_markup(text).strip()) or ""
+        output = _REASON.sub("", line).strip().removesuffix(".").strip(_QUOTES)
+    return same_output(output) or None
+
+
+def same_output(text: str) -> str:
+    """The form in which two printed texts are compared."""
+    return re.sub(r",\s+", ",", " ".join(text.split())).replace('"', "'")
+
+
+def _first_line(text: str) -> str | None:
+    rest = _LEAD_IN.sub("", text, count=1) if _LEAD_IN.match(text) else text
+    return next((line.strip() for line in rest.splitlines() if line.strip()), None)
+
+
+def _plain(reply: str) -> str:
+    return without_markup(without_control_tokens(without_reasoning(reply))).strip()
+
+
+def _words(text: str) -> list[str]:
+    flat = unicodedata.normalize("NFKD", text.casefold()).replace("'", "").replace("’", "")
+    letters = "".join(c for c in flat if not unicodedata.combining(c))
+    return [word for word in re.findall(r"\w+", letters) if word not in _ARTICLES]
