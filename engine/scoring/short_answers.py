@@ -34,9 +34,10 @@ _FIRST_NUMBER = re.compile(
 )
 _ANY_NUMBER = re.compile(_NUMBER)
 _WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-    " fifteen sixteen seventeen eighteen nineteen twenty"
-).split()
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen", "twenty"),
+)
 _NUMBER_WORD = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
@@ -123,7 +124,7 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
     return False
 
 
-_HEDGES = frozenset("not no never nor or neither either isnt cannot".split())
+_HEDGES = frozenset(("not", "no", "never", "nor", "or", "neither", "either", "isnt", "cannot"))
 _ARTICLES = frozenset(("a", "an", "the"))
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 
