@@ -7,7 +7,6 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
@@ -280,7 +279,7 @@ class Driver:
             sample,
             score.outcome,
             score.values,
-            {k: v for k, v in asdict(score).items() if k in ("parsed", "note") and v},
+            {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v},
         )
 
     def _fail(self, row: int, epoch: int, sample: Sample, error: str) -> None:
