@@ -5,6 +5,7 @@ and the screen stay light and cannot be frozen by an import. Requests and
 answers are JSON lines on its pipes::
 
     {"ask": "check", "specs": [...]}  ->  {"answer": [{"file": P, "count": N}, ...]}
+    {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
     {"ask": "models", "provider": P}  ->  {"answer": [{"name": ..., ...}, ...]}
 
 Before an answer any number of ``{"progress": [what, done, total]}`` lines may
@@ -14,9 +15,11 @@ come. A failure is ``{"error": {...}}``, see :func:`error_to_json`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,7 +50,20 @@ def check(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[Ch
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
-    answer = _ask({"ask": "check", "specs": [spec.to_json() for spec in specs]}, progress)
+    return _checked("check", specs, progress)
+
+
+def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
+    """Prepare the data of a spec whatever its model, in a child process.
+
+    Raises:
+        EvalbenchError: the child's error, as raised there.
+    """
+    return _checked("prepare", [spec], progress)[0]
+
+
+def _checked(ask: str, specs: Sequence[RunSpec], progress: Progress | None) -> list[Checked]:
+    answer = _ask({"ask": ask, "specs": [spec.to_json() for spec in specs]}, progress)
     return [Checked(Path(item["file"]), item["count"]) for item in answer]
 
 
@@ -62,30 +78,49 @@ def models(provider: str) -> list[dict[str, Any]]:
 
 
 def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
-    with subprocess.Popen(
-        [sys.executable, "-m", "evalbench.engine.desk"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as child:
-        assert child.stdin
-        assert child.stdout
-        assert child.stderr
-        child.stdin.write(orjson.dumps(request))
-        child.stdin.close()
-        for line in child.stdout:
-            message = orjson.loads(line)
-            if "progress" in message:
-                if progress:
-                    progress(*message["progress"])
-            elif "error" in message:
-                raise error_from_json(message["error"])
-            else:
-                return message["answer"]
-        words = child.stderr.read().decode("utf-8", "replace").strip().splitlines()
+    # Libraries may print more than a pipe holds, hence a file. A session of its own,
+    # so that a terminal that closes does not cut a download short.
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            [sys.executable, "-m", "evalbench.engine.desk"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            start_new_session=True,
+        ) as child,
+    ):
+        try:
+            return _converse(child, request, progress)
+        except EOFError:
+            said.seek(0)
+            words = said.read().decode("utf-8", "replace").strip().splitlines()
+        except BaseException:
+            child.kill()
+            raise
     raise EvalbenchError(
         "the helper process ended without an answer", why=words[-1] if words else "it said nothing"
     )
+
+
+def _converse(
+    child: subprocess.Popen[bytes], request: dict[str, Any], progress: Progress | None
+) -> Any:
+    assert child.stdin
+    assert child.stdout
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(orjson.dumps(request))
+        child.stdin.close()
+    for line in child.stdout:
+        message = orjson.loads(line)
+        if "progress" in message:
+            if progress:
+                progress(*message["progress"])
+        elif "error" in message:
+            raise error_from_json(message["error"])
+        else:
+            return message["answer"]
+    raise EOFError
 
 
 def error_to_json(error: EvalbenchError) -> dict[str, Any]:
@@ -117,7 +152,8 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
     checked = []
     for raw in request["specs"]:
         spec = RunSpec.from_json(raw)
-        check_spec(spec)
+        if request["ask"] == "check":
+            check_spec(spec)
         file = prepare(
             spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
         )

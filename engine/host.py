@@ -113,6 +113,10 @@ class HostedRun:
         if self.journal.rollback_on:
             self.journal.event("rollback-journal", file_system=self.journal.rollback_on)
 
+    def claim(self) -> None:
+        """Say in the status file that this engine drives the run, before it is its turn."""
+        self._set_state(State.CREATED)
+
     async def _check_changes(
         self, stored: dict[str, Any], now: dict[str, Any], accept: bool
     ) -> None:
@@ -365,6 +369,8 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
             await run.abandon()
         ready({"error": error_to_json(error)})
         return error.exit_code
+    for run in runs:
+        run.claim()
     ready({"ready": os.getpid()})
 
     def stop() -> None:

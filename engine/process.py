@@ -68,7 +68,10 @@ def start_run(
     if not specs:
         raise UsageError("there is nothing to run")
     checked = desk.check(specs, progress)
-    folders = [make_run(one, run_dir) for one in specs]
+    folders = [
+        make_run(one, run_dir, total=done.count * one.get("epochs"))
+        for one, done in zip(specs, checked, strict=True)
+    ]
     runs = [(folder, done.file) for folder, done in zip(folders, checked, strict=True)]
     return _spawn(runs, accept_changes=False, retry=(), foreground=foreground)
 
@@ -152,15 +155,13 @@ def _spawn(
         ) from None
     finally:
         os.close(write_end)
+    try:
+        line = _hand_over(child, request, read_end)
+    except BaseException:
+        # The caller was interrupted: nobody would know of this engine.
+        child.terminate()
+        raise
     assert child.stdin
-    with os.fdopen(read_end, "rb") as ready:
-        try:
-            child.stdin.write(orjson.dumps(request) + b"\n")
-            child.stdin.flush()
-        except BrokenPipeError:
-            line = b""
-        else:
-            line = ready.readline()
     if not line:
         raise EvalbenchError(
             "the engine did not start",
@@ -176,6 +177,18 @@ def _spawn(
     if not foreground:
         child.stdin.close()
     return Engine(message["ready"], folders, child.stdin if foreground else None)
+
+
+def _hand_over(child: subprocess.Popen[bytes], request: dict[str, Any], read_end: int) -> bytes:
+    """Give an engine its request; its one line back, empty when it died first."""
+    assert child.stdin
+    with os.fdopen(read_end, "rb") as ready:
+        try:
+            child.stdin.write(orjson.dumps(request) + b"\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            return b""
+        return ready.readline()
 
 
 def _last_line(log: Path) -> str:

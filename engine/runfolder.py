@@ -234,8 +234,8 @@ def process_start(pid: int) -> str:
     return found.stdout.strip()
 
 
-def make_run(spec: RunSpec, parent: Path | None = None) -> RunFolder:
-    """Make the folder of a new run.
+def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> RunFolder:
+    """Make the folder of a new run of ``total`` samples × epochs.
 
     Raises:
         UsageError: when the place cannot be written to.
@@ -257,6 +257,7 @@ def make_run(spec: RunSpec, parent: Path | None = None) -> RunFolder:
                 desc=spec.get("desc"),
                 tags=list(spec.get("tag")),
                 created=time.time(),
+                total=total,
             )
         )
     except OSError as error:
