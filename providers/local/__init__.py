@@ -1,0 +1,123 @@
+"""Models on this machine: transformers in a worker process.
+
+Importing this package loads no torch: it only names models, declares options
+and says how the worker is started. Everything heavy happens in
+:mod:`evalbench.providers.local.worker`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
+from evalbench.engine.options import Option
+from evalbench.providers.local.catalogue import KNOWN, FolderModel, resolve
+
+_NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
+
+_ENVIRONMENT = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "PYTHONUNBUFFERED": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+
+
+class Local:
+    """Runs open-weight models with transformers, one worker process per model."""
+
+    name: ClassVar[str] = "local"
+    title: ClassVar[str] = "This machine"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "device",
+            str,
+            "auto",
+            "Where the model runs; auto takes CUDA, then Apple's GPU, then the CPU",
+            choices=("auto", "cpu", "cuda", "mps"),
+        ),
+        Option(
+            "dtype",
+            str,
+            "auto",
+            "Number format of the model; auto is float32 on a CPU, so that answers do not depend "
+            "on how calls are batched, and bfloat16 (or float16 on older cards) on a GPU",
+            choices=("auto", "float32", "bfloat16", "float16"),
+        ),
+        Option(
+            "threads",
+            int,
+            0,
+            "CPU threads; 0 takes the free physical cores",
+            minimum=0,
+        ),
+        Option(
+            "max_batch_tokens",
+            int,
+            0,
+            "Most tokens in one forward pass; 0 chooses from the free memory",
+            minimum=0,
+        ),
+        Option(
+            "slots",
+            int,
+            0,
+            "Answers generated side by side; 0 chooses from the free memory",
+            minimum=0,
+        ),
+        Option(
+            "prefix_cache",
+            bool,
+            True,
+            "Compute beginnings that calls have in common once; no is for checking",
+        ),
+    )
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self._settings = dict(settings)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.WorkerProvider`."""
+        missing = [name for name in _NEEDS if find_spec(name) is None]
+        if missing:
+            return Capabilities(
+                generate=False,
+                choose=False,
+                reason=f"{', '.join(missing)} not installed: pip install 'evalbench[local]'",
+            )
+        return Capabilities(generate=True, choose=True)
+
+    def check_model(self, model: str) -> None:
+        """See :class:`evalbench.engine.calls.WorkerProvider`."""
+        resolve(model)
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """The models known by name; any hub repository or folder works besides."""
+        return [
+            ModelInfo(
+                name=known.name,
+                title=known.title,
+                context_tokens=known.context_tokens,
+                notes=f"{known.licence}; needs no hub",
+            )
+            for known in KNOWN.values()
+        ]
+
+    def worker_command(self, model: str) -> WorkerCommand:
+        """See :class:`evalbench.engine.calls.WorkerProvider`."""
+        return WorkerCommand(
+            (sys.executable, "-m", "evalbench.providers.local.worker"), _ENVIRONMENT
+        )
+
+    def load_request(self, model: str) -> dict[str, Any]:
+        """The body of the worker's ``load`` frame: the model and the settings.
+
+        A folder is made absolute here, because the worker may stand elsewhere.
+        """
+        source = resolve(model)
+        name = str(source.path) if isinstance(source, FolderModel) else model
+        return {"model": name, "settings": self._settings}

@@ -1,0 +1,220 @@
+"""Keys and values: the only place that touches the cache classes of transformers.
+
+Two layouts exist. A :class:`Prefix` holds one computed beginning; any number
+of forward passes may stand behind it and leave no trace in it. :class:`Slots`
+holds many sequences of different length side by side and grows by one token
+each per decoding step.
+
+Tensors have the shape ``[batch, key/value heads, tokens, head size]``, one pair
+of them per layer.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+_GROW = 128
+
+
+def cache_argument(model: Any) -> str:
+    """The name under which ``model`` takes a cache; it changed within transformers 5."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A computed beginning: its token ids and, per layer, its keys and values."""
+
+    tokens: tuple[int, ...]
+    layers: tuple[tuple[Tensor, Tensor], ...] = ()
+
+    def cut(self, length: int) -> Prefix:
+        """The first ``length`` tokens; shares memory with the whole."""
+        return Prefix(
+            self.tokens[:length],
+            tuple((keys[:, :, :length], values[:, :, :length]) for keys, values in self.layers),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the keys and values, in bytes."""
+        return sum(keys.nbytes + values.nbytes for keys, values in self.layers)
+
+
+class _Layer(CacheLayerMixin):  # type: ignore[misc]
+    """What every layout shares: a length known from outside, and no bookkeeping of its own."""
+
+    is_sliding = False
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+        self.is_initialized = True
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Nothing to prepare."""
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Keys a query of ``query_length`` tokens sees, and their offset."""
+        return self.length + query_length, 0
+
+    def get_seq_length(self) -> int:
+        """Tokens before the current forward pass."""
+        return self.length
+
+    def get_max_length(self) -> int:
+        """No limit of its own."""
+        return -1
+
+
+class _BehindPrefix(_Layer):
+    """Shows the prefix and the pass's own keys; remembers the sum only when asked to."""
+
+    def __init__(self, pair: tuple[Tensor, Tensor] | None, length: int, remember: bool) -> None:
+        super().__init__(length)
+        self._pair = pair
+        self._remember = remember
+        self.seen: tuple[Tensor, Tensor] | None = None
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """All keys and values that the pass may look at."""
+        if self._pair is not None:
+            key_states = torch.cat((self._pair[0], key_states), dim=2)
+            value_states = torch.cat((self._pair[1], value_states), dim=2)
+        if self._remember:
+            self.seen = key_states, value_states
+        return key_states, value_states
+
+
+def behind(prefix: Prefix, layers: int, *, remember: bool = False) -> Cache:
+    """A cache for one pass of a ``layers``-deep model behind ``prefix``, which stays as it is."""
+    pairs = prefix.layers or (None,) * layers
+    return Cache(layers=[_BehindPrefix(pair, len(prefix.tokens), remember) for pair in pairs])
+
+
+def remembered(cache: Cache, tokens: tuple[int, ...]) -> Prefix:
+    """The prefix that a pass with ``remember=True`` has computed; ``tokens`` is all of it."""
+    return Prefix(tokens, tuple(layer.seen for layer in cache.layers))
+
+
+class _SlotLayer(_Layer):
+    """One layer of :class:`Slots`."""
+
+    def __init__(self, slots: Slots) -> None:
+        super().__init__(0)
+        self._slots = slots
+        self.keys: Tensor | None = None
+        self.values: Tensor | None = None
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Write one token per active slot and show everything up to the longest slot."""
+        assert self.keys is not None
+        assert self.values is not None
+        slots = self._slots
+        rows, at, width = slots.rows, slots.at, slots.width
+        self.keys[rows, :, at] = key_states[:, :, 0]
+        self.values[rows, :, at] = value_states[:, :, 0]
+        active = len(key_states)
+        return self.keys[:active, :, :width], self.values[:active, :, :width]
+
+    def store(self, slot: int, keys: Tensor, values: Tensor, room: int, slots: int) -> None:
+        """Put a sequence's keys and values into ``slot``, with buffers of at least ``room``."""
+        self._ensure(keys, values, room, slots)
+        assert self.keys is not None
+        assert self.values is not None
+        length = keys.shape[2]
+        self.keys[slot, :, :length] = keys[0]
+        self.values[slot, :, :length] = values[0]
+
+    def _ensure(self, keys: Tensor, values: Tensor, room: int, slots: int) -> None:
+        if self.keys is not None and self.values is not None:
+            if self.keys.shape[2] >= room:
+                return
+            self.keys = _widened(self.keys, room)
+            self.values = _widened(self.values, room)
+            return
+        self.keys = keys.new_zeros((slots, keys.shape[1], room, keys.shape[3]))
+        self.values = values.new_zeros((slots, values.shape[1], room, values.shape[3]))
+
+    def move(self, source: int, target: int, length: int) -> None:
+        """Copy the first ``length`` tokens of one slot over another."""
+        assert self.keys is not None
+        assert self.values is not None
+        self.keys[target, :, :length] = self.keys[source, :, :length]
+        self.values[target, :, :length] = self.values[source, :, :length]
+
+
+def _widened(buffer: Tensor, room: int) -> Tensor:
+    wide = buffer.new_zeros((*buffer.shape[:2], room, buffer.shape[3]))
+    wide[:, :, : buffer.shape[2]] = buffer
+    return wide
+
+
+class Slots:
+    """Keys and values of up to ``count`` sequences of different length.
+
+    Active sequences always occupy the first slots, so that a decoding step
+    reads one contiguous block. ``lengths`` counts the tokens held per slot.
+    """
+
+    def __init__(self, count: int, layers: int) -> None:
+        self.count = count
+        self.lengths: list[int] = []
+        self._layers = [_SlotLayer(self) for _ in range(layers)]
+        self.cache = Cache(layers=self._layers)
+        self.rows = self.at = torch.empty(0, dtype=torch.long)
+        self.width = 0
+
+    def add(self, prompt: Prefix) -> int:
+        """Take in a computed prompt; returns its slot."""
+        slot = len(self.lengths)
+        length = len(prompt.tokens)
+        for layer, (keys, values) in zip(self._layers, prompt.layers, strict=True):
+            layer.store(slot, keys, values, self._room(length + 1), self.count)
+        self.lengths.append(length)
+        return slot
+
+    def remove(self, slot: int) -> int:
+        """Free ``slot``; the last sequence moves into it. Returns the slot that moved."""
+        last = len(self.lengths) - 1
+        if slot != last:
+            for layer in self._layers:
+                layer.move(last, slot, self.lengths[last])
+            self.lengths[slot] = self.lengths[last]
+        self.lengths.pop()
+        return last
+
+    def begin_step(self, device: torch.device) -> Tensor:
+        """Make room for one more token in every active slot.
+
+        Returns:
+            Which keys each slot may look at, ``[slots, 1, 1, tokens]``, bool.
+        """
+        longest = max(self.lengths) + 1
+        room = self._room(longest)
+        for layer in self._layers:
+            assert layer.keys is not None
+            assert layer.values is not None
+            layer._ensure(layer.keys, layer.values, room, self.count)
+        self.width = longest
+        self.at = torch.tensor(self.lengths, device=device)
+        self.rows = torch.arange(len(self.lengths), device=device)
+        return (torch.arange(longest, device=device) <= self.at[:, None])[:, None, None]
+
+    def end_step(self) -> None:
+        """Count the token that the step has written."""
+        self.lengths = [length + 1 for length in self.lengths]
+
+    @staticmethod
+    def _room(tokens: int) -> int:
+        return -(-tokens // _GROW) * _GROW

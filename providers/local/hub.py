@@ -1,0 +1,159 @@
+"""Weights from the Hugging Face hub, with errors a person can act on.
+
+The hub's own client does the work: its cache is shared with other programs,
+a cut download goes on where it stopped, and ``HF_ENDPOINT``, ``HF_HOME``,
+``HF_TOKEN`` and ``HF_HUB_OFFLINE`` mean what they mean everywhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from tqdm import tqdm
+
+from evalbench.engine.errors import AccessDenied, NoSuchModel, ProviderError, WorkerFailed
+from evalbench.providers.local.catalogue import HubModel
+from evalbench.providers.local.progress import Progress
+
+_WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
+_UNWANTED = ("*/*", "consolidated*")
+
+
+def fetch(model: HubModel, progress: Progress) -> Path:
+    """Download a repository's configuration, tokenizer and safetensors.
+
+    Returns:
+        The snapshot's folder; its name is the commit that ``model.revision`` means.
+
+    Raises:
+        AccessDenied: the repository is gated, or the token may not read it.
+        NoSuchModel: no such repository or revision, or it holds no safetensors.
+        WorkerFailed: the hub cannot be reached, or the download cannot be stored.
+    """
+    shown = f"downloading {model.repo}"
+    try:
+        folder = Path(
+            snapshot_download(
+                model.repo,
+                revision=model.revision,
+                allow_patterns=list(_WANTED),
+                ignore_patterns=list(_UNWANTED),
+                tqdm_class=_reporting(shown, progress),
+            )
+        )
+    except Exception as error:
+        # The client lets errors of its HTTP library through; all of them mean
+        # that the download did not come about.
+        raise explain(error, model) from error
+    if missing := _missing(folder):
+        raise NoSuchModel(
+            f"{model.repo} cannot be used: {missing} is not in the repository",
+            why="only models saved as safetensors are loaded",
+            cure="look for a repository with config.json and .safetensors files",
+        )
+    return folder
+
+
+def explain(error: Exception, model: HubModel) -> ProviderError:
+    """What a failed download means and what to do about it."""
+    name = model.repo
+    if isinstance(error, GatedRepoError):
+        return AccessDenied(
+            f"{name} is gated",
+            why="its owner gives access on request, and this token has none"
+            if os.environ.get("HF_TOKEN")
+            else "its owner gives access on request, and no token was found",
+            cure=f"ask for access on the model's page ({_page(model)}), then set HF_TOKEN "
+            "or run `hf auth login`",
+        )
+    if isinstance(error, RevisionNotFoundError):
+        return NoSuchModel(
+            f"{name} has no revision {model.revision!r}",
+            cure="use a branch, tag or commit of the repository, or leave @revision out",
+        )
+    if isinstance(error, RepositoryNotFoundError):
+        return NoSuchModel(
+            f"there is no repository {name} on the hub, or it is private",
+            cure="check the spelling; for a private repository set HF_TOKEN or run `hf auth login`",
+        )
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return WorkerFailed(
+            f"{name} could not be stored: no space left",
+            why=str(error),
+            cure="free some space, or point HF_HOME at a larger disk",
+        )
+    if isinstance(error, HfHubHTTPError) and error.response is not None:
+        status = error.response.status_code
+        if status in (401, 403):
+            return AccessDenied(
+                f"the hub refuses access to {name} (HTTP {status})",
+                cure="check HF_TOKEN, or run `hf auth login` again",
+                status=status,
+            )
+    if isinstance(error, LocalEntryNotFoundError):
+        return WorkerFailed(
+            f"{name} is not on this machine and the hub cannot be reached",
+            why=_last_line(error),
+            cure="check the connection (HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 forbids "
+            "it), or give a folder: local/./folder",
+        )
+    return WorkerFailed(
+        f"the download of {name} was cut",
+        why=f"{type(error).__name__}: {_last_line(error)}",
+        cure="start again; it goes on where it stopped",
+    )
+
+
+def _page(model: HubModel) -> str:
+    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+    return f"{endpoint}/{model.repo}"
+
+
+def _last_line(error: Exception) -> str:
+    cause = error.__cause__ or error
+    return (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
+
+
+def _missing(folder: Path) -> str:
+    """The first file that a model needs and ``folder`` lacks, or nothing."""
+    if not (folder / "config.json").is_file():
+        return "config.json"
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return "" if (folder / "model.safetensors").is_file() else "model.safetensors"
+    shards = set(json.loads(index.read_text())["weight_map"].values())
+    return next((name for name in sorted(shards) if not (folder / name).is_file()), "")
+
+
+def _reporting(shown: str, progress: Progress) -> type[Any]:
+    """A progress bar class that reports bytes instead of drawing."""
+
+    class Reporting(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            kwargs.pop("name", None)
+            kwargs["disable"] = False
+            super().__init__(*args, **kwargs)
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
+            if self.unit == "B" and self.total and self.n:
+                progress(shown, int(self.n), int(self.total), "B")
+
+        def clear(self, nolock: bool = False) -> None:
+            pass
+
+        def close(self) -> None:
+            self.disable = True
+
+    return Reporting

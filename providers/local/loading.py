@@ -1,0 +1,219 @@
+"""From a folder of safetensors to a model that is ready to run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from evalbench.engine.errors import WorkerFailed
+from evalbench.providers.local.cache import Prefix, cache_argument
+from evalbench.providers.local.model import LoadedModel
+from evalbench.providers.local.packing import Group, Row, pack_rows
+from evalbench.providers.local.passes import extend, run_pack
+
+_DEFAULT_CONTEXT = 2048
+_UNSET_LENGTH = 10**9
+_LAYER_KINDS = {"full_attention", "sliding_attention"}
+
+
+def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
+    """Load a model and find out how it can be run.
+
+    Args:
+        folder: configuration, tokenizer and safetensors.
+        settings: the provider's options.
+
+    Raises:
+        WorkerFailed: when transformers cannot load it, or the device is absent.
+        torch.OutOfMemoryError: when it does not fit the device.
+    """
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    device = choose_device(settings["device"])
+    dtype = choose_dtype(settings["dtype"], device)
+    threads = settings["threads"] or choose_threads()
+    torch.set_num_threads(threads)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        network, attention = _load_network(folder, device, dtype)
+    except (ValueError, OSError, KeyError, ImportError) as error:
+        raise WorkerFailed(
+            f"{folder} could not be loaded",
+            why=str(error).strip().split("\n")[0],
+            cure="check that transformers supports this model; models that bring their own "
+            "Python code are not run",
+        ) from error
+    config = network.config.get_text_config()
+    model = LoadedModel(
+        network=network.eval(),
+        tokenizer=tokenizer,
+        device=device,
+        dtype=dtype,
+        layers=config.num_hidden_layers,
+        context_tokens=_context_tokens(config, tokenizer),
+        attention=attention,
+        window=getattr(config, "sliding_window", None) or 0,
+        window_by_layer="sliding_attention" in _layer_kinds(config),
+        cache_name=cache_argument(network.get_decoder()),
+    )
+    model.packs = _learn(model)
+    model.tokens_run = 0
+    model.info = {
+        "device": _device_name(device),
+        "dtype": str(dtype).removeprefix("torch."),
+        "attention": model.attention,
+        "masked_attention": model.masked_attention if model.packs else None,
+        "packs": model.packs,
+        "threads": threads,
+        "parameters": sum(weight.numel() for weight in network.parameters()),
+        "context_tokens": model.context_tokens,
+        "architecture": type(network).__name__,
+        "chat_template": "own" if getattr(tokenizer, "chat_template", None) else "default",
+        "versions": {
+            name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")
+        },
+    }
+    return model
+
+
+def attention_order(device: str, *, flash: bool) -> list[str]:
+    """Attention implementations to try on a device type, best first.
+
+    transformers does not fall back by itself when a named one is missing.
+    """
+    return [*(["flash_attention_2"] if flash and device == "cuda" else []), "sdpa", "eager"]
+
+
+def choose_device(asked: str) -> torch.device:
+    """The device for the setting ``device``.
+
+    Raises:
+        WorkerFailed: when the device asked for is not there.
+    """
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if asked == "auto":
+        asked = next((name for name, present in there.items() if present), "cpu")
+    if not there.get(asked, True):
+        raise WorkerFailed(
+            f"there is no {asked} device here",
+            why=f"torch {torch.__version__} does not see one",
+            cure="use --device cpu, or install a driver and a torch build that fits it",
+        )
+    return torch.device(asked)
+
+
+def choose_dtype(asked: str, device: torch.device) -> torch.dtype:
+    """The number format for the setting ``dtype``."""
+    if asked != "auto":
+        chosen: torch.dtype = getattr(torch, asked)
+        return chosen
+    if device.type == "cpu":
+        return torch.float32
+    if device.type == "cuda":
+        newer = torch.cuda.get_device_capability(device) >= (8, 0)
+    else:
+        newer = torch.backends.mps.is_macos_or_newer(14, 0)
+    return torch.bfloat16 if newer else torch.float16
+
+
+def choose_threads() -> int:
+    """Physical cores that nobody uses, at least one.
+
+    A pool with more threads than free cores spins while it waits for its
+    slowest member: two threads on two busy cores were measured up to ten times
+    slower than one.
+    """
+    try:
+        allowed = len(os.sched_getaffinity(0))
+    except AttributeError:
+        allowed = os.cpu_count() or 1
+    cores = min(allowed, _physical_cores() or allowed)
+    return max(1, cores - round(os.getloadavg()[0]))
+
+
+def _physical_cores() -> int | None:
+    try:
+        import psutil
+    except ImportError:
+        return None
+    return psutil.cpu_count(logical=False)
+
+
+def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[Any, str]:
+    problem: Exception | None = None
+    for attention in attention_order(device.type, flash=find_spec("flash_attn") is not None):
+        try:
+            network = transformers.AutoModelForCausalLM.from_pretrained(
+                folder,
+                dtype=dtype,
+                attn_implementation=attention,
+                **({} if device.type == "cpu" else {"device_map": {"": device}}),
+            )
+        except (ImportError, ValueError) as error:
+            problem = problem or error
+        else:
+            return network, attention
+    assert problem is not None
+    raise problem
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return f"cuda ({torch.cuda.get_device_name(device)})"
+    return device.type
+
+
+def _context_tokens(config: Any, tokenizer: Any) -> int:
+    """The model's limit, from its configuration or else its tokenizer."""
+    for name in ("n_positions", "max_position_embeddings", "n_ctx"):
+        if value := getattr(config, name, None):
+            return int(value)
+    value = getattr(tokenizer, "model_max_length", None) or _UNSET_LENGTH
+    return int(value) if value < _UNSET_LENGTH else _DEFAULT_CONTEXT
+
+
+def _layer_kinds(config: Any) -> set[str]:
+    return set(getattr(config, "layer_types", None) or ["full_attention"])
+
+
+def _learn(model: LoadedModel) -> bool:
+    """Set the fastest way of running packed that reads right; False when none does."""
+    if not _layer_kinds(model.network.config.get_text_config()) <= _LAYER_KINDS:
+        return False
+    for model.masked_attention in ("sdpa", "eager"):
+        for model.plain_head in (True, False):
+            if _reads_right(model):
+                return True
+    return False
+
+
+@torch.inference_mode()
+def _reads_right(model: LoadedModel) -> bool:
+    """Whether two short rows packed behind a prefix read as they do alone."""
+    size = min(model.network.get_input_embeddings().weight.shape[0], 997)
+    start = tuple(7 * n % size for n in range(1, 7))
+    rows = tuple(
+        Row(start + tuple(step * n % size for n in range(2, 2 + length)), take=1)
+        for step, length in ((11, 3), (13, 4))
+    )
+    (pack,) = pack_rows(Group(len(start), rows), pack=len(start) * 2)
+    try:
+        alone = [
+            model.network(input_ids=model.tensor([row.tokens])).logits[0, -1:].float()
+            for row in rows
+        ]
+        prefix = extend(model, Prefix(()), start, chunk=4)
+        packed = [logits for _, logits in run_pack(model, prefix, pack, chunk=64)]
+    except torch.OutOfMemoryError:
+        raise
+    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError):
+        return False
+    gap = (torch.cat(alone).log_softmax(-1) - torch.cat(packed).log_softmax(-1)).abs().mean()
+    return gap.item() < (1e-4 if model.dtype == torch.float32 else 0.05)

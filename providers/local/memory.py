@@ -1,0 +1,89 @@
+"""Bytes: what this process uses, what is still free, and whether an error means too little."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+_SIGNS = (
+    "out of memory",
+    "can't allocate memory",
+    "not enough memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether ``error`` says that memory ran out.
+
+    torch raises its own class for GPUs, but a plain RuntimeError with the
+    allocator's message on a CPU.
+    """
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(sign in str(error) for sign in _SIGNS)
+
+
+def readings(device: torch.device) -> dict[str, int]:
+    """``used`` and ``peak`` of the model, ``total`` of its device, and this process's ``rss``."""
+    rss = psutil.Process().memory_info().rss
+    if device.type == "cuda":
+        return {
+            "used": torch.cuda.memory_allocated(device),
+            "peak": torch.cuda.max_memory_allocated(device),
+            "total": torch.cuda.mem_get_info(device)[1],
+            "rss": rss,
+        }
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "used": rss,
+        "peak": peak if sys.platform == "darwin" else peak * 1024,
+        "total": psutil.virtual_memory().total,
+        "rss": rss,
+    }
+
+
+def free_bytes(device: torch.device) -> int:
+    """What can still be allocated for the model, other processes and limits considered."""
+    if device.type == "cuda":
+        # What torch holds but does not use is free for it, though not for others.
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + cached
+    free: int = psutil.virtual_memory().available
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        free = min(free, limit - psutil.Process().memory_info().vms)
+    return max(0, min(free, _control_group_free(free)))
+
+
+def _control_group_free(otherwise: int, root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Room below the container's limit; ``otherwise`` where there is none."""
+    try:
+        limit = (root / "memory.max").read_text().strip()
+        if limit == "max":
+            return otherwise
+        return int(limit) - int((root / "memory.current").read_text())
+    except (OSError, ValueError):
+        return otherwise
+
+
+def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:
+    """Memory of one token: ``(kept, passing)``.
+
+    ``kept`` is its keys and values in all layers. ``passing`` is an upper
+    estimate of what a forward pass needs for it: hidden states, the widest
+    layer, and a row of float32 logits twice.
+    """
+    size = dtype.itemsize
+    heads = config.num_attention_heads
+    head_size = getattr(config, "head_dim", None) or config.hidden_size // heads
+    kv_heads = getattr(config, "num_key_value_heads", None) or heads
+    kept = 2 * config.num_hidden_layers * kv_heads * head_size * size
+    widest = getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+    passing = size * (6 * config.hidden_size + 4 * heads * head_size + 3 * widest)
+    return kept, passing + 8 * config.vocab_size

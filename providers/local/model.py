@@ -1,0 +1,156 @@
+"""One loaded model and its forward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_HEAD_CHUNK = 16384
+
+
+@dataclass(slots=True)
+class LoadedModel:
+    """A model ready to run. What depends on its kind is found out at loading, by trying.
+
+    Attributes:
+        network: the transformers model with its output head.
+        tokenizer: its tokenizer.
+        device, dtype: where and in which numbers.
+        layers: number of layers that hold keys and values.
+        context_tokens: most tokens of prompt and answer together.
+        attention: attention implementation of plain causal passes.
+        masked_attention: the one of passes with a mask of our own.
+        packs: whether packed rows behind a prefix read right; if not, the model
+            is run plainly.
+        plain_head: whether the logits are one matrix times the last hidden state.
+        window: sliding window in tokens, 0 for none.
+        window_by_layer: some layers have the window, others see everything.
+        cache_name: the argument that takes a cache.
+        info: what a run records about the model.
+        tokens_run: tokens that went through the model so far.
+    """
+
+    network: Any
+    tokenizer: Any
+    device: torch.device
+    dtype: torch.dtype
+    layers: int
+    context_tokens: int
+    attention: str
+    masked_attention: str = "sdpa"
+    packs: bool = False
+    plain_head: bool = False
+    window: int = 0
+    window_by_layer: bool = False
+    cache_name: str = "cache"
+    info: dict[str, Any] = field(default_factory=dict)
+    tokens_run: int = 0
+
+    @torch.inference_mode()
+    def run(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        *,
+        cache: Any,
+        mask: Tensor | None = None,
+        key_positions: Tensor | None = None,
+        keep: Tensor | None = None,
+    ) -> Tensor:
+        """One forward pass behind a cache.
+
+        Args:
+            tokens: ids, ``[batch, n]``.
+            positions: of each token in its own sequence, ``[batch, n]``.
+            cache: from :mod:`evalbench.providers.local.cache`.
+            mask: True where a query may look at a key, ``[batch, 1, n, keys]``;
+                None when each token sees everything before it.
+            key_positions: position of every key in its sequence, ``[batch, keys]``;
+                goes with ``mask`` and matters to models with sliding windows.
+            keep: which of the ``n`` positions to give logits for; None for the
+                last one; empty for none.
+
+        Returns:
+            Logits, float32, ``[batch, len(keep), vocabulary]``.
+        """
+        self._use(self.attention if mask is None else self.masked_attention)
+        self.tokens_run += tokens.numel()
+        if keep is None:
+            keep = torch.tensor([tokens.shape[1] - 1], device=self.device)
+        arguments = {
+            "input_ids": tokens,
+            "position_ids": positions,
+            "attention_mask": self._shape_mask(mask, positions, key_positions),
+            self.cache_name: cache,
+            "use_cache": True,
+        }
+        if self.plain_head or not len(keep):
+            hidden = self.network.get_decoder()(**arguments).last_hidden_state[:, keep]
+            return self._head(hidden)
+        logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
+        return logits.float()
+
+    @torch.inference_mode()
+    def run_plainly(self, tokens: Tensor, attend: Tensor, keep: Tensor) -> Tensor:
+        """A padded batch without a cache, for models that cannot run packed.
+
+        Args:
+            tokens, attend: ids and 1 for real tokens, ``[batch, n]``, padded on the right.
+            keep: which of the ``n`` positions to give logits for.
+
+        Returns:
+            Logits, float32, ``[batch, len(keep), vocabulary]``.
+        """
+        self._use(self.attention)
+        self.tokens_run += int(attend.sum())
+        arguments = {"input_ids": tokens, "attention_mask": attend, "use_cache": False}
+        logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
+        return logits.float()
+
+    def tensor(self, values: Any) -> Tensor:
+        """Whole numbers as a tensor on the model's device."""
+        return torch.tensor(values, dtype=torch.long, device=self.device)
+
+    def _use(self, attention: str) -> None:
+        if self.network.config._attn_implementation != attention:
+            self.network.set_attn_implementation(attention)
+
+    def _head(self, hidden: Tensor) -> Tensor:
+        """The output head in float32, whatever the model's own numbers are."""
+        head = self.network.get_output_embeddings()
+        if head.weight.dtype == torch.float32:
+            logits: Tensor = head(hidden)
+            return logits
+        wide = hidden.float()
+        out = wide.new_empty((*wide.shape[:-1], head.weight.shape[0]))
+        for start in range(0, head.weight.shape[0], _HEAD_CHUNK):
+            part = slice(start, start + _HEAD_CHUNK)
+            bias = head.bias[part].float() if head.bias is not None else None
+            out[..., part] = torch.nn.functional.linear(wide, head.weight[part].float(), bias)
+        return out
+
+    def _shape_mask(
+        self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None
+    ) -> Any:
+        """The mask as this model takes it: additive for eager attention, one per kind of layer."""
+        if mask is None:
+            return None
+        narrow = mask
+        if self.window and key_positions is not None:
+            near = positions[:, :, None] - key_positions[:, None, :] < self.window
+            narrow = mask & near[:, None]
+        if not self.window_by_layer:
+            return self._additive(narrow)
+        return {
+            "full_attention": self._additive(mask),
+            "sliding_attention": self._additive(narrow),
+        }
+
+    def _additive(self, mask: Tensor) -> Tensor:
+        if self.masked_attention != "eager":
+            return mask
+        zeros = torch.zeros(mask.shape, dtype=self.dtype, device=self.device)
+        return zeros.masked_fill(~mask, torch.finfo(self.dtype).min)

@@ -1,0 +1,198 @@
+"""Log-likelihoods of continuations: shared beginnings once, everything else packed.
+
+Per call the lm-evaluation-harness runs the whole prompt; here the few-shot
+block that calls share is computed once, questions stand behind it in one row
+without padding, and only positions that predict a continuation's token reach
+the output head.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from evalbench.engine.calls import Prompt, Reply, Usage
+from evalbench.engine.errors import CallRejected, ProviderError
+from evalbench.providers.local.budget import Budget
+from evalbench.providers.local.model import LoadedModel
+from evalbench.providers.local.packing import Group, Pack, Row, group_rows, pack_rows
+from evalbench.providers.local.passes import run_pack, run_padded
+from evalbench.providers.local.prefixes import Prefixes
+from evalbench.providers.local.tokens import Encoder
+
+Answer = tuple[str, Reply | ProviderError]
+
+
+@dataclass(slots=True)
+class _Job:
+    """One call: what is known of its continuations so far."""
+
+    key: str
+    context: int
+    targets: list[tuple[int, ...]]
+    logprobs: list[float | None]
+    began: float = field(default_factory=time.monotonic)
+
+
+class Scoring:
+    """The ``choose`` calls that wait for an answer."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        encoder: Encoder,
+        budget: Budget,
+        prefixes: Prefixes,
+        *,
+        share: bool,
+    ) -> None:
+        self.tokens_asked = 0
+        self._model = model
+        self._encoder = encoder
+        self._budget = budget
+        self._prefixes = prefixes
+        self._share = share
+        self._jobs: dict[str, _Job] = {}
+        self._rows: dict[Row, list[tuple[_Job, int]]] = {}
+        self._planned: list[Pack] = []
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._jobs
+
+    def add(self, key: str, prompt: Prompt) -> None:
+        """Take a call in.
+
+        Raises:
+            CallRejected: when it cannot be scored; nothing was taken in.
+        """
+        context, choices = self._encoder.choices(prompt)
+        if not choices:
+            raise CallRejected("the call has no continuations to choose from")
+        targets = [choice.targets for choice in choices]
+        job = self._jobs[key] = _Job(key, context, targets, [None] * len(choices))
+        self.tokens_asked += context + sum(len(tokens) - 1 for tokens in targets)
+        for index, choice in enumerate(choices):
+            row = Row(choice.tokens, len(choice.targets), choice.shared if self._share else 0)
+            self._rows.setdefault(row, []).append((job, index))
+
+    def cancel(self, keys: Collection[str]) -> list[str]:
+        """Forget calls, all of them when ``keys`` is empty; returns those that were waiting."""
+        gone = [key for key in keys or list(self._jobs) if self._jobs.pop(key, None)]
+        for row, users in list(self._rows.items()):
+            left = [(job, index) for job, index in users if job.key in self._jobs]
+            if left:
+                self._rows[row] = left
+            else:
+                del self._rows[row]
+        return gone
+
+    def step(self) -> list[Answer]:
+        """Run one forward pass over waiting calls and return what it answered.
+
+        Raises:
+            RuntimeError, MemoryError: when memory ran out; the calls still wait.
+        """
+        pack = self._next_pack()
+        if pack is None:
+            return []
+        if self._model.packs:
+            prefix = self._prefixes.get(
+                pack.prefix, chunk=self._budget.batch, most_tokens=self._budget.resident
+            )
+            read = run_pack(self._model, prefix, pack, self._budget.batch)
+        else:
+            read = run_padded(self._model, [row for row, _ in pack.reads])
+        answers = []
+        for row, logits in read:
+            answers += self._read(row, logits)
+        return answers
+
+    def plan_anew(self) -> list[str]:
+        """Drop the plan, after the budget changed; returns the calls it was about to answer."""
+        planned, self._planned = self._planned, []
+        rows = [row for pack in planned[:1] for row, _ in pack.reads]
+        return list({job.key for row in rows for job, _ in self._rows.get(row, ())})
+
+    # -- planning ------------------------------------------------------------
+
+    def _next_pack(self) -> Pack | None:
+        """The pack to run now; it stays planned until it was read."""
+        while True:
+            while self._planned:
+                pack = self._planned[0]
+                if any(row in self._rows for row, _ in pack.reads):
+                    return pack
+                self._planned.pop(0)
+            if not self._rows:
+                return None
+            self._planned = self._plan()
+
+    def _plan(self) -> list[Pack]:
+        """The packs of the group that is best done next."""
+        size = self._budget.batch
+        if not self._model.packs:
+            return _padded_batches(list(self._rows), size)
+        if not self._share:
+            return [pack_rows(Group(0, (row,)), size)[0] for row in self._rows]
+        groups = group_rows(list(self._rows), size)
+        group = max(groups, key=self._urgency)
+        packs = pack_rows(group, size)
+        if len(groups) > 1 and len(packs) > 1 and len(packs[-1].tokens) < size // 2:
+            # More of this group may come while the others are done.
+            packs.pop()
+        return packs
+
+    def _urgency(self, group: Group) -> tuple[bool, int]:
+        tokens = group.rows[0].tokens[: group.prefix]
+        return bool(tokens) and self._prefixes.holds(tokens), len(group.rows)
+
+    # -- reading -------------------------------------------------------------
+
+    def _read(self, row: Row, logits: Tensor) -> list[Answer]:
+        """Give a row's logits, ``[take, vocabulary]``, to every continuation that waits for them."""
+        users = self._rows.pop(row, None)
+        if not users:
+            return []
+        steps = torch.arange(row.take, device=logits.device)
+        wanted = self._model.tensor([job.targets[index] for job, index in users])
+        chosen = logits[steps, wanted] - logits.logsumexp(dim=-1)
+        answers: list[Answer] = []
+        for (job, index), value in zip(users, chosen.double().sum(dim=-1).tolist(), strict=True):
+            job.logprobs[index] = value
+            if None not in job.logprobs and self._jobs.pop(job.key, None):
+                answers.append((job.key, _reply(job)))
+        return answers
+
+
+def _reply(job: _Job) -> Reply | ProviderError:
+    logprobs = tuple(value for value in job.logprobs if value is not None)
+    if not all(map(math.isfinite, logprobs)):
+        return CallRejected(
+            "the model's output is not a number",
+            why="its number format cannot hold the values that occur",
+            cure="use --dtype float32 (or bfloat16)",
+        )
+    tokens = job.context + sum(map(len, job.targets))
+    return Reply(
+        logprobs=logprobs,
+        usage=Usage(input_tokens=tokens, output_tokens=0),
+        latency_s=round(time.monotonic() - job.began, 3),
+    )
+
+
+def _padded_batches(rows: list[Row], size: int) -> list[Pack]:
+    """Batches of rows of similar length; only their ``reads`` matter to a plain run."""
+    batches: list[Pack] = []
+    for row in sorted(rows, key=lambda row: -len(row.tokens)):
+        if not batches or len(batches[-1].reads[0][0].tokens) * (len(batches[-1].reads) + 1) > size:
+            batches.append(Pack(()))
+        batches[-1].reads.append((row, ()))
+    return batches

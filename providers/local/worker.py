@@ -1,0 +1,217 @@
+"""The worker process: ``python -m evalbench.providers.local.worker``.
+
+It speaks :mod:`evalbench.engine.calls.frames` on the pipes it was started
+with. Before anything else can print, those pipes are taken away from
+descriptors 0 and 1, so that no library can write into the protocol.
+
+One thread reads frames while the main thread computes, so calls that arrive
+meanwhile join the next forward pass. When the engine is gone, the reading
+thread ends the process at once, in the middle of whatever it computes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from evalbench.engine.calls import Reply, frames
+from evalbench.engine.calls.messages import call_from_json
+from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.providers.local.catalogue import resolve
+
+if TYPE_CHECKING:
+    from evalbench.providers.local.answering import Answering
+
+_REMEMBERED = 20_000
+_MEMORY_EVERY_S = 2.0
+_PROGRESS_EVERY_S = 0.2
+
+Frame = dict[str, Any]
+
+
+class Wire:
+    """The engine's end of the pipes. Frames may be sent from any thread."""
+
+    def __init__(self, source: BinaryIO, sink: BinaryIO) -> None:
+        self.source = source
+        self._sink = sink
+        self._lock = threading.Lock()
+        self._reported = 0.0
+
+    def send(self, frame: Frame) -> None:
+        """Write one frame. When nobody reads any more, the process ends."""
+        body = frames.encode(frame)
+        with self._lock:
+            try:
+                self._sink.write(body)
+                self._sink.flush()
+            except BrokenPipeError:
+                os._exit(0)
+
+    def progress(self, what: str, done: int, total: int | None, unit: str) -> None:
+        """Report long work; reports in quick succession are left out."""
+        now = time.monotonic()
+        if done and done != total and now - self._reported < _PROGRESS_EVERY_S:
+            return
+        self._reported = now
+        self.send({"type": "progress", "what": what, "done": done, "total": total, "unit": unit})
+
+    def error(self, kind: str, error: ProviderError, **more: Any) -> None:
+        """A ``failed`` or ``fatal`` frame."""
+        self.send(
+            {
+                "type": kind,
+                **more,
+                "error": type(error).__name__,
+                "what": error.what,
+                "why": error.why,
+                "cure": error.cure,
+            }
+        )
+
+
+def take_over_pipes() -> Wire:
+    """Keep the engine's pipes to ourselves; prints go to the log, reads find nothing."""
+    source = os.fdopen(os.dup(0), "rb", buffering=0)
+    sink = os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    return Wire(source, sink)
+
+
+class Worker:
+    """Takes frames in and sends answers out until told to stop."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self._answering: Answering | None = None
+        self._answered: OrderedDict[str, Frame] = OrderedDict()
+        self._leaving = False
+        self._told = 0.0
+
+    def serve(self) -> int:
+        """Work until ``bye`` or a fatal error; returns the exit status."""
+        self._wire.send({"type": "hello", "protocol": frames.PROTOCOL, "pid": os.getpid()})
+        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            while not (self._leaving and self._idle()):
+                for frame in self._arrived():
+                    self._take(frame)
+                if self._answering is not None and not self._idle():
+                    self._work(self._answering)
+        except ProviderError as error:
+            self._wire.error("fatal", error)
+            return 1
+        self._tell_memory()
+        return 0
+
+    # -- taking frames ---------------------------------------------------------
+
+    def _read(self) -> None:
+        while (frame := frames.read_blocking(self._wire.source)) is not None:
+            if frame["type"] == "memory" and self._answering is not None:
+                self._tell_memory()
+            else:
+                self._leaving |= frame["type"] == "bye"
+                self._inbox.put(frame)
+        if not self._leaving:
+            os._exit(0)
+
+    def _arrived(self) -> Iterable[Frame]:
+        """Frames that have come; waits for one when there is nothing to compute."""
+        if self._idle() and not self._leaving:
+            yield self._inbox.get()
+        while not self._inbox.empty():
+            yield self._inbox.get()
+
+    def _idle(self) -> bool:
+        return self._inbox.empty() and (self._answering is None or not len(self._answering))
+
+    def _take(self, frame: Frame) -> None:
+        match frame["type"]:
+            case "load":
+                self._load(frame)
+            case "answer":
+                for entry in frame["calls"]:
+                    self._add(entry["key"], entry["call"])
+            case "cancel":
+                self._cancel(frame["keys"])
+
+    def _load(self, frame: Frame) -> None:
+        try:
+            from evalbench.providers.local.answering import Answering
+        except ImportError as error:
+            raise WorkerFailed(
+                "local models need packages that are not installed",
+                why=str(error),
+                cure="pip install 'evalbench[local]'",
+            ) from error
+        self._answering = Answering.load(
+            resolve(frame["model"]), frame["settings"], self._wire.progress
+        )
+        self._wire.send({"type": "loaded", "info": self._answering.info})
+        self._tell_memory()
+
+    def _add(self, key: str, call: Frame) -> None:
+        if key in self._answered:
+            self._wire.send(self._answered[key])
+            return
+        if self._answering is None:
+            raise WorkerFailed("the engine asked before it named a model")
+        if key in self._answering:
+            return
+        try:
+            self._answering.add(key, call_from_json(call).prompt)
+        except ProviderError as error:
+            self._wire.error("failed", error, key=key)
+
+    def _cancel(self, keys: list[str]) -> None:
+        if self._answering is not None:
+            gone = self._answering.cancel(keys)
+            self._wire.send({"type": "cancelled", "keys": gone})
+
+    # -- answering ---------------------------------------------------------------
+
+    def _work(self, answering: Answering) -> None:
+        for key, answer in answering.step(self._out_of_memory):
+            if isinstance(answer, Reply):
+                frame = {"type": "reply", "key": key, "reply": reply_to_json(answer)}
+                self._answered[key] = frame
+                if len(self._answered) > _REMEMBERED:
+                    self._answered.popitem(last=False)
+                self._wire.send(frame)
+            else:
+                self._wire.error("failed", answer, key=key)
+        if time.monotonic() - self._told > _MEMORY_EVERY_S:
+            self._tell_memory()
+
+    def _out_of_memory(self, keys: list[str], budget: int) -> None:
+        self._wire.send({"type": "out-of-memory", "keys": keys, "budget": budget})
+
+    def _tell_memory(self) -> None:
+        if self._answering is not None:
+            self._told = time.monotonic()
+            self._wire.send({"type": "memory", **self._answering.memory()})
+
+
+def main() -> int:
+    """Run a worker on this process's standard input and output."""
+    return Worker(take_over_pipes()).serve()
+
+
+if __name__ == "__main__":
+    status = main()
+    # Interpreter shutdown with torch loaded takes a quarter of a second and has
+    # nothing left to do here.
+    os._exit(status)
