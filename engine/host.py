@@ -33,6 +33,7 @@ from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header, read_samples
 from evalbench.engine.desk import error_to_json
 from evalbench.engine.dispatch.base import Dispatcher
+from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.local import Local
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver, State
@@ -186,12 +187,8 @@ class HostedRun:
                 log=self.folder.worker_log,
                 window=self.spec.get("concurrency"),
             )
-        return Realtime(
-            provider,
-            concurrency=self.spec.get("concurrency"),
-            attempts=self.spec.get("attempts"),
-            report=report,
-        )
+        limiter = Limiter(concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"))
+        return Realtime(provider, limiter, attempts=self.spec.get("attempts"), report=report)
 
     async def _load_samples(self) -> None:
         """Bring the journal's samples in line with the sample file; kept ones keep their rows."""

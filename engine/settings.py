@@ -22,7 +22,15 @@ COMMON: tuple[Option, ...] = (
     ),
     Option("seed", int, 0, "seed of everything random here: subset, permutations, sampling"),
     Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
-    Option("concurrency", int, None, "calls in flight at once", minimum=1, maximum=10_000),
+    Option(
+        "concurrency",
+        int,
+        None,
+        "calls in flight at once, never more nor less; left out, it finds its own level",
+        minimum=1,
+        maximum=10_000,
+    ),
+    Option("qps", float, None, "start at most this many calls a second", minimum=0.001),
     Option(
         "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
     ),

@@ -8,79 +8,48 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from evalbench.engine.calls import Call, Provider, Reply
+from evalbench.engine.calls import Call, MediaPart, Provider, Reply
 from evalbench.engine.dispatch.base import Halted, Report, failed_reply
-from evalbench.engine.dispatch.retry import wait_before_retry
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.errors import ProviderError, RunFatal
 
-DEFAULT_CONCURRENCY = 16
-
-
-class Slots:
-    """A counting gate whose size can change while it is in use."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.taken = 0
-        self._waiting: list[asyncio.Future[None]] = []
-
-    async def __aenter__(self) -> None:
-        while self.taken >= self.size:
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(ready)
-            try:
-                await ready
-            except asyncio.CancelledError:
-                if ready.done() and not ready.cancelled():
-                    self._wake()
-                raise
-        self.taken += 1
-
-    async def __aexit__(self, *_: object) -> None:
-        self.taken -= 1
-        self._wake()
-
-    def resize(self, size: int) -> None:
-        """Let ``size`` holders in from now on; those inside stay."""
-        self.size = size
-        for _ in range(size - self.taken):
-            self._wake()
-
-    def _wake(self) -> None:
-        while self._waiting:
-            ready = self._waiting.pop(0)
-            if not ready.done():
-                ready.set_result(None)
-                return
+_MOST_IN_WORK = 4096
 
 
 class Realtime:
-    """Dispatcher for network providers: bounded concurrency, retries by class.
+    """Dispatcher for network providers: the limiter says when, the patience how often.
 
-    A waiting call holds no slot, so one call's Retry-After delays nobody else.
+    A waiting call holds no place, so one call's Retry-After delays nobody else.
     """
 
     def __init__(
-        self, provider: Provider, *, concurrency: int | None, attempts: int, report: Report
+        self, provider: Provider, limiter: Limiter, *, attempts: int, report: Report
     ) -> None:
-        self.window = 2 * (concurrency or DEFAULT_CONCURRENCY)
         self._provider = provider
-        self._slots = Slots(concurrency or DEFAULT_CONCURRENCY)
+        self._limiter = limiter
         self._attempts = attempts
         self._report = report
         self._waiting = 0
         self._retries = 0
         self._halted = asyncio.Event()
 
+    @property
+    def window(self) -> int:
+        """Twice what may be in flight, and those that wait for another try."""
+        return min(_MOST_IN_WORK, 2 * self._limiter.slots.size + self._waiting)
+
     async def answer(
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        attempt = 0
+        patience = Patience(self._attempts)
+        weight = _bytes(call)
         billed = False
+        attempt = 0
         while True:
             attempt += 1
-            async with self._slots:
+            async with self._limiter.turn(weight):
                 if self._halted.is_set():
                     raise Halted
                 if attempt == 1:
@@ -88,34 +57,39 @@ class Realtime:
                 started = time.perf_counter()
                 try:
                     reply = await self._provider.answer(call)
-                    latency = reply.latency_s or time.perf_counter() - started
-                    return replace(
-                        reply, attempts=attempt, latency_s=latency, possibly_billed=billed
-                    )
                 except RunFatal:
                     raise
                 except ProviderError as error:
                     failure = error
+                else:
+                    self._limiter.succeeded(reply.limits)
+                    latency = reply.latency_s or time.perf_counter() - started
+                    if attempt == 1 and latency == reply.latency_s:
+                        return reply
+                    return replace(
+                        reply, attempts=attempt, latency_s=latency, possibly_billed=billed
+                    )
+                self._limiter.refused(failure)
             billed = billed or failure.possibly_billed
-            pause = wait_before_retry(failure, attempt, self._attempts)
+            pause = patience.wait(failure)
             if pause is None:
                 failure.possibly_billed = billed
                 return failed_reply(failure, attempt)
-            self._report(
-                "wait",
-                reason=type(failure).__name__,
-                what=failure.what,
-                asked=failure.retry_after,
-            )
-            self._retries += 1
-            self._waiting += 1
-            try:
-                await asyncio.wait_for(self._halted.wait(), pause)
-            except TimeoutError:
-                continue
-            finally:
-                self._waiting -= 1
-            raise Halted
+            await self._wait(failure, pause)
+
+    async def _wait(self, failure: ProviderError, pause: float) -> None:
+        self._report(
+            "wait", reason=type(failure).__name__, what=failure.what, asked=failure.retry_after
+        )
+        self._retries += 1
+        self._waiting += 1
+        try:
+            await asyncio.wait_for(self._halted.wait(), pause)
+        except TimeoutError:
+            return
+        finally:
+            self._waiting -= 1
+        raise Halted
 
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
@@ -123,18 +97,26 @@ class Realtime:
 
     def set_concurrency(self, calls: int) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        self.window = 2 * calls
-        self._slots.resize(calls)
+        self._limiter.resize(calls)
 
     def gauges(self) -> dict[str, Any]:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        slots = self._limiter.slots
         return {
-            "in_flight": self._slots.taken,
-            "concurrency": self._slots.size,
+            "in_flight": slots.taken,
+            "concurrency": slots.size,
             "waiting": self._waiting,
             "retries": self._retries,
+            "paused_s": round(self._limiter.paused_for(), 1),
+            "paused_why": self._limiter.why if self._limiter.paused_for() else "",
         }
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         await self._provider.close()
+
+
+def _bytes(call: Call) -> int:
+    """Bytes of media in a call, as they travel (base64)."""
+    parts = (part for message in call.prompt.messages for part in message.parts)
+    return sum(len(part.data) * 4 // 3 for part in parts if isinstance(part, MediaPart))

@@ -1,4 +1,4 @@
-"""Which errors are worth another try, after how long."""
+"""Which errors are worth another try of the same call, and after how long."""
 
 from __future__ import annotations
 
@@ -24,24 +24,49 @@ _BASE_S: dict[type[TransientError], float] = {
 _CAP_S = 60.0
 LONGEST_RETRY_AFTER_S = 300.0
 """A provider that asks for a longer wait is taken as unable to answer this call."""
+LONGEST_WAIT_S = 1800.0
+"""All waits of one call together."""
+FULL_HOUSE = 5
+"""Being told to come back is no fault of the call: that many times the usual tries."""
 
 
-def wait_before_retry(error: ProviderError, attempt: int, attempts: int) -> float | None:
-    """Seconds to wait before the next try, or None when there is none.
+class Patience:
+    """How often one call is tried.
 
-    Args:
-        error: what the attempt ended with.
-        attempt: number of the attempt that failed, from 1.
-        attempts: most attempts allowed.
-
-    The provider's own Retry-After is obeyed to the letter, never shortened;
-    everything else backs off exponentially with full jitter over the upper
-    half, capped at a minute.
+    Faults count against ``attempts``; refusals for load (429, overload) get
+    five times as many, since they say nothing about the call. All waits of one
+    call together end after half an hour.
     """
-    if not isinstance(error, TransientError) or attempt >= attempts:
-        return None
-    if error.retry_after is not None:
-        return error.retry_after if error.retry_after <= LONGEST_RETRY_AFTER_S else None
-    base = next((s for kind, s in _BASE_S.items() if isinstance(error, kind)), 1.0)
-    full = min(_CAP_S, base * 2.0 ** (attempt - 1))
-    return float(full * random.uniform(0.5, 1.0))  # noqa: S311
+
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
+        self._faults = 0
+        self._refusals = 0
+        self._waited = 0.0
+
+    def wait(self, error: ProviderError) -> float | None:
+        """Seconds to wait before the next try, or None when there is none.
+
+        The provider's own Retry-After is obeyed to the letter, never shortened;
+        everything else backs off exponentially with jitter over the upper half,
+        capped at a minute.
+        """
+        if not isinstance(error, TransientError):
+            return None
+        if isinstance(error, RateLimited | Overloaded):
+            self._refusals += 1
+            tries, most = self._refusals, self._attempts * FULL_HOUSE
+        else:
+            self._faults += 1
+            tries, most = self._faults, self._attempts
+        if tries >= most:
+            return None
+        pause = error.retry_after
+        if pause is None:
+            base = next((s for kind, s in _BASE_S.items() if isinstance(error, kind)), 1.0)
+            full = min(_CAP_S, base * 2.0 ** (tries - 1))
+            pause = full * random.uniform(0.5, 1.0)  # noqa: S311
+        elif pause > LONGEST_RETRY_AFTER_S:
+            return None
+        self._waited += pause
+        return pause if self._waited <= LONGEST_WAIT_S else None
