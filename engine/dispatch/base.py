@@ -15,8 +15,9 @@ Report = Callable[..., None]
 class Dispatcher(Protocol):
     """Gets calls answered. Retries, waiting and limits live here, not in providers."""
 
-    window: int
-    """How many samples should be in work at once to keep this dispatcher busy."""
+    @property
+    def window(self) -> int:
+        """How many samples should be in work at once to keep this dispatcher busy."""
 
     async def answer(
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
