@@ -7,6 +7,7 @@
     │   └── RunChanged            resume would mix two different things
     ├── RunBusy                   another engine drives this run (exit 1)
     ├── RunNotFound               no such run (exit 1)
+    ├── KeyUnavailable            a provider's key is needed and cannot be had (exit 5)
     ├── JournalError              the run's file cannot be used
     │   ├── JournalFull           no space left; nothing was corrupted
     │   └── JournalTooNew         written by a newer evalbench
@@ -96,6 +97,16 @@ class RunBusy(EvalbenchError):
 
 class RunNotFound(EvalbenchError):
     """No run folder matches the given id."""
+
+
+class KeyUnavailable(EvalbenchError):
+    """A provider's key was not found. ``state`` says how the keychain answered, when asked."""
+
+    exit_code = 5
+
+    def __init__(self, what: str, *, why: str = "", cure: str = "", state: str = "") -> None:
+        super().__init__(what, why=why, cure=cure)
+        self.state = state
 
 
 class JournalError(EvalbenchError):
