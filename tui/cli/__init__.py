@@ -1,1 +1,1 @@
-"""The command line: parses, starts engines, prints. Imports nothing heavy."""
+"""The command line. Importing it costs next to nothing; commands import what they need."""

@@ -1,0 +1,30 @@
+"""``evalbench attach``: watch a run that an engine is driving, as a guest."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from evalbench.engine.process import open_run
+from evalbench.tui.cli.follow import Watch, follow, last_event
+from evalbench.tui.cli.launch import make_view
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.signals import Signals
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument(
+        "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
+    )
+    parser.examples("evalbench attach last", "evalbench attach 7854 --json")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Follow to the end; a run that has ended is shown at once."""
+    folder = open_run(args.run)
+    folder.spec()
+    with Signals() as signals:
+        watch = Watch(folder, after=last_event(folder))
+        return follow([watch], make_view(json=args.json), signals, owner=False)

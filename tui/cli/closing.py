@@ -1,0 +1,54 @@
+"""What is printed for a person when a run has ended: why, scores, outcomes, what next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import clean
+from evalbench.tui.cli.follow import INTERRUPTED, Watch
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.table import print_scores
+
+
+def print_closing(out: Out, watch: Watch) -> None:
+    """Print how a run ended."""
+    status = watch.status
+    took = f" in {figures.duration(status.seconds)}" if status.seconds else ""
+    out.line()
+    out.line(
+        f"{watch.state}: {status.benchmark} × {status.model},"
+        f" {figures.count(status.done)} of {figures.count(status.total)} samples{took}"
+    )
+    if problem := watch.problem():
+        out.line(f"problem: {clean(problem)}")
+    out.line()
+    print_scores(out, final_metrics(watch.folder, status.metrics), all_groups=False)
+    out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
+    if status.mixed:
+        out.line("mixed     settings or data changed along the way: the scores mix two things")
+    out.line(f"run       {watch.folder.path}")
+    for number, command in enumerate(_next(watch)):
+        out.line(f"{'next' if not number else '':<10}{command}")
+
+
+def _next(watch: Watch) -> list[str]:
+    commands = [f"evalbench show {watch.id}"]
+    if watch.state in (INTERRUPTED, "paused", "stopped", "failed", "budget"):
+        commands.insert(0, f"evalbench resume {watch.id}")
+    elif watch.status.failed:
+        commands.insert(0, f"evalbench resume {watch.id}    asks the failed samples again")
+    return commands
+
+
+def final_metrics(folder: RunFolder, otherwise: dict[str, Any]) -> dict[str, Any]:
+    """All metrics of a resting run, grouped ones included."""
+    try:
+        with JournalReader(folder.journal) as journal:
+            stored: dict[str, Any] | None = journal.meta("metrics")
+    except JournalError:
+        stored = None
+    return stored or otherwise

@@ -1,0 +1,58 @@
+"""The commands there are, in the order of the overview, and the module behind each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One command: what it is for, and the module that declares and executes it.
+
+    The module has ``declare(parser, words)``, which adds the arguments (``words``
+    are the user's, so that a benchmark's own flags can be found), and
+    ``execute(args) -> exit code``.
+    """
+
+    summary: str
+    module: str
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("run a benchmark, or a suite of them", "run"),
+    "resume": Command("go on with a run: ask only what has no answer yet", "resume"),
+    "attach": Command("watch a run that an engine is driving", "attach"),
+    "pause": Command("let calls in flight finish, then rest", "stop"),
+    "stop": Command("end a run soon; it can be resumed", "stop"),
+    "runs": Command("list runs", "runs"),
+    "show": Command("scores, settings and single answers of a run", "show"),
+    "benchmarks": Command("list benchmarks, or explain one", "catalogue"),
+    "models": Command("list the models that providers offer", "catalogue"),
+    "data": Command("fetch, verify or describe a benchmark's data", "data"),
+    "doctor": Command("check this installation", "doctor"),
+}
+
+_OVERVIEW = """\
+usage: evalbench COMMAND [...]
+
+Runs LLM benchmarks against any model. A run is its own process: close the
+terminal and it goes on.
+
+commands:
+{commands}
+
+try it, no key needed:
+  evalbench run quickstart
+  evalbench run mmlu --subject anatomy --limit 50
+  evalbench show last
+
+more:
+  evalbench COMMAND --help     what a command takes, with examples
+  evalbench run mmlu --help    includes the benchmark's own settings
+  evalbench --version
+"""
+
+
+def overview() -> str:
+    """The text of ``evalbench --help``."""
+    lines = [f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()]
+    return _OVERVIEW.format(commands="\n".join(lines))

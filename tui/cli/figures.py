@@ -1,0 +1,118 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OUTCOME_WORDS = {
+    "ok": "parsed",
+    "truncated": "truncated",
+    "refused": "refused",
+    "filtered": "filtered",
+    "unparsed": "unparsed",
+    "error": "failed",
+}
+"""What outcomes are called on screen, in the order they are shown."""
+
+
+def count(number: float) -> str:
+    """``14042`` as ``14,042``; sums that are not whole keep two digits."""
+    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
+
+
+def value(metric: Mapping[str, Any]) -> str:
+    """A metric's value: a share between 0 and 1 in percent, anything else as a number."""
+    number = metric.get("value")
+    if number is None:
+        return "not scored"
+    return f"{100 * number:.1f} %" if _is_share(metric) else f"{number:.3f}"
+
+
+def interval(metric: Mapping[str, Any]) -> str:
+    """``23.5–31.3``, in the unit of :func:`value`; empty when there is none."""
+    low, high = metric.get("low"), metric.get("high")
+    if low is None or high is None:
+        return ""
+    return _between(metric, low, high)
+
+
+def bounds(metric: Mapping[str, Any]) -> str:
+    """What the value would be if every failed sample were wrong, or right; empty if none failed."""
+    low, high = metric.get("bound_low"), metric.get("bound_high")
+    if low is None or high is None or low == high:
+        return ""
+    return _between(metric, low, high)
+
+
+def score(metric: Mapping[str, Any]) -> str:
+    """``27.2 % (23.5–31.3)``."""
+    between = interval(metric)
+    return value(metric) + (f" ({between})" if between else "")
+
+
+def _is_share(metric: Mapping[str, Any]) -> bool:
+    return metric["value"] is not None and 0 <= metric["value"] <= 1
+
+
+def _between(metric: Mapping[str, Any], low: float, high: float) -> str:
+    if _is_share(metric):
+        return f"{100 * low:.1f}–{100 * high:.1f}"
+    return f"{low:.3f}–{high:.3f}"
+
+
+def shares(outcomes: Mapping[str, int]) -> list[tuple[str, int, float]]:
+    """Outcomes as (word, count, share of all), without those that did not occur.
+
+    Parsed and failed are always there.
+    """
+    total = sum(outcomes.values())
+    return [
+        (word, number, number / total if total else 0.0)
+        for name, word in OUTCOME_WORDS.items()
+        if (number := outcomes.get(name, 0)) or name in ("ok", "error")
+    ]
+
+
+def outcome_line(outcomes: Mapping[str, int]) -> str:
+    """``parsed 98.0 % (490) · unparsed 2.0 % (10) · failed 0``."""
+    return " · ".join(
+        f"{word} {100 * share:.1f} % ({count(number)})" if number else f"{word} 0"
+        for word, number, share in shares(outcomes)
+    )
+
+
+def duration(seconds: float) -> str:
+    """``0.4 s``, ``12 s``, ``5:10`` or ``2:03:04``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def age(seconds: float) -> str:
+    """How long ago, in its largest unit: ``now``, ``5 min``, ``3 h``, ``12 d``."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return "now"
+
+
+def amount(number: float, unit: str) -> str:
+    """A quantity with its unit; bytes are scaled."""
+    if unit != "B":
+        return count(number) + (f" {unit}" if unit else "")
+    for size, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= size:
+            return f"{number / size:.1f} {name}"
+    return f"{number:.0f} B"
+
+
+def rate(per_second: float) -> str:
+    """``41.3/s``, or per minute when slow."""
+    if per_second >= 0.5 or not per_second:
+        return f"{per_second:,.1f}/s"
+    return f"{60 * per_second:.1f}/min"

@@ -1,0 +1,172 @@
+"""One tidy block on a terminal that follows the runs in work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.live import Live as RichLive
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from evalbench.engine.journal import Event
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import one_line
+from evalbench.tui.cli.closing import print_closing
+from evalbench.tui.cli.follow import Watch, eta
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.wording import activity_words, event_words, step_words
+
+_REDRAW_S = 1.0
+_EVENT_STAYS_S = 15.0
+_STATE_STYLES = {
+    "running": "green",
+    "complete": "green",
+    "created": "dim",
+    "failed": "red",
+    "interrupted": "red",
+}
+
+
+class Live:
+    """A :class:`evalbench.tui.cli.follow.View` that redraws one block in place.
+
+    It is drawn at most once a second and when something ends, which keeps it
+    below 2 KB/s at 80 columns.
+    """
+
+    def __init__(self, out: Out, *, tied: bool = False) -> None:
+        self._out = out
+        self._console = out.console()
+        self._tied = tied
+        self._live: RichLive | None = None
+        self._watches: list[Watch] = []
+        self._last_words: dict[str, tuple[float, str]] = {}
+        self._due = 0.0
+        self._begun = time.monotonic()
+
+    def note(self, text: str) -> None:
+        """See :class:`View`."""
+        self._out.line(text) if self._live is None else self._live.console.print(Text(text))
+
+    def preparing(self, what: str, done: int, total: int | None) -> None:
+        """See :class:`View`."""
+        if self._is_due():
+            self._draw(Group(_line(step_words(what, done, total)), *_bar(done, total)))
+
+    def begin(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        self._watches = list(watches)
+        self._draw(self._block())
+
+    def show(self, watch: Watch, events: Sequence[Event]) -> None:
+        """See :class:`View`."""
+        for event in events:
+            if words := event_words(event):
+                self._last_words[watch.id] = time.monotonic(), words
+        if self._is_due():
+            self._draw(self._block())
+
+    def ended(self, watch: Watch) -> None:
+        """See :class:`View`."""
+        self.close()
+        print_closing(self._out, watch)
+        self._watches.remove(watch)
+        if self._watches:
+            self._draw(self._block())
+
+    def detached(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        self.close()
+        for watch in watches:
+            self._out.line(f"{watch.id} goes on; watch it again: evalbench attach {watch.id}")
+
+    def close(self) -> None:
+        """See :class:`View`."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _is_due(self) -> bool:
+        if time.monotonic() < self._due:
+            return False
+        self._due = time.monotonic() + _REDRAW_S
+        return True
+
+    def _draw(self, block: Group) -> None:
+        if self._live is None:
+            self._live = RichLive(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        self._live.update(block, refresh=True)
+
+    # -- what the block shows --------------------------------------------------
+
+    def _block(self) -> Group:
+        working = [watch for watch in self._watches if watch.status.state != "created"]
+        waiting = len(self._watches) - len(working)
+        parts: list[Text | ProgressBar] = []
+        for watch in working or self._watches[:1]:
+            parts += self._run(watch)
+        if waiting and working:
+            parts.append(_line(f"{waiting} more wait for their turn", "dim"))
+        parts.append(_line(self._foot(), "dim"))
+        return Group(*parts)
+
+    def _run(self, watch: Watch) -> list[Text | ProgressBar]:
+        status = watch.status
+        head = _line(f"{status.benchmark} · {one_line(status.model)}  ", "bold")
+        head.append(watch.state, _STATE_STYLES.get(watch.state, "yellow"))
+        parts: list[Text | ProgressBar] = [head, *_bar(status.done, status.total)]
+        facts = [
+            f"{figures.count(status.done)}/{figures.count(status.total)}",
+            figures.rate(status.rate),
+        ]
+        if (left := eta(status)) is not None:
+            facts.append(f"{figures.duration(left)} left")
+        if in_flight := status.gauges.get("in_flight"):
+            facts.append(f"{in_flight} in flight")
+        parts.append(_line(" · ".join(facts)))
+        for name, metric in list(status.metrics.items())[:1]:
+            if metric.get("value") is not None:
+                parts.append(
+                    Text.assemble(
+                        f"{one_line(metric.get('title') or name)} ",
+                        (figures.value(metric), "bold"),
+                        f"  {figures.interval(metric)}",
+                        f"  {figures.count(metric['k'])}/{figures.count(metric['n'])}",
+                        no_wrap=True,
+                        overflow="ellipsis",
+                    )
+                )
+        if status.done:
+            parts.append(_line(figures.outcome_line(status.outcomes)))
+        if activity := activity_words(status.gauges.get("progress")):
+            parts.append(_line(activity, "yellow"))
+        if words := self._recent(watch):
+            parts.append(_line(words, "yellow"))
+        return parts
+
+    def _recent(self, watch: Watch) -> str:
+        when, words = self._last_words.get(watch.id, (0.0, ""))
+        return words if time.monotonic() - when < _EVENT_STAYS_S else ""
+
+    def _foot(self) -> str:
+        clock = figures.duration(time.monotonic() - self._begun)
+        what = "stop" if self._tied else "leave it running or stop it"
+        return f"{clock} · {self._watches[0].id} · Ctrl-C: {what}"
+
+
+def _line(text: str, style: str = "") -> Text:
+    """One line that is cut, never wrapped, so that the block keeps its height."""
+    return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _bar(done: int, total: int | None) -> list[ProgressBar]:
+    return [ProgressBar(total=total, completed=done)] if total else []

@@ -1,0 +1,68 @@
+"""``evalbench``: finds the command, runs it, and tells in words and exit code what went wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; returns its exit code (see docs/command-line.md)."""
+    if sys.platform == "win32":
+        sys.stderr.write("evalbench runs on Linux and macOS; on Windows, run it inside WSL2.\n")
+        return 1
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character shows "?", and no run dies of it.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure:
+            reconfigure(errors="replace")
+    try:
+        return _dispatch(words)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
+    except KeyboardInterrupt:
+        return 4
+    except Exception as error:
+        from evalbench.tui.cli.problems import report
+
+        return report(error, words)
+
+
+def _dispatch(words: list[str]) -> int:
+    from evalbench.tui.cli.commands import COMMANDS, overview
+    from evalbench.tui.cli.output import stdout
+
+    if not words or words[0] in ("-h", "--help", "help"):
+        stdout().write(overview())
+        return 0
+    if words[0] == "--version":
+        from importlib.metadata import version
+
+        stdout().line(f"evalbench {version('evalbench')}")
+        return 0
+    name, *rest = words
+    if name not in COMMANDS:
+        from evalbench.engine.errors import UsageError, nearest
+
+        what = "flag" if name.startswith("-") else "command"
+        known = ["--help", "--version"] if what == "flag" else COMMANDS
+        raise UsageError(
+            f"there is no {what} {name!r}",
+            why="flags of a command come after it" if what == "flag" else "",
+            cure=nearest(name, known) or "evalbench --help",
+        )
+    from importlib import import_module
+
+    from evalbench.tui.cli.parser import Parser
+
+    command = COMMANDS[name]
+    module = import_module(f"evalbench.tui.cli.{command.module}")
+    parser = Parser(name, command.summary)
+    module.declare(parser, rest)
+    code: int = module.execute(parser.read(rest))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Reading a command line: argparse with our errors, and flags made from Option declarations."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.options import Option
+
+_GIVEN = "given:"
+"""Prefix of the destinations of option flags, so that they cannot clash with a command's own."""
+
+
+class Parser(argparse.ArgumentParser):
+    """The arguments of one command. A mistake raises :class:`UsageError` instead of exiting."""
+
+    def __init__(self, command: str, summary: str) -> None:
+        super().__init__(
+            prog=f"evalbench {command}",
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=_Help,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found wrong."""
+        raise UsageError(f"{self.prog}: {message}", cure=f"{self.prog} --help")
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse, with the nearest known flag for every unknown one.
+
+        Raises:
+            UsageError: for anything that does not fit.
+        """
+        args, rest = self.parse_known_args(words)
+        for word in rest:
+            flag = word.partition("=")[0]
+            if flag.startswith("-"):
+                raise UsageError(
+                    f"{self.prog} has no flag {flag}",
+                    cure=nearest(flag, self.flags()) or f"{self.prog} --help",
+                )
+        if rest:
+            raise UsageError(
+                f"{self.prog}: {rest[0]!r} is one word too many", cure=f"{self.prog} --help"
+            )
+        return args
+
+    def flags(self) -> dict[str, argparse.Action]:
+        """Every flag declared so far."""
+        return dict(self._option_string_actions)
+
+    def examples(self, *lines: str) -> None:
+        """End the help text with commands that work."""
+        self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that keeps the line breaks of examples and leaves room for long flags."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+
+def bare_words(parser: Parser, words: Sequence[str]) -> list[str]:
+    """The words that are neither flags nor values of known flags, for a look before parsing.
+
+    A word after an unknown flag may be its value, so such words come last.
+    """
+    flags = parser.flags()
+    sure: list[str] = []
+    unsure: list[str] = []
+    after: list[str] | None = sure
+    for word in words:
+        if not word.startswith("-") or word == "-":
+            if after is not None:
+                after.append(word)
+            after = sure
+            continue
+        action = flags.get(word)
+        if "=" in word or (action is not None and action.nargs == 0):
+            after = sure
+        else:
+            after = unsure if action is None else None
+    return sure + unsure
+
+
+def flag_values(words: Sequence[str], flag: str) -> list[str]:
+    """The values given to a repeatable flag, for a look before parsing."""
+    values = [word.partition("=")[2] for word in words if word.startswith(f"{flag}=")]
+    return values + [after for word, after in pairwise(words) if word == flag]
+
+
+def add_options(parser: Parser, options: Iterable[Option], title: str) -> None:
+    """A help section with one flag for each option.
+
+    A flag that is already there serves both owners.
+    """
+    section = parser.add_argument_group(title)
+    for option in options:
+        if option.flag in parser.flags():
+            continue
+        settings: dict[str, Any] = {
+            "dest": _GIVEN + option.name,
+            "default": argparse.SUPPRESS,
+            "help": _help(option),
+        }
+        if option.type is bool:
+            settings["action"] = argparse.BooleanOptionalAction
+        else:
+            settings["metavar"] = _metavar(option)
+            settings["action"] = "append" if option.many else "store"
+        section.add_argument(option.flag, **settings)
+
+
+def filter_options(filters: Mapping[str, str]) -> list[Option]:
+    """A benchmark's filters as repeatable options."""
+    return [Option(tag, str, (), text, many=True) for tag, text in filters.items()]
+
+
+def given(args: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]:
+    """The raw values that the user gave for these options, by name."""
+    values = vars(args)
+    return {
+        option.name: values[_GIVEN + option.name]
+        for option in options
+        if _GIVEN + option.name in values
+    }
+
+
+def _metavar(option: Option) -> str:
+    if option.choices:
+        return "{" + ",".join(option.choices) + "}"
+    return {int: "N", float: "X"}.get(option.type, option.name.upper().replace("_", "-"))
+
+
+def _help(option: Option) -> str:
+    notes = []
+    if option.default not in (None, "", (), False):
+        notes.append(f"default {option.default}")
+    if option.minimum is not None and option.maximum is not None:
+        notes.append(f"{option.minimum:g} to {option.maximum:g}")
+    if option.many:
+        notes.append("may be repeated")
+    text = option.help[:1].lower() + option.help[1:]
+    text += f" ({'; '.join(notes)})" if notes else ""
+    return text.replace("%", "%%")

@@ -1,0 +1,106 @@
+"""Progress as plain lines, for files, pipes and terminals that cannot move their cursor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from evalbench.engine.journal import Event
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import one_line
+from evalbench.tui.cli.closing import print_closing
+from evalbench.tui.cli.follow import Watch, eta
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.wording import activity_words, event_words, step_words
+
+_EVERY_S = 10.0
+_STEP = 0.05
+_LEAST_S = 1.0
+
+
+class Plain:
+    """A :class:`evalbench.tui.cli.follow.View` of plain lines.
+
+    A run's progress is told every 5 %, but at most once a second and at least
+    every 10 s.
+    """
+
+    def __init__(self, out: Out) -> None:
+        self._out = out
+        self._several = False
+        self._told: dict[str, tuple[float, float]] = {}
+        self._activity: dict[str, str] = {}
+
+    def note(self, text: str) -> None:
+        """See :class:`View`."""
+        self._out.line(text)
+
+    def preparing(self, what: str, done: int, total: int | None) -> None:
+        """See :class:`View`."""
+        last, _ = self._told.get(what, (-_EVERY_S, 0))
+        if time.monotonic() - last >= _EVERY_S:
+            self._told[what] = time.monotonic(), 0
+            self._out.line(one_line(step_words(what, done, total)))
+
+    def begin(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        self._several = len(watches) > 1
+        for watch in watches:
+            status = watch.status
+            self._out.line(
+                f"run {watch.id}: {status.benchmark} × {status.model},"
+                f" {figures.count(status.total)} samples"
+            )
+            self._told[watch.id] = time.monotonic(), 0
+
+    def show(self, watch: Watch, events: Sequence[Event]) -> None:
+        """See :class:`View`."""
+        for event in events:
+            if words := event_words(event):
+                self._say(watch, words)
+        activity = activity_words(watch.status.gauges.get("progress"))
+        if activity.partition(":")[0] != self._activity.get(watch.id, ""):
+            self._activity[watch.id] = activity.partition(":")[0]
+            if activity:
+                self._say(watch, activity)
+        if not watch.ended:
+            self._progress(watch)
+
+    def _progress(self, watch: Watch) -> None:
+        status = watch.status
+        now = time.monotonic()
+        share = status.done / status.total if status.total else 0.0
+        when, before = self._told[watch.id]
+        if now - when < (_LEAST_S if share - before >= _STEP else _EVERY_S):
+            return
+        self._told[watch.id] = now, share
+        parts = [
+            f"{100 * share:3.0f} %  {figures.count(status.done)}/{figures.count(status.total)}",
+            figures.rate(status.rate),
+        ]
+        if (left := eta(status)) is not None:
+            parts.append(f"{figures.duration(left)} left")
+        for name, metric in list(status.metrics.items())[:1]:
+            if metric.get("value") is not None:
+                parts.append(f"{one_line(metric.get('title') or name)} {figures.score(metric)}")
+        if status.failed:
+            parts.append(f"{figures.count(status.failed)} failed")
+        self._say(watch, " · ".join(parts))
+
+    def _say(self, watch: Watch, text: str) -> None:
+        self._out.line(f"{watch.id.rpartition('-')[2]}: {text}" if self._several else text)
+
+    def ended(self, watch: Watch) -> None:
+        """See :class:`View`."""
+        print_closing(self._out, watch)
+
+    def detached(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        for watch in watches:
+            pid = watch.folder.live_pid(watch.status)
+            self._out.line(f"{watch.id} goes on in process {pid}")
+            self._out.line(f"watch it: evalbench attach {watch.id}")
+            self._out.line(f"end it:   evalbench stop {watch.id}")
+
+    def close(self) -> None:
+        """See :class:`View`."""

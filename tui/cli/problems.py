@@ -1,0 +1,70 @@
+"""What a user sees when a command fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.paths import cache_dir
+from evalbench.tui.cli.clean import clean
+from evalbench.tui.cli.output import stderr, stdout
+
+
+def report(error: Exception, words: Sequence[str]) -> int:
+    """Print an error and return its exit code.
+
+    With ``--json`` among ``words`` standard output gets an ``error`` line too.
+    Anything that is not an :class:`EvalbenchError` is a fault of ours: its
+    trace goes to a file and the exit code is 6.
+    """
+    if not isinstance(error, EvalbenchError):
+        error = _crash(error, words)
+    stderr().line("error: " + clean(str(error)))
+    if "--json" in words:
+        body = {
+            "event": "error",
+            "what": error.what,
+            "why": error.why,
+            "try": error.cure,
+            "exit_code": error.exit_code,
+        }
+        stdout().line(json.dumps(body, ensure_ascii=False))
+    return error.exit_code
+
+
+class Crash(EvalbenchError):
+    """A fault in evalbench itself."""
+
+    exit_code = 6
+
+
+def _crash(error: Exception, words: Sequence[str]) -> Crash:
+    what = f"evalbench crashed: {type(error).__name__}: {error}"
+    folder = cache_dir() / "crashes"
+    file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    try:
+        _write_report(file, error, words)
+    except OSError as failure:
+        return Crash(what, why=f"no report could be written: {failure.strerror or failure}")
+    return Crash(what, cure=f"report it, with {file} (it holds no keys and no answers)")
+
+
+def _write_report(file: Path, error: Exception, words: Sequence[str]) -> None:
+    """Where the fault happened and on what; without local variables, which may hold secrets."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lines = [
+        f"command: {words[0] if words else ''}",
+        f"python: {sys.version}",
+        f"platform: {platform.platform()}",
+        "",
+        *traceback.format_exception(error),
+    ]
+    with os.fdopen(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as report:
+        report.write("\n".join(lines))

@@ -1,0 +1,66 @@
+"""``evalbench resume``: go on with a run, if asked with changed settings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from evalbench.engine import registry
+from evalbench.engine.errors import RunNotFound
+from evalbench.engine.process import RETRY, open_run, resume_run
+from evalbench.tui.cli.follow import last_event
+from evalbench.tui.cli.launch import declare_following, launch
+from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.settings import changed, declare_settings
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments; with a run among ``words`` the flags of its benchmark and provider too."""
+    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument(
+        "--accept-changes",
+        action="store_true",
+        help="go on although settings, data or templates changed; marks the run mixed",
+    )
+    parser.add_argument(
+        "--retry",
+        action="append",
+        default=[],
+        choices=[outcome.value for outcome in RETRY],
+        help="ask answers of this kind again; may be repeated (failed ones always are)",
+    )
+    declare_following(parser)
+    declare_settings(parser, None, ())
+    for word in bare_words(parser, words)[:1]:
+        try:
+            spec = open_run(word).spec()
+        except RunNotFound:
+            # Told when the command is executed, unless only help was wanted.
+            continue
+        declare_settings(parser, registry.benchmark_class(spec.benchmark), [spec.model])
+    parser.examples(
+        "evalbench resume last",
+        "evalbench resume 7854 --retry refused      ask refused samples again",
+        "evalbench resume 7854 --concurrency 4      with fewer calls at once",
+        "evalbench resume 7854 --limit 1000 --accept-changes    with more samples",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Resume and follow."""
+    folder = open_run(args.run)
+    stored = folder.spec()
+    spec = changed(stored, args)
+    retry = [outcome for outcome in RETRY if outcome.value in args.retry]
+    return launch(
+        args,
+        lambda view: resume_run(
+            folder,
+            accept_changes=args.accept_changes,
+            retry=retry,
+            foreground=args.foreground,
+            progress=view.preparing,
+            spec=spec,
+        ),
+        after=last_event(folder),
+    )

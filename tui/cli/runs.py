@@ -1,0 +1,117 @@
+"""``evalbench runs``: every run in one line, from their status files alone."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalbench.engine.paths import runs_dir
+from evalbench.engine.runfolder import RunFolder, Status, all_runs
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import one_line
+from evalbench.tui.cli.follow import shown_state
+from evalbench.tui.cli.launch import declare_run_dir
+from evalbench.tui.cli.output import Out, stdout
+from evalbench.tui.cli.parser import Parser
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    declare_run_dir(parser)
+    parser.add_argument("--tag", metavar="TAG", help="only runs with this tag")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.examples(
+        "evalbench runs",
+        "evalbench runs --tag nightly",
+        "evalbench runs --json | jq -r 'select(.state == \"interrupted\").id'",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the list, newest first."""
+    out = stdout()
+    found = [
+        (folder, status)
+        for folder in all_runs(args.run_dir)
+        if (status := folder.status()) and (args.tag is None or args.tag in status.tags)
+    ]
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        for folder, status in found:
+            jsonlines.write(out, "run", **summary(folder, status))
+    elif found:
+        _print(out, found)
+    else:
+        tagged = f" tagged {args.tag}" if args.tag else ""
+        out.line(f"no run{tagged} in {args.run_dir or runs_dir()}")
+        out.line("start one: evalbench run quickstart")
+    return 0
+
+
+def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
+    """A run in the JSON form of ``runs`` and ``show``."""
+    from evalbench.tui.cli.jsonlines import metrics_json
+
+    return {
+        "id": folder.id,
+        "state": shown_state(folder, status),
+        "pid": folder.live_pid(status),
+        "exit_code": status.exit_code,
+        "folder": str(folder.path),
+        "benchmark": status.benchmark,
+        "model": status.model,
+        "desc": status.desc,
+        "tags": status.tags,
+        "created": status.created,
+        "updated": status.updated,
+        "host": status.host,
+        "total": status.total,
+        "done": status.done,
+        "failed": status.failed,
+        "sent": status.sent,
+        "from_journal": status.from_journal,
+        "input_tokens": status.input_tokens,
+        "output_tokens": status.output_tokens,
+        "rate": status.rate,
+        "seconds": status.seconds,
+        "spend_usd": status.spend_usd,
+        "mixed": status.mixed,
+        "problem": status.problem or None,
+        "errors": status.errors,
+        "params": status.params,
+        "metrics": metrics_json(status.metrics),
+        "outcomes": status.outcomes,
+    }
+
+
+def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
+    from rich.text import Text
+
+    from evalbench.tui.cli.table import plain_table
+
+    table = plain_table(
+        "id", "state", "benchmark", "model", "score", "done", "age", right=frozenset({4, 5, 6})
+    )
+    for folder, status in found:
+        done = f"{figures.count(status.done)}/{figures.count(status.total)}"
+        if status.failed:
+            done += f", {figures.count(status.failed)} failed"
+        table.add_row(
+            Text(folder.id),
+            Text(shown_state(folder, status)),
+            Text(one_line(status.benchmark)),
+            Text(one_line(status.model)),
+            Text(_headline(status.metrics)),
+            Text(done),
+            Text(figures.age(time.time() - status.created)),
+        )
+    out.console().print(table)
+
+
+def _headline(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+    for metric in metrics.values():
+        return figures.score(metric) if metric.get("value") is not None else ""
+    return ""

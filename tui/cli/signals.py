@@ -1,0 +1,53 @@
+"""Signals as something the following loop asks for, instead of something that interrupts it."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from types import FrameType
+from typing import Any
+
+_CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Cancelled(BaseException):
+    """SIGINT or SIGTERM while nothing was running yet."""
+
+
+class Signals:
+    """Collects SIGINT, SIGTERM and SIGHUP while entered.
+
+    A signal that was ignored when this program started (``nohup``, a
+    background job of a script) stays ignored. With ``raising`` set, SIGINT and
+    SIGTERM raise :class:`Cancelled` at once: the time before a run exists.
+    SIGHUP never does, so that a terminal that closes during a download still
+    leaves a started run behind.
+    """
+
+    def __init__(self) -> None:
+        self.raising = False
+        self._pending: deque[int] = deque()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Signals:
+        for number in _CAUGHT:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._catch)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _catch(self, number: int, _: FrameType | None) -> None:
+        if self.raising and number != signal.SIGHUP:
+            raise Cancelled
+        self._pending.append(number)
+
+    def take(self) -> int | None:
+        """The oldest signal that nobody has answered yet."""
+        return self._pending.popleft() if self._pending else None
+
+    def waiting(self) -> bool:
+        """Whether :meth:`take` would give one."""
+        return bool(self._pending)
