@@ -13,6 +13,7 @@ from evalbench.engine.errors import OutOfMemory, WorkerFailed
 from evalbench.providers.local import loading, memory, weights
 from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.catalogue import Source
+from evalbench.providers.local.generation import Generation
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.progress import Progress
@@ -37,8 +38,10 @@ class Answering:
         )
         self._prefixes = Prefixes(model)
         encoder = Encoder(model.tokenizer, model.context_tokens)
-        share = settings["prefix_cache"]
-        self._scoring = Scoring(model, encoder, self._budget, self._prefixes, share=share)
+        shared = model, encoder, self._budget, self._prefixes
+        self._scoring = Scoring(*shared, share=settings["prefix_cache"])
+        self._generation = Generation(*shared, share=settings["prefix_cache"])
+        self._turn: Scoring | Generation = self._generation
         self.info = {
             **info,
             **model.info,
@@ -62,16 +65,16 @@ class Answering:
                 raise
             raise WorkerFailed(
                 "the model does not fit into memory",
-                why=str(error).splitlines()[0],
+                why=str(error).split("\n")[0],
                 cure="choose a smaller model, --dtype bfloat16, or --device cpu",
             ) from error
         return cls(model, settings, {"origin": found.origin, "revision": found.revision})
 
     def __len__(self) -> int:
-        return len(self._scoring)
+        return len(self._scoring) + len(self._generation)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._scoring
+        return key in self._scoring or key in self._generation
 
     def add(self, key: str, prompt: Prompt) -> None:
         """Take a call in.
@@ -79,22 +82,30 @@ class Answering:
         Raises:
             CallRejected: when this model cannot answer it; nothing was taken in.
         """
-        self._scoring.add(key, prompt)
+        kind = self._scoring if prompt.kind == "choose" else self._generation
+        kind.add(key, prompt)
 
     def cancel(self, keys: Collection[str]) -> list[str]:
         """Forget calls, all of them when ``keys`` is empty; returns those that were in work."""
-        return self._scoring.cancel(keys)
+        return self._scoring.cancel(keys) + self._generation.cancel(keys)
 
     def step(self, on_out_of_memory: OnOutOfMemory) -> list[Answer]:
-        """One forward pass; when it does not fit, the batch is halved for the next one."""
+        """One forward pass, scoring and generation in turn.
+
+        When it does not fit into memory, batches are halved from then on;
+        calls that do not fit the smallest batch have failed.
+        """
+        other = self._scoring if self._turn is self._generation else self._generation
+        if len(other):
+            self._turn = other
         try:
-            return self._scoring.step()
+            return self._turn.step()
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
-            reason = str(error).splitlines()[0]
-        # Outside of the handler, so that the traceback keeps no tensor alive.
-        keys = self._scoring.plan_anew()
+            reason = str(error).split("\n")[0]
+        # Outside of the handler, whose traceback would keep the pass's tensors alive.
+        keys = self._turn.retreat()
         self._prefixes.clear()
         gc.collect()
         if self._model.device.type == "cuda":
@@ -102,7 +113,8 @@ class Answering:
         if self._budget.halve():
             on_out_of_memory(keys, self._budget.batch)
             return []
-        self._scoring.cancel(keys)
+        if keys:
+            self._turn.cancel(keys)
         failure = OutOfMemory("this call alone does not fit into memory", why=reason)
         return [(key, failure) for key in keys]
 
@@ -111,5 +123,5 @@ class Answering:
         return {
             **memory.readings(self._model.device),
             "tokens_computed": self._model.tokens_run,
-            "tokens_asked": self._scoring.tokens_asked,
+            "tokens_asked": self._scoring.tokens_asked + self._generation.tokens_asked,
         }

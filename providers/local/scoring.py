@@ -98,7 +98,7 @@ class Scoring:
         """Run one forward pass over waiting calls and return what it answered.
 
         Raises:
-            RuntimeError, MemoryError: when memory ran out; the calls still wait.
+            RuntimeError, MemoryError: when memory ran out; call :meth:`retreat`.
         """
         pack = self._next_pack()
         if pack is None:
@@ -115,8 +115,8 @@ class Scoring:
             answers += self._read(row, logits)
         return answers
 
-    def plan_anew(self) -> list[str]:
-        """Drop the plan, after the budget changed; returns the calls it was about to answer."""
+    def retreat(self) -> list[str]:
+        """Drop the plan after memory ran out; returns the calls it was about to answer."""
         planned, self._planned = self._planned, []
         rows = [row for pack in planned[:1] for row, _ in pack.reads]
         return list({job.key for row in rows for job, _ in self._rows.get(row, ())})
@@ -157,7 +157,7 @@ class Scoring:
     # -- reading -------------------------------------------------------------
 
     def _read(self, row: Row, logits: Tensor) -> list[Answer]:
-        """Give a row's logits, ``[take, vocabulary]``, to every continuation that waits for them."""
+        """Give a row's logits, ``[take, vocabulary]``, to all continuations that wait for them."""
         users = self._rows.pop(row, None)
         if not users:
             return []

@@ -1,0 +1,184 @@
+"""Answers generated side by side; a finished one makes room for the next at once.
+
+Batches that wait for their longest answer leave most of their work undone:
+lengths differ tenfold. Here every answer has a slot, each step adds one token
+to all of them, and a freed slot is refilled before the next step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+
+import torch
+from torch import Tensor
+
+from evalbench.engine.calls import Prompt
+from evalbench.providers.local.alone import generate_alone
+from evalbench.providers.local.budget import Budget
+from evalbench.providers.local.cache import Prefix, Slots
+from evalbench.providers.local.model import LoadedModel
+from evalbench.providers.local.packing import SHORTEST_PREFIX, common
+from evalbench.providers.local.passes import prefill
+from evalbench.providers.local.prefixes import Prefixes
+from evalbench.providers.local.scoring import Answer
+from evalbench.providers.local.sequences import Sequence
+from evalbench.providers.local.tokens import Encoder
+
+_NEIGHBOURS = 64
+
+
+class Generation:
+    """The ``generate`` calls that wait for an answer or are being answered."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        encoder: Encoder,
+        budget: Budget,
+        prefixes: Prefixes,
+        *,
+        share: bool,
+    ) -> None:
+        self.tokens_asked = 0
+        self._model = model
+        self._encoder = encoder
+        self._budget = budget
+        self._prefixes = prefixes
+        self._share = share
+        self._ends = _end_tokens(model)
+        self._waiting: deque[Sequence] = deque()
+        self._active: list[Sequence] = []
+        self._slots = Slots(budget.slots, model.layers)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._active)
+
+    def __contains__(self, key: str) -> bool:
+        return any(one.key == key for one in (*self._active, *self._waiting))
+
+    def add(self, key: str, prompt: Prompt) -> None:
+        """Take a call in.
+
+        Raises:
+            CallRejected: when it cannot be answered (:class:`ContextTooLong` when it
+                is too long); nothing was taken in.
+        """
+        encoded = self._encoder.prompt(prompt)
+        model = self._model
+        sequence = Sequence(key, encoded, prompt.params, model.tokenizer, model.context_tokens)
+        self.tokens_asked += len(encoded.tokens)
+        self._waiting.append(sequence)
+
+    def cancel(self, keys: Collection[str]) -> list[str]:
+        """Forget calls, all of them when ``keys`` is empty; returns those that were in work."""
+        gone = [one.key for one in (*self._active, *self._waiting) if not keys or one.key in keys]
+        self._waiting = deque(one for one in self._waiting if one.key not in gone)
+        for slot in reversed(range(len(self._active))):
+            if self._active[slot].key in gone:
+                self._free(slot)
+        return gone
+
+    def step(self) -> list[Answer]:
+        """Start one waiting answer if there is room, else add a token to every active one.
+
+        Raises:
+            RuntimeError, MemoryError: when memory ran out; call :meth:`retreat`.
+        """
+        if not self._model.packs:
+            return self._alone()
+        if self._waiting and self._has_room(self._waiting[0]):
+            return self._start()
+        return self._decode()
+
+    def retreat(self) -> list[str]:
+        """Give all slots back after memory ran out; returns the calls that were touched.
+
+        What was generated so far is kept and computed as part of the prompt later.
+        """
+        touched = [one.key for one in self._active] or [one.key for one in list(self._waiting)[:1]]
+        self._waiting.extendleft(reversed(self._active))
+        self._active = []
+        self._slots = Slots(self._budget.slots, self._model.layers)
+        return touched
+
+    def _has_room(self, sequence: Sequence) -> bool:
+        if not self._active:
+            return True
+        needed = sum(len(one.prompt.tokens) + one.most for one in (*self._active, sequence))
+        return len(self._active) < self._slots.count and needed <= self._budget.resident
+
+    def _start(self) -> list[Answer]:
+        """Compute the first waiting prompt and its first token."""
+        sequence = self._waiting[0]
+        tokens = sequence.tokens
+        prefix = Prefix(())
+        if shared := self._shared(sequence):
+            prefix = self._prefixes.get(
+                tokens[:shared], chunk=self._budget.batch, most_tokens=self._budget.resident
+            )
+        computed, logits = prefill(self._model, prefix, tokens[shared:], self._budget.batch)
+        self._slots.add(computed)
+        self._active.append(self._waiting.popleft())
+        return self._advance([len(self._active) - 1], logits[None])
+
+    def _shared(self, sequence: Sequence) -> int:
+        """How much of a prompt is worth keeping: what is marked, or what others begin with too."""
+        if not self._share:
+            return 0
+        tokens = sequence.tokens
+        others = list(self._waiting)[1 : 1 + _NEIGHBOURS]
+        lengths = [sequence.prompt.shared, *(common(tokens, one.prompt.tokens) for one in others)]
+        longest = min(max(lengths), len(tokens) - 1)
+        return longest if longest >= SHORTEST_PREFIX else 0
+
+    def _decode(self) -> list[Answer]:
+        """One more token for every active answer."""
+        model, slots = self._model, self._slots
+        mask = slots.begin_step(model.device)
+        key_positions = torch.arange(slots.width, device=model.device)[None]
+        logits = model.run(
+            model.tensor([[one.ids[-1]] for one in self._active]),
+            slots.at[:, None],
+            cache=slots.cache,
+            mask=mask,
+            key_positions=key_positions,
+        )
+        slots.end_step()
+        return self._advance(list(range(len(self._active))), logits[:, 0])
+
+    def _advance(self, slots: list[int], logits: Tensor) -> list[Answer]:
+        """Choose the next token of each slot from its row of ``logits``; frees finished slots."""
+        likeliest = logits.argmax(dim=-1).tolist()
+        answers: list[Answer] = []
+        for slot, row, best in reversed(list(zip(slots, logits, likeliest, strict=True))):
+            sequence = self._active[slot]
+            token = best if sequence.greedy else sequence.draw(row)
+            reply = sequence.take(token, self._ends)
+            if reply is not None:
+                self.tokens_asked += len(sequence.ids)
+                answers.append((sequence.key, reply))
+                self._free(slot)
+        return answers
+
+    def _alone(self) -> list[Answer]:
+        """One whole answer with the model's own loop, for models that cannot run in slots."""
+        sequence = self._waiting[0]
+        sequence.ids.clear()
+        reply = generate_alone(self._model, sequence, self._ends)
+        self._waiting.popleft()
+        self.tokens_asked += len(sequence.ids)
+        return [(sequence.key, reply)]
+
+    def _free(self, slot: int) -> None:
+        moved = self._slots.remove(slot)
+        self._active[slot] = self._active[moved]
+        self._active.pop()
+
+
+def _end_tokens(model: LoadedModel) -> frozenset[int]:
+    """Tokens that end an answer, as configuration and tokenizer name them."""
+    configured = getattr(model.network.generation_config, "eos_token_id", None)
+    ends = {model.tokenizer.eos_token_id}
+    ends |= set(configured) if isinstance(configured, list) else {configured}
+    return frozenset(token for token in ends if token is not None)

@@ -1,0 +1,145 @@
+"""One answer being generated: which token comes next, and when it is finished."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from evalbench.engine.calls import Outcome, ParamNote, Params, Reply, Usage
+from evalbench.engine.errors import ContextTooLong
+from evalbench.providers.local.tokens import Encoded
+
+_TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
+_SPARE_TOKENS = 4
+
+
+class Sequence:
+    """A prompt and the tokens generated for it so far.
+
+    Temperature 0, or none asked for, takes the likeliest token. Otherwise
+    tokens are drawn with a generator of the sequence's own, so the answer does
+    not depend on what else is generated at the same time. Its seed is the one
+    asked for, or else made of the call's key, which differs between epochs.
+
+    Attributes:
+        key: of the call.
+        prompt: its tokens.
+        ids: tokens generated so far, an end token included.
+        most: how many tokens may be generated.
+        seed: of the drawing.
+    """
+
+    def __init__(
+        self, key: str, prompt: Encoded, params: Params, tokenizer: Any, context_tokens: int
+    ) -> None:
+        room = context_tokens - len(prompt.tokens)
+        self.key = key
+        self.prompt = prompt
+        self.ids: list[int] = []
+        self.most = room if params.max_tokens is None else params.max_tokens
+        if room < max(1, self.most):
+            raise ContextTooLong(
+                f"prompt and answer do not fit the model's context of {context_tokens} tokens",
+                why=f"the prompt has {len(prompt.tokens)} tokens and up to {self.most} may follow",
+                cure="lower the number of answer tokens or choose a model with a longer context",
+            )
+        self._params = params
+        self._tokenizer = tokenizer
+        self._began = time.monotonic()
+        self._generator: torch.Generator | None = None
+        self.seed = 0
+        if params.temperature:
+            digest = hashlib.sha256(key.encode()).digest()[:6]
+            self.seed = int.from_bytes(digest) if params.seed is None else params.seed
+            self._generator = torch.Generator().manual_seed(self.seed)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """Prompt and answer so far."""
+        return (*self.prompt.tokens, *self.ids)
+
+    @property
+    def temperature(self) -> float:
+        """0 for greedy."""
+        return self._params.temperature or 0.0
+
+    @property
+    def top_p(self) -> float:
+        """1 when not asked for."""
+        return 1.0 if self._params.top_p is None else self._params.top_p
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest token is taken."""
+        return self._generator is None
+
+    def draw(self, logits: Tensor) -> int:
+        """A token by temperature and top-p from ``logits``, ``[vocabulary]``."""
+        assert self._generator is not None
+        weights = torch.softmax(logits.double().cpu() / self.temperature, dim=-1)
+        tokens = torch.arange(len(weights))
+        if (top_p := self.top_p) < 1:
+            # Tokens this unlikely hold less than 1 - top_p together, so they are outside
+            # the smallest set that reaches top_p, and the sort can do without them.
+            tokens = (weights > (1 - top_p) / len(weights)).nonzero()[:, 0]
+            weights, order = weights[tokens].sort(descending=True, stable=True)
+            kept = int((weights.cumsum(0) < top_p).sum()) + 1
+            weights, tokens = weights[:kept], tokens[order[:kept]]
+        reach = weights.cumsum(0)
+        point = torch.rand((), generator=self._generator, dtype=torch.float64) * reach[-1]
+        return int(tokens[min(int(torch.searchsorted(reach, point)), len(tokens) - 1)])
+
+    def take(self, token: int, ends: frozenset[int]) -> Reply | None:
+        """Add a token; the finished reply when the answer ends with it."""
+        self.ids.append(token)
+        if token in ends:
+            return self._reply(self._text(self.ids[:-1]), Outcome.OK, "end")
+        if (text := self._stopped()) is not None:
+            return self._reply(text, Outcome.OK, "stop")
+        if len(self.ids) >= self.most:
+            return self._reply(self._text(self.ids), Outcome.TRUNCATED, "length")
+        return None
+
+    def _stopped(self) -> str | None:
+        """The answer up to the first stop text, when one has come."""
+        if not self._params.stop:
+            return None
+        # A token has at least one byte, so this tail holds any stop text that just ended.
+        tail = max(len(stop.encode()) for stop in self._params.stop) + _SPARE_TOKENS
+        if not any(stop in self._text(self.ids[-tail:]) for stop in self._params.stop):
+            return None
+        text = self._text(self.ids)
+        found = [at for stop in self._params.stop if (at := text.find(stop)) >= 0]
+        return text[: min(found)] if found else None
+
+    def _text(self, ids: list[int]) -> str:
+        text: str = self._tokenizer.decode(
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return text
+
+    def _reply(self, text: str, outcome: Outcome, reason: str) -> Reply:
+        sampled = {"decoding": "sampled", "seed": self.seed}
+        return Reply(
+            text=text,
+            outcome=outcome,
+            stop_reason=reason,
+            usage=Usage(input_tokens=len(self.prompt.tokens), output_tokens=len(self.ids)),
+            latency_s=round(time.monotonic() - self._began, 3),
+            params=notes(self._params),
+            raw={"decoding": "greedy"} if self.greedy else sampled,
+        )
+
+
+def notes(params: Params) -> tuple[ParamNote, ...]:
+    """What becomes of each requested parameter."""
+    return tuple(
+        ParamNote(name, "sent")
+        if name in _TAKEN
+        else ParamNote(name, "dropped", "local models do not take it")
+        for name in params.asked()
+    )
