@@ -13,12 +13,13 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from evalbench.engine.benchmark import Benchmark, DataSource, Sample, sample_ids
+from evalbench.engine.benchmark import Benchmark, DataSource, Item, Sample, sample_ids
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.settings import RunSpec, build_benchmark
 
@@ -116,6 +117,40 @@ def _write(
 def read_header(path: Path) -> DataHeader:
     """The header of a prepared sample file."""
     return DataHeader(**orjson.loads(path.with_suffix(".json").read_bytes()))
+
+
+def verify_prepared(path: Path) -> int:
+    """Check a prepared sample file against its own ids and its header; returns its count.
+
+    Raises:
+        DataError: naming the first row that differs, or the file when the whole does.
+    """
+    header = read_header(path)
+    digest = hashlib.sha256()
+    cure = f"delete {path} and fetch it again"
+
+    def items(lines: Iterator[bytes]) -> Iterator[tuple[str, Item]]:
+        for number, line in enumerate(lines, 1):
+            try:
+                ident, tags, inputs, gold = orjson.loads(line)
+            except ValueError:
+                raise DataError("not a sample", path=str(path), line=number, cure=cure) from None
+            yield ident, Item(inputs, gold, tags)
+
+    count = 0
+    with path.open("rb") as file:
+        stored, again = tee(items(iter(file)))
+        for (ident, _), sample in zip(stored, sample_ids(item for _, item in again), strict=True):
+            count += 1
+            if ident != sample.id:
+                raise DataError(
+                    "the sample does not belong to its id", path=str(path), line=count, cure=cure
+                )
+            digest.update(ident.encode())
+    digest.update(orjson.dumps(header.shared, option=orjson.OPT_SORT_KEYS))
+    if count != header.count or digest.hexdigest()[:32] != header.data_hash:
+        raise DataError("the file differs from its header", path=str(path), cure=cure)
+    return count
 
 
 def sample_line(sample: Sample) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from rich.console import Group
 from rich.live import Live as RichLive
-from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from evalbench.engine.journal import Event
@@ -18,6 +17,7 @@ from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.wording import activity_words, event_words, step_words
 
+_BAR = 80
 _REDRAW_S = 1.0
 _EVENT_STAYS_S = 15.0
 _STATE_STYLES = {
@@ -53,7 +53,7 @@ class Live:
     def preparing(self, what: str, done: int, total: int | None) -> None:
         """See :class:`View`."""
         if self._is_due():
-            self._draw(Group(_line(step_words(what, done, total)), *_bar(done, total)))
+            self._draw(Group(_line(step_words(what, done, total)), *self._bar(done, total)))
 
     def begin(self, watches: Sequence[Watch]) -> None:
         """See :class:`View`."""
@@ -111,27 +111,29 @@ class Live:
     def _block(self) -> Group:
         working = [watch for watch in self._watches if watch.status.state != "created"]
         waiting = len(self._watches) - len(working)
-        parts: list[Text | ProgressBar] = []
+        parts: list[Text] = []
         for watch in working or self._watches[:1]:
             parts += self._run(watch)
         if waiting and working:
             parts.append(_line(f"{waiting} more wait for their turn", "dim"))
-        parts.append(_line(self._foot(), "dim"))
+        what = "stop it" if self._tied else "leave it running, or stop it"
+        parts.append(_line(f"{self._watches[0].id}", "dim"))
+        parts.append(_line(f"Ctrl-C: {what}", "dim"))
         return Group(*parts)
 
-    def _run(self, watch: Watch) -> list[Text | ProgressBar]:
+    def _run(self, watch: Watch) -> list[Text]:
         status = watch.status
-        head = _line(f"{status.benchmark} · {one_line(status.model)}  ", "bold")
-        head.append(watch.state, _STATE_STYLES.get(watch.state, "yellow"))
-        parts: list[Text | ProgressBar] = [head, *_bar(status.done, status.total)]
-        facts = [
-            f"{figures.count(status.done)}/{figures.count(status.total)}",
-            figures.rate(status.rate),
-        ]
+        head = _line(f"{status.benchmark} × {one_line(status.model)}", "bold")
+        head.append(f"  {watch.state}", _STATE_STYLES.get(watch.state, "yellow"))
+        parts = [head, *self._bar(status.done, status.total)]
+        facts = [f"{figures.count(status.done)}/{figures.count(status.total)}"]
+        if status.rate:
+            facts.append(figures.rate(status.rate))
         if (left := eta(status)) is not None:
             facts.append(f"{figures.duration(left)} left")
         if in_flight := status.gauges.get("in_flight"):
             facts.append(f"{in_flight} in flight")
+        facts.append(figures.duration(time.monotonic() - self._begun))
         parts.append(_line(" · ".join(facts)))
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:
@@ -157,16 +159,15 @@ class Live:
         when, words = self._last_words.get(watch.id, (0.0, ""))
         return words if time.monotonic() - when < _EVENT_STAYS_S else ""
 
-    def _foot(self) -> str:
-        clock = figures.duration(time.monotonic() - self._begun)
-        what = "stop" if self._tied else "leave it running or stop it"
-        return f"{clock} · {self._watches[0].id} · Ctrl-C: {what}"
+    def _bar(self, done: int, total: int | None) -> list[Text]:
+        if not total:
+            return []
+        width = min(self._console.width, _BAR)
+        full, empty = "#." if self._console.options.ascii_only else "█░"
+        filled = round(width * min(done, total) / total)
+        return [Text.assemble((full * filled, "green"), (empty * (width - filled), "dim"))]
 
 
 def _line(text: str, style: str = "") -> Text:
     """One line that is cut, never wrapped, so that the block keeps its height."""
     return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
-
-
-def _bar(done: int, total: int | None) -> list[ProgressBar]:
-    return [ProgressBar(total=total, completed=done)] if total else []

@@ -137,10 +137,17 @@ def _metavar(option: Option) -> str:
     return {int: "N", float: "X"}.get(option.type, option.name.upper().replace("_", "-"))
 
 
+def default_words(option: Option) -> str:
+    """An option's default for people; empty when nothing happens by default."""
+    if option.type is bool:
+        return "yes" if option.default else ""
+    return "" if option.default in (None, "", ()) else str(option.default)
+
+
 def _help(option: Option) -> str:
     notes = []
-    if option.default not in (None, "", (), False):
-        notes.append(f"default {option.default}")
+    if default := default_words(option):
+        notes.append(f"default {default}")
     if option.minimum is not None and option.maximum is not None:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")
     if option.many:

@@ -16,6 +16,10 @@ from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 
+_WIDE = 120
+_MIDDLING = 90
+"""Columns of a screen from which on more is shown."""
+
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
@@ -90,28 +94,33 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
 def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
     from rich.text import Text
 
-    from evalbench.tui.cli.table import plain_table
+    from evalbench.tui.cli.table import plain_table, print_table
 
-    table = plain_table(
-        "id", "state", "benchmark", "model", "score", "done", "age", right=frozenset({4, 5, 6})
-    )
+    width = out.console().width
+    # An id names benchmark and model, so a narrow screen can do without them.
+    wide = ["benchmark", "model"] if width >= _WIDE else []
+    columns = ["id", "state", *wide, "score", "done", "age"]
+    table = plain_table(*columns, right=frozenset(range(len(columns) - 3, len(columns))))
     for folder, status in found:
         done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         if status.failed:
             done += f", {figures.count(status.failed)} failed"
-        table.add_row(
-            Text(folder.id),
-            Text(shown_state(folder, status)),
-            Text(one_line(status.benchmark)),
-            Text(one_line(status.model)),
-            Text(_headline(status.metrics)),
-            Text(done),
-            Text(figures.age(time.time() - status.created)),
-        )
-    out.console().print(table)
+        cells = {
+            "id": folder.id,
+            "state": shown_state(folder, status),
+            "benchmark": one_line(status.benchmark),
+            "model": one_line(status.model),
+            "score": _headline(status.metrics, with_interval=width >= _MIDDLING),
+            "done": done,
+            "age": figures.age(time.time() - status.created),
+        }
+        table.add_row(*(Text(cells[name]) for name in columns))
+    print_table(out, table)
 
 
-def _headline(metrics: Mapping[str, Mapping[str, Any]]) -> str:
+def _headline(metrics: Mapping[str, Mapping[str, Any]], *, with_interval: bool) -> str:
     for metric in metrics.values():
-        return figures.score(metric) if metric.get("value") is not None else ""
+        if metric.get("value") is None:
+            return ""
+        return figures.score(metric) if with_interval else figures.value(metric)
     return ""

@@ -28,6 +28,15 @@ def plain_table(*columns: str, right: frozenset[int] = frozenset()) -> Table:
     return table
 
 
+def print_table(out: Out, table: Table) -> None:
+    """Print a table without the blanks that would end its lines."""
+    console = out.console()
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        out.line(line.rstrip())
+
+
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
     """Print metrics by section: the ungrouped first, then each group.
 
@@ -45,7 +54,7 @@ def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
         if group and len(rows) > FEW and not all_groups:
             hidden.append(f"{len(rows)} {one_line(group)}")
             continue
-        out.console().print(_section(group or "metric", rows))
+        print_table(out, _section(group or "metric", rows))
         out.line()
     if hidden:
         out.line(f"not shown: {', '.join(hidden)} (evalbench show prints them)")

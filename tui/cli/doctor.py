@@ -1,0 +1,164 @@
+"""``evalbench doctor``: is this installation able to run?"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from evalbench.engine import registry
+from evalbench.engine.errors import SpecError
+from evalbench.engine.journal.schema import on_network_disk
+from evalbench.engine.paths import cache_dir, config_dir, runs_dir
+from evalbench.engine.process import logout_warning
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import one_line
+from evalbench.tui.cli.output import stdout
+from evalbench.tui.cli.parser import Parser
+
+_LEAST_FREE = 2_000_000_000
+_GPU_TIMEOUT_S = 10
+
+_EXTRAS = {
+    "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
+    "gpu": ("bitsandbytes", "nvidia-ml-py"),
+    "flash": ("flash-attn",),
+}
+
+
+class Check(NamedTuple):
+    """One finding. ``bad`` means that something essential is broken."""
+
+    mark: Literal["ok", "note", "bad"]
+    what: str
+    cure: str = ""
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """No arguments."""
+    parser.epilog = "exit code 1 when something essential is broken"
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print every finding."""
+    out = stdout()
+    checks = [*_system(), *_places(), *_plugins(), *_extras(), *_gpu()]
+    for check in checks:
+        out.line(f"{check.mark:<5}{one_line(check.what)}")
+        if check.cure:
+            out.line(f"     try: {check.cure}")
+    bad = sum(check.mark == "bad" for check in checks)
+    out.line()
+    out.line(f"{bad} essential things are broken" if bad else "ready to run")
+    return 1 if bad else 0
+
+
+def _system() -> Iterator[Check]:
+    yield Check("ok", f"evalbench {version('evalbench')}")
+    yield Check("ok", f"Python {platform.python_version()} at {sys.executable}")
+    wsl = ", inside WSL" if "microsoft" in platform.release().lower() else ""
+    yield Check("ok", f"{platform.platform()}{wsl}")
+    yield Check("ok", f"SQLite {sqlite3.sqlite_version}")
+    if warning := logout_warning():
+        what, _, cure = warning.partition("; allow it to stay with: ")
+        yield Check("note", what, cure)
+
+
+def _places() -> Iterator[Check]:
+    for name, folder in (("runs", runs_dir()), ("cache", cache_dir()), ("config", config_dir())):
+        place = _existing(folder)
+        free = shutil.disk_usage(place).free
+        told = f"{name}: {folder}, {figures.amount(free, 'B')} free"
+        problem = _unwritable(place)
+        if problem:
+            yield Check("bad", f"{told}: {problem}", "set EVALBENCH_HOME to a writable folder")
+        elif free < _LEAST_FREE and name != "config":
+            yield Check("note", told, "free some space: weights and journals grow")
+        else:
+            yield Check("ok", told)
+    if kind := on_network_disk(runs_dir()):
+        yield Check(
+            "note",
+            f"runs are on a network file system ({kind}): journals are slower there",
+            "set EVALBENCH_HOME or --run-dir to a local disk",
+        )
+
+
+def _existing(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.exists())
+
+
+def _unwritable(place: Path) -> str:
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def _plugins() -> Iterator[Check]:
+    for what, names, load in (
+        ("benchmarks", registry.benchmark_names(), registry.benchmark_class),
+        ("providers", registry.provider_names(), registry.provider_class),
+    ):
+        working = []
+        for name in names:
+            try:
+                load(name)
+                working.append(name)
+            except SpecError as error:
+                yield Check("note", f"{error.what}: {error.why}", error.cure)
+        if working:
+            yield Check("ok", f"{what}: {', '.join(working)}")
+        else:
+            yield Check("bad", f"no {what} can be loaded", "reinstall evalbench")
+
+
+def _extras() -> Iterator[Check]:
+    for extra, packages in _EXTRAS.items():
+        found = {name: _version(name) for name in packages}
+        missing = [name for name, installed in found.items() if not installed]
+        if missing:
+            yield Check(
+                "note",
+                f"extra {extra}: without {', '.join(missing)}",
+                f"pip install 'evalbench[{extra}]'" + (", if you need it"),
+            )
+        else:
+            told = ", ".join(f"{name} {installed}" for name, installed in found.items())
+            yield Check("ok", f"extra {extra}: {told}")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _gpu() -> Iterator[Check]:
+    if sys.platform == "darwin" and platform.machine() == "arm64":
+        yield Check("ok", "GPU: Apple silicon")
+        return
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        yield Check("ok", "GPU: none found; local models run on the CPU")
+        return
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(
+            query, capture_output=True, text=True, timeout=_GPU_TIMEOUT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Check("note", f"GPU: nvidia-smi does not answer: {error}", "check the driver")
+        return
+    for line in done.stdout.splitlines():
+        yield Check("ok", f"GPU: {line.strip()}")
