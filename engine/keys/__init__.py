@@ -1,0 +1,52 @@
+"""Keys of providers: where they are found, kept, listed, and kept out of sight.
+
+A key is looked for in this order: what the command names (a named key of the
+keychain, or ``--env-file``), the environment, the operating system's keychain.
+Asking a person is the caller's business. Journals and records hold a
+:class:`KeyRef`, never a key.
+"""
+
+from evalbench.engine.keys.env_file import read_env_file
+from evalbench.engine.keys.finding import find_again, find_key
+from evalbench.engine.keys.keeping import (
+    HUGGINGFACE,
+    clean_key,
+    implausible,
+    key_needs,
+    list_keys,
+    remove_key,
+    set_key,
+)
+from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
+from evalbench.engine.keys.scrubbing import (
+    ScrubbedFormatter,
+    provider_variables,
+    scrub,
+    strip_environment,
+)
+
+__all__ = [
+    "ATTENDED_S",
+    "DEFAULT_NAME",
+    "HUGGINGFACE",
+    "UNATTENDED_S",
+    "KeyRef",
+    "KeySource",
+    "KeychainState",
+    "ScrubbedFormatter",
+    "clean_key",
+    "find_again",
+    "find_key",
+    "fingerprint",
+    "implausible",
+    "key_needs",
+    "list_keys",
+    "masked",
+    "provider_variables",
+    "read_env_file",
+    "remove_key",
+    "scrub",
+    "set_key",
+    "strip_environment",
+]

@@ -1,0 +1,83 @@
+"""The process that talks to the keychain, so that one that hangs can be killed.
+
+Started with the request on its standard input, one JSON object; one JSON line
+comes back::
+
+    {"do": "get" | "set" | "delete", "service": S, "user": U, "secret": only for set}
+    {"state": ..., "backend": NAME, "secret": only for get and found, "why": TEXT}
+
+It alone imports ``keyring``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+_INTERACTION_NOT_ALLOWED = "-25308"  # macOS: the keychain is locked and may show no dialog
+
+
+def serve(request: dict[str, str]) -> dict[str, str]:
+    """Carry out one request; every failure is an answer."""
+    try:
+        import keyring.core
+        from keyring.backends import fail, null
+    except ImportError as error:
+        return {"state": "no keychain", "why": str(error)}
+    # Without the limit an installed plain-text store would be taken where no keychain is.
+    keyring.core.init_backend(limit=keyring.core.recommended)
+    store = keyring.get_keyring()
+    if isinstance(store, fail.Keyring | null.Keyring):
+        return {"state": "no keychain", "why": "no Secret Service, KWallet or keychain was found"}
+    try:
+        answer = _carry_out(store, request)
+    except Exception as error:
+        answer = _failure(error, request.get("secret", ""))
+    return {"backend": str(store.name), **answer}
+
+
+def _carry_out(store: Any, request: dict[str, str]) -> dict[str, str]:
+    place = request["service"], request["user"]
+    if request["do"] == "set":
+        store.set_password(*place, request["secret"])
+        if store.get_password(*place) != request["secret"]:
+            return {"state": "failed", "why": "it took the key but does not give it back"}
+        return {"state": "found"}
+    held = store.get_password(*place)
+    if held is None:
+        return {"state": "absent"}
+    if request["do"] == "delete":
+        store.delete_password(*place)
+        return {"state": "found"}
+    return {"state": "found", "secret": held}
+
+
+def _failure(error: Exception, secret: str) -> dict[str, str]:
+    from keyring.errors import InitError, KeyringLocked, NoKeyringError
+
+    why = str(error).partition("\n")[0] or type(error).__name__
+    if secret:
+        why = why.replace(secret, "[key]")
+    dismissed = isinstance(error, InitError) and "dismiss" in why.lower()
+    if isinstance(error, NoKeyringError):
+        state = "no keychain"
+    elif isinstance(error, KeyringLocked) or dismissed or _INTERACTION_NOT_ALLOWED in why:
+        state = "locked"
+    else:
+        state = "failed"
+    return {"state": state, "why": why}
+
+
+def main() -> None:
+    """Serve one request from standard input."""
+    # Libraries print where they like; the pipe is ours alone.
+    pipe = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    answer = serve(json.loads(sys.stdin.buffer.read()))
+    pipe.write(json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

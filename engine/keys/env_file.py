@@ -1,0 +1,58 @@
+"""Reading ``.env`` files, only when a command names one (``--env-file``)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from evalbench.engine.errors import DataError
+
+_LINE = re.compile(
+    r"""(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*
+        (?:'(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)" | (?P<bare>[^'"\s\#][^\s]*)?)
+        \s*(?:\#.*)?""",
+    re.VERBOSE,
+)
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    r"""The variables of a ``.env`` file; nothing is put into the environment.
+
+    One ``NAME=value`` a line, with or without ``export`` before it. Blank
+    lines and lines that begin with ``#`` are skipped. A value is bare (up to
+    the first white space), in single quotes (taken as it stands) or in double
+    quotes (where ``\n``, ``\t``, ``\"``, ``\\`` and ``\$`` are escapes). A
+    comment may follow after white space. Nothing is expanded, no value spans
+    lines, and the last of several equal names counts.
+
+    Raises:
+        DataError: with the number of the first line that is none of this; the
+            line itself is not quoted, for it may hold a key.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or "" if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise DataError("cannot be read", path=str(path), why=why) from None
+    found: dict[str, str] = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        parsed = _LINE.fullmatch(line)
+        if parsed is None:
+            raise DataError(
+                "not a NAME=value line",
+                path=str(path),
+                line=number,
+                cure="put a value with spaces or quotes in it into quotes",
+            )
+        found[parsed["name"]] = _value(parsed)
+    return found
+
+
+def _value(parsed: re.Match[str]) -> str:
+    if parsed["double"] is not None:
+        return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[0]), parsed["double"])
+    return str(parsed["single"] or parsed["bare"] or "")

@@ -1,0 +1,95 @@
+"""Finding a provider's key: what the command names, the environment, the keychain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import SpecError
+from evalbench.engine.keys import keychain
+from evalbench.engine.keys.env_file import read_env_file
+from evalbench.engine.keys.keeping import clean_key, known_names, user_name
+from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
+
+
+def find_key(
+    provider: str,
+    need: KeyNeed,
+    name: str | None = None,
+    timeout: float = UNATTENDED_S,
+    env_file: Path | None = None,
+) -> tuple[KeyRef, str]:
+    """A provider's key and where it lay.
+
+    Looks at what the command names first (``name`` in the keychain, or
+    ``env_file``), then at the environment, then at the keychain's key named
+    ``default``. For a provider that often runs without a key the keychain is
+    asked only when a key was set there, so that local servers start at once.
+
+    Args:
+        provider: its name.
+        need: what it takes.
+        name: of a key in the keychain; nothing else is looked at then.
+        timeout: seconds that the keychain gets, see :mod:`.keychain`.
+        env_file: a ``.env`` file to read first.
+
+    Returns:
+        The reference and the key; a reference with source ``none`` and an
+        empty key where none is needed and none was found.
+
+    Raises:
+        KeyUnavailable: a key is needed (or named) and was not found; ``state``
+            says how the keychain answered.
+        SpecError: both ``name`` and ``env_file`` are given.
+        DataError: the file is not readable as a ``.env`` file.
+        UsageError: what was found cannot be a key.
+    """
+    if name and env_file:
+        raise SpecError("key", "a key is named in the keychain or in a file, not both")
+    if name:
+        return _from_keychain(provider, need, name, timeout)
+    if env_file and (found := _from_file(provider, need, env_file)):
+        return found
+    for variable in need.variables:
+        if secret := os.environ.get(variable, "").strip():
+            where = f"the environment variable {variable}"
+            return (
+                KeyRef(provider, KeySource.ENVIRONMENT, variable=variable),
+                clean_key(secret, where),
+            )
+    if need.required or DEFAULT_NAME in known_names(provider):
+        return _from_keychain(provider, need, DEFAULT_NAME, timeout)
+    return KeyRef(provider, KeySource.NONE), ""
+
+
+def find_again(ref: KeyRef, need: KeyNeed, timeout: float = UNATTENDED_S) -> tuple[KeyRef, str]:
+    """The key behind a stored reference, for a run that goes on later.
+
+    The same named key or the same file; a key that came from the environment
+    is looked for in the usual order, so that it may have moved to the keychain.
+
+    Raises:
+        KeyUnavailable, DataError, UsageError: as :func:`find_key`.
+    """
+    named = ref.name if ref.source is KeySource.KEYCHAIN else None
+    file = Path(ref.name) if ref.source is KeySource.FILE else None
+    return find_key(ref.provider, need, named, timeout, file)
+
+
+def _from_file(provider: str, need: KeyNeed, path: Path) -> tuple[KeyRef, str] | None:
+    held = read_env_file(path)
+    for variable in need.variables:
+        if secret := held.get(variable, "").strip():
+            ref = KeyRef(provider, KeySource.FILE, str(path.absolute()), variable)
+            return ref, clean_key(secret, f"{variable} in {path}")
+    return None
+
+
+def _from_keychain(provider: str, need: KeyNeed, name: str, timeout: float) -> tuple[KeyRef, str]:
+    answer = keychain.fetch(user_name(provider, name), timeout)
+    if answer.state is not KeychainState.FOUND:
+        variable = need.variables[0] if need.variables else ""
+        raise keychain.unavailable(answer, provider, name, variable)
+    return KeyRef(provider, KeySource.KEYCHAIN, name), answer.secret

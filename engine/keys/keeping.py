@@ -1,0 +1,156 @@
+"""Setting, listing and removing keys of the keychain.
+
+Keychains cannot be listed portably, so a small file beside the user's settings
+remembers the names (never a key): ``keys.json``, readable by its owner only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.keys import keychain
+from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, write_private
+from evalbench.engine.keys.scrubbing import provider_needs
+from evalbench.engine.paths import config_dir
+
+HUGGINGFACE = KeyNeed(
+    ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
+    page="https://huggingface.co/settings/tokens",
+    pattern=r"hf_\w{20,}",
+    required=False,
+)
+"""The Hugging Face hub is no provider, but private models and data need its token."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def key_needs() -> dict[str, KeyNeed]:
+    """What keys can be set, by the name to set them under: providers and ``huggingface``."""
+    return {**provider_needs(), "huggingface": HUGGINGFACE}
+
+
+def user_name(provider: str, name: str) -> str:
+    """The user name that a key has in the keychain, under the service ``evalbench``.
+
+    Raises:
+        SpecError: a name that could be misread.
+    """
+    if not _NAME.fullmatch(name):
+        raise SpecError(
+            "name",
+            f"a key cannot be named {name!r}",
+            why="names are letters, digits, dots, dashes and underscores",
+        )
+    return f"{provider}/{name}"
+
+
+def clean_key(raw: str, where: str = "what was typed") -> str:
+    """A key without the white space that pasting leaves around it.
+
+    Raises:
+        UsageError: it is empty, or holds what no key holds. The text does not quote it.
+    """
+    secret = raw.strip()
+    if not secret:
+        raise UsageError(f"{where} is empty")
+    if not (secret.isascii() and secret.isprintable()) or " " in secret:
+        raise UsageError(
+            f"{where} cannot be a key",
+            why="it has spaces, line breaks or letters that no key has inside it",
+            cure="copy the key again, alone",
+        )
+    return secret
+
+
+def implausible(need: KeyNeed, secret: str) -> str:
+    """A warning when a key does not look like this provider's keys; empty when it does."""
+    if not need.pattern or re.fullmatch(need.pattern, secret):
+        return ""
+    return "this does not look like such a key" + (
+        f"; keys are made at {need.page}" * bool(need.page)
+    )
+
+
+def set_key(
+    provider: str, secret: str, name: str = DEFAULT_NAME, timeout: float = ATTENDED_S
+) -> KeyRef:
+    """Keep a key in the keychain; an older one of the same name is replaced.
+
+    Raises:
+        UsageError: it cannot be a key.
+        SpecError: the name cannot be one.
+        KeyUnavailable: the keychain did not take it.
+    """
+    user = user_name(provider, name)
+    answer = keychain.store(user, clean_key(secret), timeout)
+    if answer.state is not KeychainState.FOUND:
+        raise keychain.unavailable(answer, provider, name, _first_variable(provider))
+    names = _read_names()
+    names[provider] = sorted({*names.get(provider, ()), name})
+    _write_names(names)
+    return KeyRef(provider, KeySource.KEYCHAIN, name)
+
+
+def remove_key(provider: str, name: str = DEFAULT_NAME, timeout: float = ATTENDED_S) -> bool:
+    """Remove a key from the keychain and from the list. False when it was not there.
+
+    Raises:
+        KeyUnavailable: the keychain could not be asked; the key stays listed.
+    """
+    answer = keychain.forget(user_name(provider, name), timeout)
+    if answer.state not in (KeychainState.FOUND, KeychainState.ABSENT):
+        raise keychain.unavailable(answer, provider, name, _first_variable(provider))
+    names = _read_names()
+    left = [other for other in names.pop(provider, []) if other != name]
+    _write_names({**names, provider: left} if left else names)
+    return answer.state is KeychainState.FOUND
+
+
+def list_keys() -> list[KeyRef]:
+    """Where keys are, by provider: set variables first, then names in the keychain.
+
+    Asks no keychain, so it never waits; a name may be listed whose key was
+    removed by other means.
+    """
+    needs, names = key_needs(), _read_names()
+    found = []
+    for provider in sorted({*needs, *names}):
+        variables = needs[provider].variables if provider in needs else ()
+        found += [
+            KeyRef(provider, KeySource.ENVIRONMENT, variable=variable)
+            for variable in variables
+            if os.environ.get(variable, "").strip()
+        ]
+        found += [KeyRef(provider, KeySource.KEYCHAIN, name) for name in names.get(provider, ())]
+    return found
+
+
+def known_names(provider: str) -> list[str]:
+    """Names of this provider's keys that were set in the keychain."""
+    return _read_names().get(provider, [])
+
+
+def _first_variable(provider: str) -> str:
+    need = key_needs().get(provider)
+    return need.variables[0] if need and need.variables else ""
+
+
+def _read_names() -> dict[str, list[str]]:
+    try:
+        held: dict[str, list[str]] = json.loads((config_dir() / "keys.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return held
+
+
+def _write_names(names: dict[str, list[str]]) -> None:
+    path = config_dir() / "keys.json"
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".keys.json.{os.getpid()}")
+    write_private(partial, json.dumps(names, indent=1, sort_keys=True).encode())
+    partial.replace(path)

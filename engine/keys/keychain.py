@@ -1,0 +1,156 @@
+"""The operating system's keychain, asked through a child process that can be killed.
+
+A Secret Service that is not there answers only after two minutes, and a locked
+keychain may wait for a dialog that nobody sees. So every question has a limit:
+three seconds when nobody is there to answer a dialog, a minute when somebody is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from evalbench.engine.errors import KeyUnavailable
+from evalbench.engine.keys.scrubbing import strip_environment
+
+SERVICE = "evalbench"
+_CHILD = Path(__file__).with_name("child.py")
+UNATTENDED_S = 3.0
+ATTENDED_S = 60.0
+
+
+class KeychainState(StrEnum):
+    """How a question to the keychain ended."""
+
+    FOUND = "found"
+    ABSENT = "absent"
+    LOCKED = "locked"
+    NO_KEYCHAIN = "no keychain"
+    TIMED_OUT = "timed out"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the keychain said.
+
+    Attributes:
+        state: how it ended; ``found`` also after storing and removing.
+        secret: the key, after a successful :func:`fetch`.
+        backend: the keychain's own name.
+        why: its words for a failure.
+        limit_s: how long it was given.
+    """
+
+    state: KeychainState
+    secret: str = field(default="", repr=False)
+    backend: str = ""
+    why: str = ""
+    limit_s: float = 0.0
+
+
+def fetch(user: str, timeout: float) -> Answer:
+    """Read a key; ``user`` is ``provider/name``."""
+    return _ask({"do": "get", "service": SERVICE, "user": user}, timeout)
+
+
+def store(user: str, secret: str, timeout: float) -> Answer:
+    """Keep a key, replacing one of the same name."""
+    return _ask({"do": "set", "service": SERVICE, "user": user, "secret": secret}, timeout)
+
+
+def forget(user: str, timeout: float) -> Answer:
+    """Remove a key."""
+    return _ask({"do": "delete", "service": SERVICE, "user": user}, timeout)
+
+
+def _ask(request: dict[str, str], timeout: float) -> Answer:
+    # By path, not by module name: importing this package would cost a third of a second.
+    # -P: a file called keyring.py in the current folder must not be imported.
+    # Its own process group: whatever the keychain's library starts dies with it.
+    child = subprocess.Popen(
+        [sys.executable, "-P", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=strip_environment(os.environ),
+        process_group=0,
+    )
+    try:
+        said, _ = child.communicate(json.dumps(request).encode(), timeout)
+    except subprocess.TimeoutExpired:
+        return Answer(KeychainState.TIMED_OUT, limit_s=timeout)
+    finally:
+        _end(child)
+    try:
+        body = json.loads(said)
+    except ValueError:
+        why = f"its helper process ended with code {child.returncode}"
+        return Answer(KeychainState.FAILED, why=why, limit_s=timeout)
+    return Answer(
+        KeychainState(body["state"]),
+        body.get("secret", ""),
+        body.get("backend", ""),
+        body.get("why", ""),
+        timeout,
+    )
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        if pipe:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def unavailable(answer: Answer, provider: str, name: str, variable: str = "") -> KeyUnavailable:
+    """What a user reads when the keychain gave no key.
+
+    Args:
+        answer: any state but ``found``.
+        provider, name: whose key, and which.
+        variable: the environment variable that would do instead.
+    """
+    export = f"export {variable}=…" if variable else ""
+    set_it = f"evalbench keys set {provider}" + (f" --name {name}" if name != "default" else "")
+    match answer.state:
+        case KeychainState.ABSENT:
+            what = f"the keychain holds no {provider} key named {name!r}"
+            why, ways = "", [set_it, export]
+        case KeychainState.LOCKED:
+            what, why = "the keychain is locked", answer.why
+            ways = [*_unlocking(), export]
+        case KeychainState.NO_KEYCHAIN:
+            what = f"there is no keychain here to hold the {provider} key"
+            why = answer.why
+            ways = [
+                export,
+                "name a file of keys with --env-file FILE",
+                "start a keychain: see docs/keys.md, Machines without a keychain",
+            ]
+        case KeychainState.TIMED_OUT:
+            what = f"the keychain did not answer within {answer.limit_s:g} s"
+            why = "it may be locked and waiting for a dialog that nobody sees, or it is broken"
+            ways = [f"evalbench keys test {provider}, which waits for the dialog", export]
+        case _:
+            what, why, ways = "the keychain failed", answer.why, [export]
+    cure = "; or ".join(way for way in ways if way)
+    return KeyUnavailable(what, why=why, cure=cure, state=answer.state.value)
+
+
+def _unlocking() -> list[str]:
+    if sys.platform == "darwin":
+        if os.environ.get("SSH_CONNECTION"):
+            return ["security unlock-keychain (over SSH macOS shows no dialog), then again"]
+        return ["answer the dialog, or run: security unlock-keychain"]
+    return ["unlock it in your desktop session, or see docs/keys.md, Keys over SSH"]

@@ -1,0 +1,105 @@
+"""What may be written down about a key: where it lies, and marks that do not reveal it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.paths import config_dir
+
+DEFAULT_NAME = "default"
+_MASK_FROM = 20
+
+
+class KeySource(StrEnum):
+    """Where a key came from."""
+
+    ENVIRONMENT = "environment"
+    KEYCHAIN = "keychain"
+    FILE = "file"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRef:
+    """Where a key was found. Safe to store and to show.
+
+    Attributes:
+        provider: whose key.
+        source: kind of place.
+        name: in the keychain, the key's name; for a file, its absolute path.
+        variable: for environment and file, the variable that held it.
+    """
+
+    provider: str
+    source: KeySource
+    name: str = ""
+    variable: str = ""
+
+    def __str__(self) -> str:
+        match self.source:
+            case KeySource.ENVIRONMENT:
+                return f"{self.provider} key from the environment ({self.variable})"
+            case KeySource.KEYCHAIN:
+                return f"{self.provider} key {self.name!r} from the keychain"
+            case KeySource.FILE:
+                return f"{self.provider} key from {self.name} ({self.variable})"
+        return f"{self.provider} without a key"
+
+    def to_json(self) -> dict[str, str]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return {name: str(value) for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> KeyRef:
+        """Inverse of :meth:`to_json`."""
+        return cls(**{**value, "source": KeySource(value["source"])})
+
+
+def fingerprint(secret: str) -> str:
+    """Twelve hex digits that stand for a key on this machine and reveal nothing of it.
+
+    A keyed hash with a random salt that is made once per installation, so
+    engines of one user agree on it (they share rate limits by it) and nobody
+    can test guesses against a published journal.
+    """
+    return hashlib.blake2b(secret.encode(), key=_salt(), digest_size=6).hexdigest()
+
+
+def _salt() -> bytes:
+    path = config_dir() / "fingerprint.salt"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        write_private(partial, secrets.token_bytes(16))
+        # A link, not a rename: whoever comes second must not replace the first one's salt.
+        with contextlib.suppress(FileExistsError):
+            os.link(partial, path)
+        partial.unlink()
+    return path.read_bytes()
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a file that only its owner can read."""
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
+def masked(secret: str) -> str:
+    """A key as it may be shown on a screen to its owner: ``sk-…wxyz``.
+
+    The first three and last four characters, as providers show keys on their
+    own pages, so that one key can be told from another. Keys under 20
+    characters are hidden altogether. Never stored.
+    """
+    if len(secret) < _MASK_FROM:
+        return "…"
+    return f"{secret[:3]}…{secret[-4:]}"

@@ -1,0 +1,103 @@
+"""Keeping keys out of texts and out of the environment of processes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from functools import cache
+from urllib.parse import quote
+
+from evalbench.engine import registry
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import SpecError
+
+_SHORTEST = 8
+
+_OTHER_SECRETS = frozenset(
+    {
+        # Not what a provider here asks for first, but its SDK or a neighbour would take them.
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AZURE_OPENAI_API_KEY",
+        "DEEPSEEK_API_KEY",
+        "FIREWORKS_API_KEY",
+        "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GROQ_API_KEY",
+        "HF_TOKEN",
+        "HUGGING_FACE_HUB_TOKEN",
+        "MISTRAL_API_KEY",
+        "OPENAI_ADMIN_KEY",
+        "OPENAI_API_KEY",
+        "OPENAI_CUSTOM_HEADERS",
+        "OPENROUTER_API_KEY",
+        "TOGETHER_API_KEY",
+        "TOGETHER_CUSTOM_HEADERS",
+        "XAI_API_KEY",
+    }
+)
+
+
+def scrub(text: str, secrets: Iterable[str]) -> str:
+    """``text`` with every secret replaced by ``[key]``, also where it is percent-encoded.
+
+    Secrets shorter than 8 characters are left: they are the placeholders that
+    servers without keys are given, and replacing them would garble texts.
+    """
+    for secret in sorted({s for s in secrets if len(s) >= _SHORTEST}, key=len, reverse=True):
+        for form in {secret, quote(secret, safe="")}:
+            text = text.replace(form, "[key]")
+    return text
+
+
+class ScrubbedFormatter(logging.Formatter):
+    """A log format whose every line, trace-backs included, is scrubbed.
+
+    Attributes:
+        secrets: what to remove; keys that are found later are added here.
+    """
+
+    def __init__(self, fmt: str | None = None, secrets: Iterable[str] = ()) -> None:
+        super().__init__(fmt)
+        self.secrets = set(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The scrubbed line."""
+        return scrub(super().format(record), self.secrets)
+
+
+@cache
+def provider_variables() -> frozenset[str]:
+    """Every environment variable known to hold a key of some provider."""
+    return _OTHER_SECRETS | {
+        variable for need in provider_needs().values() for variable in need.variables
+    }
+
+
+def provider_needs() -> dict[str, KeyNeed]:
+    """What keys the installed providers take, by provider name."""
+    needs = {}
+    for name in registry.provider_names():
+        try:
+            need = getattr(registry.provider_class(name), "key", None)
+        except SpecError:
+            continue  # a plug-in that cannot be imported cannot use a key either
+        if isinstance(need, KeyNeed):
+            needs[name] = need
+    return needs
+
+
+def strip_environment(env: Mapping[str, str], keep: Collection[str] = ()) -> dict[str, str]:
+    """A copy of an environment without keys, for starting a process that needs none.
+
+    Args:
+        env: usually ``os.environ``.
+        keep: variables that this process does need, for example ``HF_TOKEN``
+            for a worker that downloads a model.
+    """
+    hidden = provider_variables() - set(keep)
+    return {name: value for name, value in env.items() if name not in hidden}
