@@ -61,7 +61,7 @@ _BULLET = re.compile(
 
 
 def _clean(reply: str) -> str:
-    text = without_control_tokens(without_reasoning(reply))
+    text = without_control_tokens(without_reasoning(reply.strip()))
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(r" \1 ", without_markup(text))
     text = text.replace("（", "(").replace("）", ")").replace("：", ":").replace("。", ". ")

@@ -1,0 +1,114 @@
+"""Metrics: what is in a numerator, what in a denominator, and what failures do."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.scoring import metrics
+from evalbench.engine.scoring.statistics import clustered_mean_interval, mean_interval, wilson
+from evalbench.engine.scoring.tally import Tally
+
+
+@pytest.fixture
+def tally() -> Tally:
+    """8 right of 10 in anatomy; 1 of 2 in virology with one unread; one failed in each of two."""
+    counts = Tally()
+    counts.add({"subject": "anatomy"}, Outcome.OK, {"right": 1.0}, 8)
+    counts.add({"subject": "anatomy"}, Outcome.OK, {"right": 0.0}, 1)
+    counts.add({"subject": "anatomy"}, Outcome.REFUSED, {"right": 0.0}, 1)
+    counts.add({"subject": "virology"}, Outcome.OK, {"right": 1.0}, 1)
+    counts.add({"subject": "virology"}, Outcome.UNPARSED, {"right": 0.0}, 1)
+    counts.add({"subject": "virology"}, Outcome.ERROR, {}, 2)
+    counts.add({"subject": "sociology"}, Outcome.ERROR, {}, 1)
+    return counts
+
+
+def test_rate_counts_unread_and_refused_and_leaves_failures_out(tally: Tally) -> None:
+    metric = metrics.rate(tally, "right", "accuracy", "Accuracy", "main")
+    assert (metric.k, metric.n, metric.value) == (9, 12, 0.75)
+    assert (metric.low, metric.high) == wilson(9, 12)
+    assert (metric.bound_low, metric.bound_high) == (9 / 15, 12 / 15)
+    assert (metric.name, metric.title, metric.group) == ("accuracy", "Accuracy", "main")
+    assert metric.interval == metrics.WILSON
+
+
+def test_bounds_equal_the_value_when_nothing_failed() -> None:
+    counts = Tally()
+    counts.add({}, Outcome.OK, {"right": 1.0}, 3)
+    metric = metrics.rate(counts, "right", "accuracy")
+    assert metric.value == metric.bound_low == metric.bound_high == 1.0
+
+
+def test_nothing_scored_has_no_value() -> None:
+    counts = Tally()
+    assert metrics.rate(counts, "right", "accuracy").value is None
+    assert metrics.macro(counts, "right", "subject", "macro").bound_low is None
+    counts.add({"subject": "anatomy"}, Outcome.ERROR, {}, 2)
+    for metric in (
+        metrics.rate(counts, "right", "accuracy"),
+        metrics.macro(counts, "right", "subject", "macro"),
+    ):
+        assert (metric.value, metric.low, metric.n, metric.interval) == (None, None, 0, "")
+        assert (metric.bound_low, metric.bound_high) == (0.0, 1.0)
+
+
+def test_macro_is_the_plain_mean_of_groups(tally: Tally) -> None:
+    metric = metrics.macro(tally, "right", "subject", "accuracy_macro")
+    assert metric.value == pytest.approx((0.8 + 0.5) / 2)
+    assert (metric.k, metric.n) == (pytest.approx(1.3), 2)
+    assert metric.bound_low == pytest.approx((0.8 + 1 / 4 + 0) / 3)
+    assert metric.bound_high == pytest.approx((0.8 + 3 / 4 + 1) / 3)
+    assert metric.low is not None
+    assert metric.high is not None
+    assert metric.low < 0.65 < metric.high
+
+
+def test_share_of_an_outcome(tally: Tally) -> None:
+    metric = metrics.share(tally, (Outcome.UNPARSED, Outcome.REFUSED), "unread")
+    assert (metric.k, metric.n) == (2, 12)
+    assert metric.bound_high == 5 / 15
+
+
+def test_rate_among_read_answers_keeps_the_failures_for_its_bounds(tally: Tally) -> None:
+    metric = metrics.rate(metrics.scored_ok(tally), "right", "accuracy_parsed")
+    assert (metric.k, metric.n) == (9, 10)
+    assert metric.bound_high == 12 / 13
+
+
+def test_table_has_one_row_a_group(tally: Tally) -> None:
+    rows = metrics.table(
+        tally, "subject", "accuracy", lambda part, name, tag: metrics.rate(part, "right", name, tag)
+    )
+    assert [(row.name, row.title, row.k, row.n) for row in rows] == [
+        ("accuracy/subject=anatomy", "anatomy", 8, 10),
+        ("accuracy/subject=sociology", "sociology", 0, 0),
+        ("accuracy/subject=virology", "virology", 1, 2),
+    ]
+
+
+def test_mean_of_ratings() -> None:
+    counts = Tally()
+    for rating in (2.0, 4.0, 9.0):
+        counts.add({}, Outcome.OK, {"rating": rating})
+    plain = metrics.mean(counts, "rating", "rating")
+    assert (plain.value, plain.n, plain.k) == (5.0, 3, 15.0)
+    assert (plain.low, plain.high) == mean_interval(3, 15.0, 101.0)
+    assert (plain.bound_low, plain.bound_high) == (5.0, 5.0)
+    counts.add({}, Outcome.ERROR, {}, 1)
+    unbounded = metrics.mean(counts, "rating", "rating")
+    assert (unbounded.value, unbounded.bound_low, unbounded.bound_high) == (5.0, None, None)
+    bounded = metrics.mean(counts, "rating", "rating", scale=(1, 10))
+    assert (bounded.bound_low, bounded.bound_high) == (16 / 4, 25 / 4)
+
+
+def test_epochs_are_clusters() -> None:
+    samples = [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0], []]
+    metric = metrics.epochs_mean(samples, "accuracy")
+    assert (metric.k, metric.n, metric.value) == (4.0, 8, 0.5)
+    assert (metric.low, metric.high) == clustered_mean_interval(samples)
+
+
+def test_pass_at_k_leaves_out_samples_with_too_few_answers() -> None:
+    metric = metrics.epochs_pass_at_k([[1.0, 0.0], [0.0, 0.0], [1.0]], 2, "pass@2")
+    assert (metric.value, metric.n) == (0.5, 2)

@@ -1,0 +1,119 @@
+"""Intervals and estimators against published values and their own limits."""
+
+from __future__ import annotations
+
+import random
+from math import sqrt
+
+import pytest
+
+from evalbench.engine.scoring.statistics import (
+    Z95,
+    clustered_mean_interval,
+    mean_interval,
+    mean_of_rates_interval,
+    pass_at_k,
+    wilson,
+)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "low", "high"),
+    [
+        # R. G. Newcombe, Statistics in Medicine 17 (1998) 857-872, table I, method 3.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_agrees_with_the_published_table(k: int, n: int, low: float, high: float) -> None:
+    assert wilson(k, n) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_is_symmetric_and_stays_inside() -> None:
+    for n in range(1, 40):
+        for k in range(n + 1):
+            low, high = wilson(k, n)
+            assert 0 <= low <= k / n <= high <= 1
+            assert low < high
+            assert wilson(n - k, n) == pytest.approx((1 - high, 1 - low))
+
+
+def test_mean_interval_is_the_normal_one() -> None:
+    values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]  # mean 5, sample variance 32/7
+    half = Z95 * sqrt(32 / 7 / 8)
+    interval = mean_interval(8, sum(values), sum(v * v for v in values))
+    assert interval == pytest.approx((5 - half, 5 + half))
+
+
+def test_one_value_has_no_interval() -> None:
+    assert mean_interval(1, 3.0, 9.0) is None
+    assert clustered_mean_interval([[1.0, 0.0]]) is None
+
+
+def test_equal_values_give_a_point_in_spite_of_rounding() -> None:
+    assert mean_interval(3, 0.3, 0.03) == pytest.approx((0.1, 0.1))
+
+
+def test_mean_of_one_rate_is_its_wilson_interval() -> None:
+    assert mean_of_rates_interval([(7, 20)]) == pytest.approx(wilson(7, 20))
+
+
+def test_mean_of_large_groups_is_the_delta_method() -> None:
+    groups = [(300_000, 1_000_000), (450_000, 500_000)]
+    variance = sum(k / n * (1 - k / n) / n for k, n in groups) / 4
+    half = Z95 * sqrt(variance)
+    assert mean_of_rates_interval(groups) == pytest.approx((0.6 - half, 0.6 + half), abs=1e-6)
+
+
+def test_mean_of_perfect_small_groups_keeps_its_uncertainty() -> None:
+    low, high = mean_of_rates_interval([(1, 1), (1, 1)])
+    assert high == 1
+    assert low < 0.5
+
+
+def test_mean_of_rates_covers_about_95_percent() -> None:
+    rng = random.Random(7)
+    truth = [0.1, 0.5, 0.9, 0.7]
+    mean = sum(truth) / len(truth)
+    hits = 0
+    for _ in range(2000):
+        groups = [(sum(rng.random() < p for _ in range(30)), 30) for p in truth]
+        low, high = mean_of_rates_interval(groups)
+        hits += low <= mean <= high
+    assert 0.93 <= hits / 2000 <= 0.98
+
+
+def test_clusters_of_one_are_the_usual_interval() -> None:
+    values = [0.0, 1.0, 1.0, 0.0, 1.0]
+    assert clustered_mean_interval([[v] for v in values]) == pytest.approx(
+        mean_interval(5, sum(values), sum(v * v for v in values))
+    )
+
+
+def test_repeating_equal_answers_does_not_narrow_the_interval() -> None:
+    once = clustered_mean_interval([[0.0], [1.0], [1.0]])
+    assert clustered_mean_interval([[0.0] * 9, [1.0] * 9, [1.0] * 9]) == pytest.approx(once)
+
+
+def test_independent_answers_within_clusters_do_narrow_it() -> None:
+    once = clustered_mean_interval([[0.0], [1.0]])
+    mixed = clustered_mean_interval([[0.0, 1.0], [1.0, 0.0]])
+    assert once is not None
+    assert mixed == pytest.approx((0.5, 0.5))
+    assert once[0] < mixed[0]
+
+
+@pytest.mark.parametrize(
+    ("n", "correct", "k", "value"),
+    [(5, 2, 1, 0.4), (4, 1, 2, 0.5), (5, 1, 5, 1.0), (5, 0, 3, 0.0), (3, 3, 1, 1.0)],
+)
+def test_pass_at_k(n: int, correct: int, k: int, value: float) -> None:
+    assert pass_at_k(n, correct, k) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("k", [0, 4])
+def test_pass_at_k_needs_enough_answers(k: int) -> None:
+    with pytest.raises(ValueError, match="between 1 and 3"):
+        pass_at_k(3, 1, k)
