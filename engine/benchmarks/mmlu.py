@@ -110,7 +110,7 @@ class Mmlu(Benchmark):
         """Ask one question in the run's family and style."""
         shown = self._shown(sample)
         subject = sample.tags["subject"]
-        examples = self.shared[subject] if self.shots else []
+        examples = self.shared[subject][: self.shots] if self.shots else []
         if self.family == "original":
             reply = await ask("candidate", prompts.original(subject, examples, shown))
             return self._score_choice(sample, shown, reply)

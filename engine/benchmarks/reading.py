@@ -7,6 +7,7 @@ not counted, and a JSON lines file is counted by its lines.
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,9 +39,9 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     return reader(path)
 
 
-def read_csv_records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Records of a CSV file without a header as (record number, cells). Empty lines are skipped."""
-    number = 0
+def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Records of a CSV file as (number, cells), counted from ``first`` without empty lines."""
+    number = first - 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for cells in csv.reader(file, strict=True):
@@ -68,7 +69,7 @@ def unreadable(path: Path, error: Exception) -> DataError:
 
 def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
     header: Sequence[str] | None = None
-    for number, cells in read_csv_records(path):
+    for number, cells in read_csv_records(path, first=0):
         if header is None:
             header = [cell.strip() for cell in cells]
             continue
@@ -76,16 +77,18 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
             raise DataError(
                 f"{len(cells)} cells where the header names {len(header)} columns",
                 path=str(path),
-                line=number - 1,
+                line=number,
                 cure="quote cells that hold commas or line breaks",
             )
-        yield number - 1, dict(zip(header, cells, strict=True))
+        yield number, dict(zip(header, cells, strict=True))
 
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
                 if line.strip():
                     yield number, _json_object(path, number, line)
     except OSError as error:
