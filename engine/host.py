@@ -3,8 +3,10 @@
 Started by :mod:`evalbench.engine.process` in a session of its own. Its
 standard input brings one JSON line::
 
-    {"runs": [{"folder": P, "samples": FILE|null}], "accept_changes": B,
-     "retry": [OUTCOME], "foreground": B}
+    {"runs": [{"folder": P, "samples": FILE|null, "key": {"ref": {...}, "secret": S}}],
+     "accept_changes": B, "retry": [OUTCOME], "foreground": B}
+
+Keys come this way and no other: not by argument, file or environment.
 
 and the pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
 once every run is locked and checked, or ``{"error": {...}}``.
@@ -33,18 +35,32 @@ from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header, read_samples
 from evalbench.engine.desk import error_to_json
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.limits import Limiter, SharedPace
 from evalbench.engine.dispatch.local import Local
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver, State
-from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    EvalbenchError,
+    JournalError,
+    NoCredit,
+    UsageError,
+)
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.schema import create
+from evalbench.engine.keys import HUGGINGFACE, KeyRef, ScrubbedFormatter, fingerprint
+from evalbench.engine.paths import cache_dir
 from evalbench.engine.record import identity, record
 from evalbench.engine.runfolder import Lock, RunFolder, Status, process_start
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.settings import CANDIDATE_PARAMS, build_benchmark, build_provider
+from evalbench.engine.settings import (
+    CANDIDATE_PARAMS,
+    build_benchmark,
+    build_provider,
+    key_need,
+)
 
 log = logging.getLogger("evalbench")
 
@@ -56,8 +72,10 @@ _SAMPLES_AT_ONCE = 500
 class HostedRun:
     """One run inside this engine, from lock to rest."""
 
-    def __init__(self, folder: RunFolder, samples: Path | None) -> None:
+    def __init__(self, folder: RunFolder, samples: Path | None, key: KeyRef, secret: str) -> None:
         self.folder = folder
+        self._key = key
+        self._secret = secret
         self.spec = folder.spec()
         self.status = folder.status()
         self._samples = samples
@@ -70,7 +88,7 @@ class HostedRun:
     @property
     def local(self) -> bool:
         """Whether the model runs on this machine."""
-        return isinstance(build_provider(self.spec), WorkerProvider)
+        return key_need(self.spec) is None and isinstance(build_provider(self.spec), WorkerProvider)
 
     async def open(self, *, accept_changes: bool, retry: frozenset[Outcome]) -> None:
         """Open or make the journal and check that a resumed run is still the same.
@@ -101,7 +119,11 @@ class HostedRun:
                 f"run {self.folder.id} has no samples yet and its data is gone",
                 cure="start it again with evalbench run",
             )
-        facts: dict[str, Any] = {"identity": now, "spec": self.spec.to_json()}
+        facts: dict[str, Any] = {
+            "identity": now,
+            "spec": self.spec.to_json(),
+            "key": self._key.to_json(),
+        }
         if header:
             facts |= {
                 "record": record(self.spec, benchmark, header),
@@ -167,6 +189,8 @@ class HostedRun:
                 driver.halt(self._halt)
             state = await driver.drive()
             problem = driver.failure
+            if isinstance(problem, BadKey | NoCredit | AccessDenied):
+                problem.why = f"{problem.why} ({self._key})" if problem.why else str(self._key)
         except EvalbenchError as error:
             state, problem = State.FAILED, error
         finally:
@@ -177,7 +201,7 @@ class HostedRun:
         return await self._rest(state, problem)
 
     def _dispatcher(self) -> Dispatcher:
-        provider = build_provider(self.spec)
+        provider = build_provider(self.spec, self._secret)
         report = self.journal.event
         if isinstance(provider, WorkerProvider):
             return Local(
@@ -185,9 +209,16 @@ class HostedRun:
                 self.spec.model.partition("/")[2],
                 report=report,
                 log=self.folder.worker_log,
+                env={HUGGINGFACE.variables[0]: self._secret} if self._secret else {},
                 window=self.spec.get("concurrency"),
             )
-        limiter = Limiter(concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"))
+        pace = None
+        if self._secret:
+            place = cache_dir() / "limits"
+            pace = SharedPace(place, fingerprint(self._secret), self.spec.candidate.name)
+        limiter = Limiter(
+            concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"), pace=pace
+        )
         return Realtime(provider, limiter, attempts=self.spec.get("attempts"), report=report)
 
     async def _load_samples(self) -> None:
@@ -355,7 +386,8 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
     try:
         for item in request["runs"]:
             samples = Path(item["samples"]) if item["samples"] else None
-            run = HostedRun(RunFolder(Path(item["folder"])), samples)
+            key = KeyRef.from_json(item["key"]["ref"])
+            run = HostedRun(RunFolder(Path(item["folder"])), samples, key, item["key"]["secret"])
             runs.append(run)
             await run.open(
                 accept_changes=request["accept_changes"],
@@ -399,9 +431,9 @@ async def _at_end_of_input(stop: Callable[[], None]) -> None:
 
 def main() -> None:
     """Entry point of the engine process."""
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-    )
+    scrubbed = ScrubbedFormatter("%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    logging.getLogger().handlers[0].setFormatter(scrubbed)
     pipe = int(sys.argv[sys.argv.index("--ready-fd") + 1])
 
     def ready(message: dict[str, Any]) -> None:
@@ -410,6 +442,7 @@ def main() -> None:
             os.close(pipe)
 
     request = orjson.loads(_line(0))
+    scrubbed.secrets.update(item["key"]["secret"] for item in request["runs"])
     code = 6
     try:
         code = asyncio.run(host(request, ready))

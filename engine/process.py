@@ -14,18 +14,26 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import orjson
 
 from evalbench.engine import desk
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import EvalbenchError, UsageError
+from evalbench.engine.keys import HUGGINGFACE, KeyRef, find_key, strip_environment
 from evalbench.engine.runfolder import RunFolder, find_run, make_run
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.settings import RunSpec, key_need
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
+
+
+class HeldKey(NamedTuple):
+    """A key on its way to an engine: where it lay, and the key itself. Never stored."""
+
+    ref: KeyRef
+    secret: str
 
 
 @dataclass(slots=True)
@@ -67,13 +75,14 @@ def start_run(
     specs = [spec] if isinstance(spec, RunSpec) else list(spec)
     if not specs:
         raise UsageError("there is nothing to run")
+    held = find_keys(specs)
     checked = desk.check(specs, progress)
     folders = [
         make_run(one, run_dir, total=done.count * one.get("epochs"))
         for one, done in zip(specs, checked, strict=True)
     ]
     runs = [(folder, done.file) for folder, done in zip(folders, checked, strict=True)]
-    return _spawn(runs, accept_changes=False, retry=(), foreground=foreground)
+    return _spawn(runs, held, accept_changes=False, retry=(), foreground=foreground)
 
 
 def resume_run(
@@ -101,6 +110,7 @@ def resume_run(
     folder = run if isinstance(run, RunFolder) else find_run(run)
     before = folder.spec()
     wanted = spec or before
+    held = find_keys([wanted])
     data = wanted.get("data")
     samples = None
     if data is None or Path(data).exists():
@@ -110,6 +120,7 @@ def resume_run(
     try:
         return _spawn(
             [(folder, samples)],
+            held,
             accept_changes=accept_changes,
             retry=[outcome.value for outcome in retry],
             foreground=foreground,
@@ -120,8 +131,28 @@ def resume_run(
         raise
 
 
+def find_keys(specs: Sequence[RunSpec]) -> list[HeldKey]:
+    """The key of every spec, looked for anew: environment, keychain, or as the spec says.
+
+    Raises:
+        KeyUnavailable: one is needed and not there; nothing was started.
+    """
+    held = []
+    for spec in specs:
+        provider, need = spec.candidate.provider, key_need(spec)
+        if need is None:
+            # A model on this machine may lie behind a hub token.
+            provider, need = "huggingface", HUGGINGFACE
+        file = spec.get("env_file")
+        named = spec.get("key") if provider != "huggingface" else None
+        found = find_key(provider, need, named, env_file=Path(file) if file else None)
+        held.append(HeldKey(*found))
+    return held
+
+
 def _spawn(
     runs: Sequence[tuple[RunFolder, Path | None]],
+    held: Sequence[HeldKey],
     *,
     accept_changes: bool,
     retry: Sequence[str],
@@ -130,8 +161,12 @@ def _spawn(
     folders = [folder for folder, _ in runs]
     request = {
         "runs": [
-            {"folder": str(folder.path), "samples": str(samples) if samples else None}
-            for folder, samples in runs
+            {
+                "folder": str(folder.path),
+                "samples": str(samples) if samples else None,
+                "key": {"ref": key.ref.to_json(), "secret": key.secret},
+            }
+            for (folder, samples), key in zip(runs, held, strict=True)
         ],
         "accept_changes": accept_changes,
         "retry": list(retry),
@@ -147,6 +182,7 @@ def _spawn(
                 stdout=log,
                 stderr=log,
                 pass_fds=(write_end,),
+                env=strip_environment(os.environ),
                 start_new_session=True,
             )
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import ModelRef, Provider, WorkerProvider
+from evalbench.engine.calls import KeyNeed, ModelRef, Provider, WorkerProvider
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.options import Option, parse_options
 
@@ -39,6 +39,8 @@ COMMON: tuple[Option, ...] = (
     ),
     Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
     Option("max_tokens", int, None, "cap on generated tokens of one candidate call", minimum=1),
+    Option("key", str, None, "use the key of this name from the keychain"),
+    Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
 )
@@ -203,9 +205,17 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
     return cls(spec.options, seed=spec.get("seed"), shared=shared)
 
 
-def build_provider(spec: RunSpec) -> Provider | WorkerProvider:
-    """The provider of a spec's candidate, with its options."""
-    return registry.provider_class(spec.candidate.provider)(spec.provider_options)
+def build_provider(spec: RunSpec, secret: str = "") -> Provider | WorkerProvider:
+    """The provider of a spec's candidate, with its options and its key."""
+    cls = registry.provider_class(spec.candidate.provider)
+    if key_need(spec) is None:
+        return cls(spec.provider_options)
+    return cls(spec.provider_options, secret)  # type: ignore[call-arg]
+
+
+def key_need(spec: RunSpec) -> KeyNeed | None:
+    """What key the candidate's provider takes; None for one that takes none."""
+    return getattr(registry.provider_class(spec.candidate.provider), "key", None)
 
 
 def check_spec(spec: RunSpec) -> None:

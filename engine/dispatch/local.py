@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,6 @@ from evalbench.engine.errors import ProviderError, RunFatal, WorkerFailed
 WINDOW = 768
 _LINGER_S = 0.05
 _MOST_RESTARTS = 3
-_SECRETS = ("API_KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-_NEEDED = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 
 
 class Local:
@@ -43,6 +41,7 @@ class Local:
         *,
         report: Report,
         log: Path,
+        env: Mapping[str, str] | None = None,
         window: int | None = None,
     ) -> None:
         self.window = window or WINDOW
@@ -50,6 +49,7 @@ class Local:
         self._model = model
         self._report = report
         self._log = log
+        self._env = env or {}
         self._queue: deque[str] = deque()
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
         self._fatal: RunFatal | None = None
@@ -159,7 +159,7 @@ class Local:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
-                env={**_environment(), **command.env},
+                env={**os.environ, **command.env, **self._env},
                 limit=frames.MAX_FRAME,
             )
         self._send({"type": "load", **self._provider.load_request(self._model)})
@@ -249,15 +249,6 @@ class Local:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-
-
-def _environment() -> dict[str, str]:
-    """The engine's environment without other providers' secrets."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name in _NEEDED or not any(word in name.upper() for word in _SECRETS)
-    }
 
 
 def _error(frame: dict[str, Any]) -> ProviderError:
