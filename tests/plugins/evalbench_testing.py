@@ -46,7 +46,10 @@ _RUBRIC = "Answer the riddle with one letter and nothing else. " * 12
 
 
 class Synthetic(Benchmark):
-    """Riddles with a letter as gold; ``size`` of them, in four groups."""
+    """Riddles with a letter as gold; ``size`` of them, in four groups.
+
+    Preparing them takes ``SYNTHETIC_PREPARE_S`` seconds, by default none.
+    """
 
     name = "synthetic"
     version = "1"
@@ -61,6 +64,7 @@ class Synthetic(Benchmark):
     filters: ClassVar[Mapping[str, str]] = {"group": "only this group"}
 
     def prepare(self, source: DataSource) -> DataSet:
+        time.sleep(float(os.environ.get("SYNTHETIC_PREPARE_S", "0")))
         if source.path:
             return DataSet(self._rows(source.path), origin=source.path.name)
         return DataSet(self._made(), origin="made up")
@@ -159,6 +163,9 @@ class Scripted:
 
     async def models(self) -> Sequence[ModelInfo]:
         return [ModelInfo("good", "A good one", 8192), ModelInfo("better", "A better one", 8192)]
+
+    async def check_key(self) -> str:
+        return "scripted needs no key"
 
     async def answer(self, call: Call) -> Reply:
         digest = call.content_hash.hex()

@@ -15,7 +15,7 @@ from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.wording import activity_words, event_words, step_words
+from evalbench.tui.cli.wording import activity_words, event_words, holdup_words, step_words
 
 _BAR = 80
 _REDRAW_S = 1.0
@@ -151,8 +151,9 @@ class Live:
             parts.append(_line(figures.outcome_line(status.outcomes)))
         if activity := activity_words(status.gauges.get("progress")):
             parts.append(_line(activity, "yellow"))
-        if words := self._recent(watch):
-            parts.append(_line(words, "yellow"))
+        for words in (holdup_words(status.gauges), self._recent(watch)):
+            if words:
+                parts.append(_line(words, "yellow"))
         return parts
 
     def _recent(self, watch: Watch) -> str:

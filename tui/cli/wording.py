@@ -64,6 +64,17 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
     )
 
 
+def holdup_words(gauges: Mapping[str, Any]) -> str:
+    """Why calls are not sent just now, or how many wait to be sent again."""
+    if pause := gauges.get("paused_s"):
+        return one_line(
+            f"sending pauses for {figures.duration(pause)}: {gauges.get('paused_why', '')}"
+        )
+    if waiting := gauges.get("waiting"):
+        return f"{figures.count(waiting)} wait to be sent again"
+    return ""
+
+
 def step_words(what: str, done: int, total: int | None, unit: str = "") -> str:
     """A step of getting ready, with how far it is."""
     if not done and not total:

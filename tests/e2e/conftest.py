@@ -1,0 +1,28 @@
+"""Fixtures for tests that run the real command line against real engine processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.commandline import PLUGINS, CommandLine
+
+
+@pytest.fixture
+def cli(home: Path) -> Iterator[CommandLine]:
+    """The command line with a home of its own."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SCRIPTED_")}
+    env |= {"PYTHONPATH": str(PLUGINS), "TERM": "dumb", "COLUMNS": "100"}
+    line = CommandLine(home, env)
+    yield line
+    line.clean_up()
+
+
+@pytest.fixture
+def slow(cli: CommandLine) -> CommandLine:
+    """The same, with a model that takes its time, so that runs can be caught at work."""
+    cli.env["SCRIPTED_LATENCY"] = "0.2"
+    return cli
