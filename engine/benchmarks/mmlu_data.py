@@ -33,8 +33,9 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
     """
     if source.path is None:
         origin, revision = HUB_ID, REVISION
-        questions = [_question(*row) for row in _hub_rows(split, source)]
-        solved = (_question(*row) for row in _hub_rows("dev", source)) if shots else iter(())
+        hub = _from_hub(source, [split, "dev"] if shots else [split])
+        questions = [_question(*row) for row in _hub_rows(hub, split)]
+        solved = (_question(*row) for row in _hub_rows(hub, "dev")) if shots else iter(())
     else:
         origin, revision = source.path.name, ""
         questions = [_question(*row) for row in _path_rows(source.path, split)]
@@ -73,23 +74,50 @@ def _examples(
     return examples
 
 
-def _hub_rows(split: str, source: DataSource) -> Rows:
+def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
+    """The rows of each split at the pinned revision; fetches only the files that are not there yet.
+
+    Files that an earlier fetch left in the Hugging Face cache are read from it
+    without asking the hub, so other options work without a network too.
+    """
     if source.progress:
-        source.progress(f"{HUB_ID}: {split}", 0, None)
+        source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
     try:
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = {
+            split: try_to_load_from_cache(
+                HUB_ID,
+                f"all/{split}-00000-of-00001.parquet",
+                revision=REVISION,
+                repo_type="dataset",
+            )
+            for split in splits
+        }
+        if all(isinstance(path, str) for path in cached.values()):
+            return {
+                split: [row for _, row in read_rows(Path(path))] for split, path in cached.items()
+            }
         import datasets
 
         datasets.disable_progress_bars()
-        rows = datasets.load_dataset(
-            HUB_ID, "all", split=split, revision=REVISION, cache_dir=str(source.cache)
+        fetched = datasets.load_dataset(
+            HUB_ID,
+            data_files={split: f"all/{split}-*.parquet" for split in splits},
+            revision=REVISION,
+            cache_dir=str(source.cache),
         )
+        return {split: fetched[split].to_list() for split in splits}
     except Exception as error:  # the hub's clients raise a dozen unrelated types
         raise DataError(
             f"{HUB_ID} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
             cure="check the network, or give a copy of the data with --data PATH",
         ) from error
-    for number, row in enumerate(rows, 1):
+
+
+def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
+    for number, row in enumerate(hub[split], 1):
         yield f"{HUB_ID}, {split}", number, row
 
 
