@@ -1,0 +1,125 @@
+"""How many input tokens a prompt will have, before it is sent.
+
+A likely count for estimates, and one that is never too small for the budget.
+No tokenizer is loaded: vocabularies are large, differ by model and need the
+network. The likely count is corrected by what providers count, see
+:class:`Correction`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalbench.engine.calls import MediaPart, Prompt
+from evalbench.engine.money.image_size import image_size
+from evalbench.engine.money.image_tokens import claude_version, image_tokens
+
+CHARACTERS_A_TOKEN = 3.5
+CHARACTERS_A_TOKEN_NEW_CLAUDE = 2.7
+"""Claude 4.7 and later: a tokenizer that makes about 30 % more tokens of the same text."""
+
+_MESSAGE_TOKENS = 4
+_MESSAGE_TOKENS_MOST = 32
+_PROMPT_TOKENS_MOST = 64
+_IMAGE_WRAPPING_MOST = 16
+_WIDE = 1.25
+"""Each byte of UTF-8 beyond one for a character counts as so many characters: a
+Chinese character makes about one token, a Cyrillic letter about two thirds of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputTokens:
+    """Input tokens of one prompt.
+
+    Attributes:
+        likely: the best guess.
+        most: never less than what is billed: a token of today's tokenizers
+            stands for at least one byte of text.
+        shared: likely tokens of the leading shared parts, which providers may cache.
+        images: how many images there are.
+        image_tokens: their part of ``likely``.
+    """
+
+    likely: int
+    most: int
+    shared: int = 0
+    images: int = 0
+    image_tokens: int = 0
+
+
+def text_tokens(text: str, model: str) -> float:
+    """Likely tokens of a text."""
+    beyond = 0 if text.isascii() else len(text.encode()) - len(text)
+    return (len(text) + _WIDE * beyond) / characters_a_token(model)
+
+
+def characters_a_token(model: str) -> float:
+    """English characters that make one token for a model."""
+    version = claude_version(model.lower())
+    if version and version >= (4, 7):
+        return CHARACTERS_A_TOKEN_NEW_CLAUDE
+    return CHARACTERS_A_TOKEN
+
+
+def input_tokens(prompt: Prompt, model: str) -> InputTokens:
+    """Count a prompt's input tokens for a model.
+
+    For log-likelihood prompts the continuations count too, each with the context.
+    """
+    likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
+    shared, leading = 0.0, True
+    images, of_images = 0, 0
+    for message in prompt.messages:
+        likely += _MESSAGE_TOKENS
+        most += _MESSAGE_TOKENS_MOST
+        for part in message.parts:
+            if isinstance(part, MediaPart):
+                image = image_tokens(model, image_size(part.data))
+                images += 1
+                of_images += image.tokens
+                likely += image.tokens
+                most += image.most + _IMAGE_WRAPPING_MOST
+                leading = False
+                continue
+            tokens_here = text_tokens(part.text, model)
+            likely += tokens_here
+            most += len(part.text.encode())
+            leading = leading and part.shared
+            shared += tokens_here if leading else 0
+    asked = max(1, len(prompt.continuations))
+    likely, most, of_images = likely * asked, most * asked, of_images * asked
+    for continuation in prompt.continuations:
+        likely += text_tokens(continuation, model)
+        most += len(continuation.encode())
+    return InputTokens(round(likely), round(most), round(shared), images * asked, of_images)
+
+
+class Correction:
+    """The ratio of counted to guessed tokens, learned from replies.
+
+    Begins at 1 with the weight of a few calls, so that the first odd reply does
+    not swing it, and soon rests on what was counted. One for each model and role.
+    """
+
+    def __init__(self, weight: float = 3.0) -> None:
+        """``weight``: how many average calls the first guess is worth."""
+        self._weight = weight
+        self._guessed = 0.0
+        self._counted = 0.0
+        self._calls = 0
+
+    @property
+    def ratio(self) -> float:
+        """What to multiply a guess by."""
+        if not self._calls or not self._guessed:
+            return 1.0
+        prior = self._weight * self._guessed / self._calls
+        return (self._counted + prior) / (self._guessed + prior)
+
+    def learn(self, guessed: int, counted: int | None) -> None:
+        """Take in one reply; ``counted`` is None when the provider did not say."""
+        if counted is None or guessed <= 0:
+            return
+        self._guessed += guessed
+        self._counted += counted
+        self._calls += 1

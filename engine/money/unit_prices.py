@@ -1,0 +1,142 @@
+"""What one call costs, from a fixed set of unit prices.
+
+A run looks its prices up once, stores them, and prices every call by them. So
+spend can be computed again from the journal alone, whatever a price table says
+later, and pricing a call takes microseconds.
+
+All money is :class:`~decimal.Decimal` US dollars, exact: unit prices are finite
+decimal fractions and nothing here divides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from typing import Any, Literal
+
+from evalbench.engine.calls import Usage
+
+Mode = Literal["realtime", "batch"]
+
+ZERO = Decimal(0)
+_MILLION = -6  # as an exponent of ten
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """US dollars per million tokens. None: these tokens cost what other input costs."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+
+    def times(self, factor: Decimal) -> Rates:
+        """All rates multiplied."""
+        return Rates(*(None if r is None else r * factor for r in self._all()))  # type: ignore[arg-type]
+
+    def _all(self) -> tuple[Decimal | None, ...]:
+        return self.input, self.output, self.cache_read, self.cache_write
+
+    def to_json(self) -> dict[str, str]:
+        """A JSON form that :meth:`from_json` reads back; decimals as text."""
+        return {
+            f.name: str(value) for f in fields(self) if (value := getattr(self, f.name)) is not None
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, str]) -> Rates:
+        """Inverse of :meth:`to_json`."""
+        return cls(**{name: Decimal(rate) for name, rate in value.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPrices:
+    """The prices of one model in one mode, and where they come from.
+
+    Attributes:
+        rates: of a call with few input tokens.
+        above: ``(tokens, rates)`` ascending: what the whole call costs, output
+            included, when it has more than so many input tokens.
+        source: where the prices come from, for example ``genai-prices 0.2.3``.
+        model: what the source calls the model.
+        mode, service_tier: what they hold for.
+        note: what a reader should know about them.
+    """
+
+    rates: Rates
+    above: tuple[tuple[int, Rates], ...] = ()
+    source: str = ""
+    model: str = ""
+    mode: Mode = "realtime"
+    service_tier: str = ""
+    note: str = ""
+
+    @property
+    def free(self) -> bool:
+        """Whether calls cost nothing, whatever their length."""
+        return not self.above and self.rates == Rates(ZERO, ZERO)
+
+    def at(self, input_tokens: int) -> Rates:
+        """The rates of a call with so many input tokens."""
+        held = self.rates
+        for start, rates in self.above:
+            if input_tokens > start:
+                held = rates
+        return held
+
+    def cost(self, usage: Usage) -> Decimal | None:
+        """US dollars for one call; None when the provider did not say its tokens.
+
+        The tier follows from this call's own tokens, so prices are only right
+        call by call, never for a sum of calls.
+        """
+        if self.free:
+            return ZERO
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        rates = self.at(usage.input_tokens)
+        read = usage.cache_read_tokens or 0
+        write = usage.cache_write_tokens or 0
+        read_rate = rates.input if rates.cache_read is None else rates.cache_read
+        write_rate = rates.input if rates.cache_write is None else rates.cache_write
+        plain = max(0, usage.input_tokens - read - write)
+        total = (
+            plain * rates.input
+            + read * read_rate
+            + write * write_rate
+            + usage.output_tokens * rates.output
+        )
+        return total.scaleb(_MILLION)
+
+    def worst_case(self, input_tokens: int, output_tokens: int) -> Decimal:
+        """The most that a call can cost that has at most these tokens.
+
+        Every input token is taken at the dearest input rate (a cache write, as
+        a rule), at the dearest tier that the call can reach.
+        """
+        reachable = [self.rates, *(rates for start, rates in self.above if input_tokens > start)]
+        dearest = max(
+            max(rates.input, rates.cache_read or ZERO, rates.cache_write or ZERO)
+            for rates in reachable
+        )
+        output = max(rates.output for rates in reachable)
+        return (input_tokens * dearest + output_tokens * output).scaleb(_MILLION)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        out: dict[str, Any] = {"rates": self.rates.to_json()}
+        if self.above:
+            out["above"] = [[start, rates.to_json()] for start, rates in self.above]
+        for name in ("source", "model", "mode", "service_tier", "note"):
+            if value := getattr(self, name):
+                out[name] = value
+        return out
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> UnitPrices:
+        """Inverse of :meth:`to_json`."""
+        above = tuple((start, Rates.from_json(rates)) for start, rates in value.get("above", ()))
+        rest = {name: held for name, held in value.items() if name not in ("rates", "above")}
+        return cls(Rates.from_json(value["rates"]), above, **rest)

@@ -1,0 +1,76 @@
+"""Token counts before a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalbench.engine.calls import MediaPart, TextPart, choose, generate, system, user
+from evalbench.engine.money.tokens import Correction, input_tokens, text_tokens
+
+ENGLISH = "The engine writes its intent before a call leaves, and the reply before it is used. "
+
+
+def test_english_is_three_and_a_half_characters_a_token_and_less_for_new_claude() -> None:
+    assert text_tokens("x" * 350, "gpt-4.1") == pytest.approx(100)
+    assert text_tokens("x" * 350, "claude-sonnet-4-5") == pytest.approx(100)
+    assert text_tokens("x" * 270, "claude-sonnet-5-5") == pytest.approx(100)
+    # Published: the new tokenizer makes about 30 % more tokens of the same text.
+    old, new = (text_tokens(ENGLISH, f"claude-sonnet-{v}") for v in ("4-6", "5"))
+    assert 1.25 < new / old < 1.35
+
+
+def test_chinese_is_about_a_token_a_character() -> None:
+    assert 0.8 < text_tokens("模型必须回答每一个问题", "gpt-4.1") / 11 < 1.2
+
+
+@given(st.text(max_size=300))
+def test_no_text_has_more_tokens_than_the_most(text: str) -> None:
+    counted = input_tokens(generate(text), "gpt-4.1")
+    # A byte-level tokenizer makes at most one token a byte.
+    assert counted.most >= len(text.encode()) + 32
+    assert counted.likely <= counted.most
+
+
+def test_leading_shared_parts_are_counted_apart() -> None:
+    rubric = TextPart("r" * 3500, shared=True)
+    prompt = generate([system([rubric]), user([TextPart("q" * 350), rubric])])
+    counted = input_tokens(prompt, "gpt-4.1")
+    assert counted.shared == 1000
+    assert counted.likely == 2100 + 8
+
+
+def test_images_are_counted_by_the_models_rule(png: Callable[[int, int], bytes]) -> None:
+    picture = MediaPart("image/png", png(1920, 1080))
+    prompt = generate([user([picture, "What is it?", picture])])
+    for model, tokens in (("claude-sonnet-4-5", 1560), ("claude-sonnet-5", 2691)):
+        counted = input_tokens(prompt, model)
+        assert (counted.images, counted.image_tokens) == (2, 2 * tokens)
+        assert counted.likely > 2 * tokens
+        assert counted.most > 2 * tokens
+
+
+def test_every_continuation_is_read_with_its_context() -> None:
+    one = input_tokens(generate("x" * 350), "gpt-4.1").likely
+    four = input_tokens(choose("x" * 350, [" A", " B", " C", " D"]), "gpt-4.1").likely
+    assert 4 * one <= four < 4 * one + 4
+
+
+def test_the_correction_moves_from_the_guess_to_the_count() -> None:
+    correction = Correction()
+    assert correction.ratio == 1.0
+    correction.learn(100, 200)
+    assert correction.ratio == pytest.approx(1.25)
+    for _ in range(97):
+        correction.learn(100, 200)
+    assert correction.ratio == pytest.approx(1.97, abs=0.01)
+
+
+def test_replies_without_counts_teach_nothing() -> None:
+    correction = Correction()
+    correction.learn(100, None)
+    correction.learn(0, 10)
+    assert correction.ratio == 1.0
