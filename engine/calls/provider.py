@@ -102,6 +102,13 @@ class Provider(Protocol):
     async def models(self) -> Sequence[ModelInfo]:
         """The models on offer."""
 
+    async def check_key(self) -> str:
+        """One line on what the key can see, by the cheapest real request.
+
+        Raises:
+            ProviderError: when the key does not work.
+        """
+
     async def answer(self, call: Call) -> Reply:
         """One attempt at one call. No retries, no hidden waiting.
 

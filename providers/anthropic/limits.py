@@ -1,0 +1,33 @@
+"""Anthropic's rate-limit headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalbench.engine.calls import RateLimits
+from evalbench.providers.wire.headers import count, until
+
+_PREFIX = "anthropic-ratelimit-"
+
+
+def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """What the response says about limits; None when it says nothing.
+
+    Resets are moments (RFC 3339) and become seconds from now.
+    """
+    if not any(name.startswith(_PREFIX) for name in headers):
+        return None
+
+    def said(name: str) -> str | None:
+        return headers.get(_PREFIX + name)
+
+    return RateLimits(
+        requests_limit=count(said("requests-limit")),
+        requests_remaining=count(said("requests-remaining")),
+        requests_reset_s=until(said("requests-reset"), headers),
+        tokens_limit=count(said("tokens-limit")),
+        tokens_remaining=count(said("tokens-remaining")),
+        tokens_reset_s=until(said("tokens-reset"), headers),
+        input_tokens_remaining=count(said("input-tokens-remaining")),
+        output_tokens_remaining=count(said("output-tokens-remaining")),
+    )

@@ -1,0 +1,158 @@
+"""From a call to the body of ``POST /v1/messages``: pure, for realtime and batch alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import Call, MediaPart, Message, TextPart
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.chat.conversation import raw_text_refused
+from evalbench.providers.modelfacts import ModelFacts
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.images import base64_image
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.provider import wire_name
+
+WHO = "Anthropic"
+PATH = "/v1/messages"
+_CHARS_PER_TOKEN = 3.0
+_TOKENS_PER_IMAGE = 1_000
+_LEAST_CACHED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Settings that shape a body without being parameters of the call.
+
+    Attributes:
+        prompt_cache: life of a cached prefix, ``5m`` or ``1h``; empty: no caching.
+        oversized_image: ``error`` or ``downsize``.
+        service_tier: ``auto`` or ``standard_only``; empty leaves it out.
+    """
+
+    prompt_cache: str = "5m"
+    oversized_image: str = "error"
+    service_tier: str = ""
+
+
+def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prepared:
+    """The request for a call.
+
+    A prefix marked as shared that is long enough gets a cache breakpoint.
+    Turns without any text are left out: the API takes no empty ones, and joins
+    the neighbours.
+
+    Raises:
+        CallRejected: when the conversation has a form that the model does not take.
+    """
+    messages = call.prompt.messages
+    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    system, turns = messages[:leading], messages[leading:]
+    _check(turns, facts)
+    breakpoint_at = _breakpoint(messages, facts) if habits.prompt_cache else None
+    mark = {"type": "ephemeral"} | ({"ttl": "1h"} if habits.prompt_cache == "1h" else {})
+    writer = _Writer(breakpoint_at, mark, habits.oversized_image)
+    body: dict[str, Any] = {"model": wire_name(call)}
+    if head := writer.system(system):
+        body["system"] = head
+    body["messages"] = writer.turns(turns)
+    body |= terms.fields
+    if habits.service_tier:
+        body["service_tier"] = habits.service_tier
+    return Prepared(
+        model=wire_name(call),
+        path=PATH,
+        body=body,
+        headers=terms.headers,
+        notes=terms.notes,
+        negotiable=terms.negotiable,
+    )
+
+
+def _check(turns: Sequence[Message], facts: ModelFacts) -> None:
+    if any(turn.role == "context" for turn in turns):
+        raise raw_text_refused(WHO)
+    if not turns:
+        raise CallRejected("the call has a system message and no question")
+    if turns[-1].role == "assistant" and facts.prefill is False:
+        raise CallRejected(
+            "the model does not continue an answer that the prompt began",
+            cure="choose a style of the benchmark that ends with the user's turn",
+        )
+    if facts.system_turns is False and any(turn.role == "system" for turn in turns):
+        raise CallRejected("the model takes system messages only at the start")
+
+
+def _breakpoint(messages: Sequence[Message], facts: ModelFacts) -> tuple[int, int] | None:
+    """Message and part after which to cache: the last shared one, if enough stands before it."""
+    found: tuple[int, int] | None = None
+    tokens_before = tokens = 0.0
+    for i, message in enumerate(messages):
+        for j, part in enumerate(message.parts):
+            if isinstance(part, MediaPart):
+                tokens += _TOKENS_PER_IMAGE
+                continue
+            tokens += len(part.text) / _CHARS_PER_TOKEN
+            if part.shared and part.text:
+                found, tokens_before = (i, j), tokens
+    return found if tokens_before >= (facts.cache_tokens or _LEAST_CACHED) else None
+
+
+class _Writer:
+    """Writes messages as blocks, plain strings where blocks say nothing more."""
+
+    def __init__(
+        self, breakpoint_at: tuple[int, int] | None, mark: dict[str, str], oversized: str
+    ) -> None:
+        self._breakpoint = breakpoint_at
+        self._mark = mark
+        self._oversized = oversized
+        self._message = -1
+
+    def system(self, messages: Sequence[Message]) -> str | list[dict[str, Any]]:
+        """The ``system`` field."""
+        blocks = [block for message in messages for block in self._blocks(message)]
+        if any("cache_control" in block for block in blocks):
+            return blocks
+        return "\n\n".join(block["text"] for block in blocks)
+
+    def turns(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The ``messages`` field."""
+        turns = []
+        for message in messages:
+            blocks = self._blocks(message)
+            if not blocks:
+                continue
+            plain = all(block.keys() == {"type", "text"} for block in blocks)
+            content = "".join(block["text"] for block in blocks) if plain else blocks
+            turns.append({"role": message.role, "content": content})
+        return turns
+
+    def _blocks(self, message: Message) -> list[dict[str, Any]]:
+        self._message += 1
+        blocks: list[dict[str, Any]] = []
+        for index, part in enumerate(message.parts):
+            if isinstance(part, TextPart):
+                if not part.text:
+                    continue
+                block: dict[str, Any] = {"type": "text", "text": part.text}
+            else:
+                block = self._image(part)
+            if (self._message, index) == self._breakpoint:
+                block["cache_control"] = self._mark
+            blocks.append(block)
+        return blocks
+
+    def _image(self, part: MediaPart) -> dict[str, Any]:
+        return {
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": part.media_type,
+                "data": base64_image(part, WHO),
+            },
+            # The API would shrink the image without a word; an evaluation must know.
+            "transformations": {"oversized_image": self._oversized},
+        }

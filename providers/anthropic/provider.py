@@ -1,0 +1,167 @@
+"""The provider ``anthropic``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.engine.options import Option
+from evalbench.providers.anthropic import catalogue
+from evalbench.providers.anthropic.errors import read_error
+from evalbench.providers.anthropic.limits import read_limits
+from evalbench.providers.anthropic.prepare import Habits, prepare
+from evalbench.providers.anthropic.read import read_message
+from evalbench.providers.anthropic.terms import terms
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.sdk import SdkClient, anthropic_client
+
+
+class Anthropic(NetworkProvider):
+    """Answers calls with Claude models."""
+
+    name: ClassVar[str] = "anthropic"
+    title: ClassVar[str] = "Anthropic"
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "legacy_sampling",
+            str,
+            "auto",
+            "send temperature and top_p to models that still take them, by the API version of 2023",
+            choices=("auto", "never"),
+        ),
+        Option(
+            "prompt_cache",
+            str,
+            "5m",
+            "how long a prefix that many calls share stays cached",
+            choices=("5m", "1h", "off"),
+        ),
+        Option(
+            "oversized_image",
+            str,
+            "error",
+            "what the API does with an image larger than the model takes",
+            choices=("error", "downsize"),
+        ),
+        Option(
+            "service_tier",
+            str,
+            None,
+            "capacity to use: auto also takes committed capacity",
+            choices=("auto", "standard_only"),
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("ANTHROPIC_API_KEY",),
+        page="https://platform.claude.com/settings/keys",
+        pattern=r"sk-ant-[\w-]{20,}",
+    )
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        address = api_address(
+            settings.get("base_url"), "https://api.anthropic.com", version="v1", versioned=False
+        )
+        super().__init__(settings, secret, address)
+        cache = settings.get("prompt_cache") or "5m"
+        self._habits = Habits(
+            prompt_cache="" if cache == "off" else cache,
+            oversized_image=settings.get("oversized_image") or "error",
+            service_tier=settings.get("service_tier") or "",
+        )
+        self._legacy = (settings.get("legacy_sampling") or "auto") == "auto"
+        self._client = SdkClient(anthropic_client, self.secret, self.address, self.title)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        return Capabilities(
+            images=self.facts.of(model).images is not False,
+            reason="Anthropic's API gives no log-probabilities",
+        )
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected("Anthropic's API gives no likelihoods of given texts")
+        model = wire_name(call)
+        facts = self.facts.of(model)
+        agreed = terms(
+            call.prompt.params, facts, self.refusals.of(model), legacy_sampling=self._legacy
+        )
+        return prepare(call, facts, agreed, self._habits)
+
+    async def ready(self) -> None:
+        """See :class:`NetworkProvider`."""
+        await self._client.get()
+
+    async def warm(self, model: str) -> None:
+        """Ask the API what the model takes, once a week."""
+        if self.facts.fresh(model):
+            return
+        answered = await self.get(f"/v1/models/{quote(model, safe='')}")
+        if answered.status == 200:
+            entry = parsed(answered, self.who, self.scrub)
+            if known := catalogue.told_facts(entry):
+                self.facts.tell({model: known})
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.post(prepared)
+
+    async def get(self, path: str) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.fetch(path)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        limits = read_limits(answered.headers)
+        if answered.status != 200:
+            error = read_error(answered, self.who, prepared.model, self.scrub)
+            error.limits = limits
+            raise error
+        return read_reply(answered, self.who, self.scrub, read_message, limits, "request-id")
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        listed: list[ModelInfo] = []
+        path = "/v1/models?limit=1000"
+        while True:
+            answered = await self.get(path)
+            if answered.status != 200:
+                raise read_error(answered, self.who, "", self.scrub)
+            body = parsed(answered, self.who, self.scrub)
+            try:
+                listed += [catalogue.model_info(entry) for entry in body["data"]]
+                if not body.get("has_more"):
+                    return listed
+                path = f"/v1/models?limit=1000&after_id={quote(body['last_id'], safe='')}"
+            except (KeyError, TypeError, AttributeError) as error:
+                raise ServerFault("Anthropic's model list cannot be read", why=str(error)) from None
+
+    async def count_tokens(self, call: Call) -> int:
+        """Input tokens of a call by the provider's own count. Free, but rate-limited.
+
+        Raises:
+            ProviderError: as :meth:`answer` does.
+        """
+        self.check_secret()
+        await self.ready()
+        prepared = self.prepare(call)
+        kept = ("model", "messages", "system", "thinking", "output_config")
+        body = {name: prepared.body[name] for name in kept if name in prepared.body}
+        answered = await self.send(
+            Prepared(prepared.model, "/v1/messages/count_tokens", body, prepared.headers)
+        )
+        if answered.status != 200:
+            raise read_error(answered, self.who, prepared.model, self.scrub)
+        return int(parsed(answered, self.who, self.scrub)["input_tokens"])
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        await self._client.close()

@@ -1,0 +1,59 @@
+"""Messages as chat completions want them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalbench.engine.calls import MediaPart, Message, TextPart
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.wire.images import data_uri
+
+
+def chat_messages(
+    messages: Sequence[Message], who: str, *, system_role: str = "system", detail: str = ""
+) -> list[dict[str, Any]]:
+    """The ``messages`` of a request. Turns of text alone stay plain strings.
+
+    Args:
+        messages: the conversation.
+        who: the provider's name, for errors.
+        system_role: what system messages are called.
+        detail: image detail to ask for; empty leaves it to the provider.
+
+    Raises:
+        CallRejected: for raw text without turns, or a part that cannot be sent.
+    """
+    turns = []
+    for message in messages:
+        if message.role == "context":
+            raise raw_text_refused(who)
+        role = system_role if message.role == "system" else message.role
+        turns.append({"role": role, "content": _content(message, who, detail)})
+    return turns
+
+
+def raw_text_refused(who: str) -> CallRejected:
+    """A prompt without turns went to an API that knows only turns."""
+    return CallRejected(
+        f"{who} answers conversations; it does not continue raw text",
+        cure="choose a style of the benchmark that asks in chat turns",
+    )
+
+
+def _content(message: Message, who: str, detail: str) -> str | list[dict[str, Any]]:
+    parts = message.parts
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    if not any(isinstance(part, MediaPart) for part in parts):
+        return message.text
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            blocks.append({"type": "text", "text": part.text})
+        else:
+            image = {"url": data_uri(part, who)}
+            if detail:
+                image["detail"] = detail
+            blocks.append({"type": "image_url", "image_url": image})
+    return blocks

@@ -1,0 +1,108 @@
+"""Log-likelihoods of given texts from a server that reports those of the prompt (vLLM).
+
+The server's own tokenizer cuts the context alone and the context with each
+continuation; the tokens behind the context are the continuation's, which is
+how evaluation harnesses have always counted. One completion request then
+scores all continuations: the prompt is echoed with the log-probability of each
+of its tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import Call, MediaPart, Reply
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.chat.reply import read_usage
+from evalbench.providers.compatible.prepare import TEXT
+from evalbench.providers.wire.exchange import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What is to be tokenized for one call: the context, and it with each continuation."""
+
+    context: str
+    wholes: tuple[str, ...]
+
+
+def texts_of(call: Call) -> Texts:
+    """The texts of a ``choose`` call; white space that ends the context goes to the continuations.
+
+    Raises:
+        CallRejected: for turns or images, or a context without text.
+    """
+    messages = call.prompt.messages
+    raw = len(messages) == 1 and messages[0].role == "context"
+    if not raw or any(isinstance(part, MediaPart) for part in messages[0].parts):
+        raise CallRejected("only continuations of one raw text can be scored here")
+    text = messages[0].text
+    context = text.rstrip()
+    if not context:
+        raise CallRejected("continuations of nothing cannot be scored here")
+    moved = text[len(context) :]
+    return Texts(context, tuple(context + moved + end for end in call.prompt.continuations))
+
+
+def scoring_request(
+    model: str, context: Sequence[int], wholes: Sequence[Sequence[int]]
+) -> Prepared:
+    """The request that scores every whole at once.
+
+    Args:
+        model: the model's name.
+        context: tokens of the context alone.
+        wholes: tokens of the context with each continuation.
+
+    Raises:
+        CallRejected: when a continuation adds no token.
+    """
+    if not wholes:
+        raise CallRejected("the call has no continuations to choose from")
+    if any(len(whole) <= len(context) for whole in wholes):
+        raise CallRejected("a continuation adds no token to its context")
+    body: dict[str, Any] = {
+        "model": model,
+        "prompt": [list(whole) for whole in wholes],
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 1,
+        "echo": True,
+    }
+    return Prepared(model, TEXT, body)
+
+
+def read_scores(body: Mapping[str, Any], context: int, wholes: Sequence[int]) -> Reply:
+    """Summed natural-log likelihoods of the continuations, in the order asked.
+
+    ``raw`` keeps the continuations' tokens only: the echo of a few-shot prompt,
+    once per continuation, would be a hundred times the answer.
+
+    Args:
+        body: the completion response.
+        context: tokens of the context.
+        wholes: tokens of each whole.
+
+    Raises:
+        KeyError, IndexError, TypeError, ValueError: when the response lacks what was asked for.
+    """
+    choices = sorted(body["choices"], key=lambda choice: choice["index"])
+    sums = []
+    kept = []
+    for length, choice in zip(wholes, choices, strict=True):
+        values = choice["logprobs"]["token_logprobs"]
+        if len(values) < length:
+            raise IndexError(f"{len(values)} log-probabilities for {length} tokens")
+        scores = values[context:length]
+        sums.append(math.fsum(scores))
+        kept.append({"tokens": choice["logprobs"]["tokens"][context:length], "logprobs": scores})
+    return Reply(
+        stop_reason="scored",
+        logprobs=tuple(sums),
+        usage=read_usage(body.get("usage")),
+        provider_model=body.get("model") or "",
+        raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept},
+    )

@@ -1,0 +1,119 @@
+"""One aiohttp session, made for thousands of short answers a second.
+
+Everything that can be made once is: headers, parsed addresses, the connector.
+aiohttp itself is imported on first use, in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.transport import connection_error
+
+if TYPE_CHECKING:
+    import aiohttp
+    from yarl import URL
+
+_CONNECT_S = 20.0
+_IDLE_S = 4.0
+"""Shorter than the 5 seconds after which common servers hang up, so that no
+request runs into a connection that is just being closed."""
+_LARGE = 1 << 20
+
+
+class Http:
+    """Sends requests to one server."""
+
+    def __init__(self, secret: str, address: Address, title: str) -> None:
+        self._secret = secret
+        self._address = address
+        self._title = title
+        self._sessions: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
+        self._urls: dict[str, URL] = {}
+
+    async def get_ready(self) -> None:
+        """Have the session made.
+
+        Raises:
+            RunFatal: when aiohttp is not installed.
+        """
+        await self._sessions.get()
+
+    async def post(self, prepared: Prepared) -> Answered:
+        """Send a prepared request and read the whole response.
+
+        Raises:
+            ProviderError: when no complete response came back.
+        """
+        session = await self._sessions.get()
+        body: Any = orjson.dumps(prepared.body)
+        if len(body) > _LARGE:
+            body = io.BytesIO(body)
+        return await self._answered(
+            session.post(self._url(prepared.path), data=body, allow_redirects=False)
+        )
+
+    async def fetch(self, path: str) -> Answered:
+        """Fetch a path; raises as :meth:`post`."""
+        session = await self._sessions.get()
+        return await self._answered(session.get(self._url(path), allow_redirects=False))
+
+    async def close(self) -> None:
+        """Close the running loop's session."""
+        await self._sessions.close()
+
+    def _url(self, path: str) -> URL:
+        url = self._urls.get(path)
+        if url is None:
+            from yarl import URL
+
+            url = self._urls[path] = URL(path if "://" in path else self._address.url + path)
+        return url
+
+    async def _answered(self, request: Any) -> Answered:
+        try:
+            async with request as response:
+                return Answered(response.status, response.headers, await response.read())
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise connection_error(error, self._title, self._address) from None
+
+    async def _open(self) -> aiohttp.ClientSession:
+        try:
+            client = await asyncio.to_thread(_aiohttp)
+        except ImportError as error:
+            raise RunFatal(
+                f"aiohttp is not installed, which {self._title} needs",
+                why=str(error),
+                cure="pip install 'evalbench[compatible]'",
+            ) from None
+        headers = {"Content-Type": "application/json", "User-Agent": "evalbench"}
+        if self._secret:
+            headers["Authorization"] = f"Bearer {self._secret}"
+        session: aiohttp.ClientSession = client.ClientSession(
+            connector=client.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
+            headers=headers,
+            timeout=client.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+            cookie_jar=client.DummyCookieJar(),
+            proxy=proxy_for(self._address.url),
+        )
+        return session
+
+
+def _aiohttp() -> Any:
+    import aiohttp
+
+    return aiohttp
+
+
+async def _close(session: aiohttp.ClientSession) -> None:
+    await session.close()

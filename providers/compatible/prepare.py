@@ -1,0 +1,57 @@
+"""From a call to a body for a compatible server: pure, for realtime and batch alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalbench.engine.calls import Call, MediaPart
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.chat.conversation import chat_messages, raw_text_refused
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.provider import wire_name
+
+CHAT = "/chat/completions"
+TEXT = "/completions"
+
+
+def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
+    """The request for a call: chat turns, or raw text where the server continues it.
+
+    Raises:
+        CallRejected: for raw text that the server does not take, or a part that
+            cannot be sent.
+    """
+    messages = call.prompt.messages
+    body: dict[str, Any] = {"model": wire_name(call)}
+    fields = terms.fields
+    if messages and messages[0].role == "context":
+        if not quirks.raw_text:
+            raise raw_text_refused(who)
+        if len(messages) > 1 or any(isinstance(part, MediaPart) for part in messages[0].parts):
+            raise CallRejected(f"{who} continues one raw text, without turns or images")
+        body["prompt"] = messages[0].text
+        path = TEXT
+        fields = _for_text(terms)
+    else:
+        body["messages"] = chat_messages(messages, who)
+        path = CHAT
+    return Prepared(
+        model=wire_name(call),
+        path=path,
+        body={**body, **quirks.extra, **fields},
+        headers=terms.headers,
+        notes=terms.notes,
+        negotiable=terms.negotiable,
+    )
+
+
+def _for_text(terms: Terms) -> dict[str, Any]:
+    """The fields as ``/completions`` names them: ``logprobs`` is a number there."""
+    fields = dict(terms.fields)
+    if fields.pop("logprobs", None):
+        fields["logprobs"] = fields.pop("top_logprobs")
+    if "max_completion_tokens" in fields:
+        fields["max_tokens"] = fields.pop("max_completion_tokens")
+    return fields

@@ -1,0 +1,148 @@
+"""Servers and services that need no ``--base-url``: their addresses, keys and quirks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed
+from evalbench.engine.options import Option
+from evalbench.providers.compatible.provider import Compatible
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.wire.exchange import Prepared
+
+
+class Groq(Compatible):
+    """Open-weight models at Groq. Its request limits are per day."""
+
+    name: ClassVar[str] = "groq"
+    title: ClassVar[str] = "Groq"
+    own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(
+        cap="max_completion_tokens", logprobs=False, day_requests=True
+    )
+
+
+class OpenRouter(Compatible):
+    """Models of many providers through one router."""
+
+    name: ClassVar[str] = "openrouter"
+    title: ClassVar[str] = "OpenRouter"
+    own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "require_parameters",
+            bool,
+            True,
+            "use only routes that honour every parameter of a call, instead of dropping some",
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("OPENROUTER_API_KEY",), "https://openrouter.ai/settings/keys", r"sk-or-[\w-]{20,}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(effort="reasoning", budget=True, key_path="/key")
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        prepared = super().prepare(call)
+        if self.settings.get("require_parameters", True):
+            prepared.body["provider"] = {"require_parameters": True}
+        return prepared
+
+    def key_words(self, body: Mapping[str, Any]) -> str:
+        """What is left of the key's own spending limit."""
+        data = body.get("data")
+        left = data.get("limit_remaining") if isinstance(data, Mapping) else None
+        return f"; ${left:.2f} of its limit is left" if isinstance(left, int | float) else ""
+
+
+class Vllm(Compatible):
+    """A vLLM server. It can also score given texts."""
+
+    name: ClassVar[str] = "vllm"
+    title: ClassVar[str] = "vLLM"
+    own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
+    quirks: ClassVar[Quirks] = Quirks(raw_text=True, choose=True)
+
+
+class Ollama(Compatible):
+    """An Ollama server. It drops the start of prompts longer than its own context."""
+
+    name: ClassVar[str] = "ollama"
+    title: ClassVar[str] = "Ollama"
+    own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
+    quirks: ClassVar[Quirks] = Quirks(raw_text=True, cuts_prompts=True)
+
+
+class LmStudio(Compatible):
+    """The server of LM Studio."""
+
+    name: ClassVar[str] = "lmstudio"
+    title: ClassVar[str] = "LM Studio"
+    own_address: ClassVar[str] = "http://127.0.0.1:1234/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(("LMSTUDIO_API_KEY",), required=False)
+    quirks: ClassVar[Quirks] = Quirks(raw_text=True)
+
+
+class LlamaCpp(Compatible):
+    """The server of llama.cpp."""
+
+    name: ClassVar[str] = "llamacpp"
+    title: ClassVar[str] = "llama.cpp"
+    own_address: ClassVar[str] = "http://127.0.0.1:8080/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(("LLAMACPP_API_KEY",), required=False)
+    quirks: ClassVar[Quirks] = Quirks(raw_text=True)
+
+
+class DeepSeek(Compatible):
+    """DeepSeek's models at DeepSeek."""
+
+    name: ClassVar[str] = "deepseek"
+    title: ClassVar[str] = "DeepSeek"
+    own_address: ClassVar[str] = "https://api.deepseek.com/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(seed="")
+
+
+class Mistral(Compatible):
+    """Mistral's models at Mistral."""
+
+    name: ClassVar[str] = "mistral"
+    title: ClassVar[str] = "Mistral"
+    own_address: ClassVar[str] = "https://api.mistral.ai/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(seed="random_seed", logprobs=False)
+
+
+class Xai(Compatible):
+    """Grok models at xAI."""
+
+    name: ClassVar[str] = "xai"
+    title: ClassVar[str] = "xAI"
+    own_address: ClassVar[str] = "https://api.x.ai/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(cap="max_completion_tokens", most_logprobs=8)
+
+
+class Fireworks(Compatible):
+    """Open-weight models at Fireworks."""
+
+    name: ClassVar[str] = "fireworks"
+    title: ClassVar[str] = "Fireworks"
+    own_address: ClassVar[str] = "https://api.fireworks.ai/inference/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("FIREWORKS_API_KEY",), "https://app.fireworks.ai/settings/users/api-keys", r"fw_\w{16,}"
+    )
+    quirks: ClassVar[Quirks] = Quirks(most_logprobs=5)

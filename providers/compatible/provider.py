@@ -1,0 +1,240 @@
+"""The provider ``compatible``: any server with OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    Params,
+    RateLimits,
+    Reply,
+)
+from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
+from evalbench.engine.options import Option
+from evalbench.providers.chat.errors import read_error
+from evalbench.providers.compatible import choosing
+from evalbench.providers.compatible.http import Http
+from evalbench.providers.compatible.prepare import TEXT, prepare
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.compatible.read import (
+    check_whole_prompt,
+    hidden_error,
+    read_completion,
+    read_text,
+)
+from evalbench.providers.compatible.terms import terms
+from evalbench.providers.modelfacts import Refused
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import json_body, quota, told
+from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+
+_REQUEST_ID = "x-request-id"
+_NO_CHOICE = "the server gives no likelihoods of given texts"
+
+
+class Compatible(NetworkProvider):
+    """Answers calls at a server named by ``--base-url``; presets name their own."""
+
+    name: ClassVar[str] = "compatible"
+    title: ClassVar[str] = "the server"
+    options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
+    key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
+    own_address: ClassVar[str] = ""
+    quirks: ClassVar[Quirks] = Quirks()
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        address = api_address(
+            settings.get("base_url"), self.own_address, version="v1", versioned=True
+        )
+        super().__init__(settings, secret, address)
+        self._http = Http(self.secret, address, self.title)
+        self._terms: dict[tuple[str, Params, Refused], Terms] = {}
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(model)
+        return Capabilities(
+            choose=self.quirks.choose,
+            images=facts.images is not False,
+            logprobs=self.quirks.logprobs and facts.logprobs is not False,
+            reason="" if self.quirks.choose else _NO_CHOICE,
+        )
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected(_NO_CHOICE)
+        model = wire_name(call)
+        params = call.prompt.params
+        refused = self.refusals.of(model)
+        # Working terms out costs more than the rest of a request; calls of a run share them.
+        key = (model, params, refused)
+        agreed = self._terms.get(key)
+        if agreed is None:
+            agreed = self._terms[key] = terms(
+                params, self.facts.of(model), refused, self.quirks, self.title
+            )
+        return prepare(call, agreed, self.quirks, self.title)
+
+    async def ready(self) -> None:
+        """See :class:`NetworkProvider`."""
+        await self._http.get_ready()
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._http.post(prepared)
+
+    async def get(self, path: str) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._http.fetch(path)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        limits = openai_limits(answered.headers)
+        if answered.status == 200 and b'"error"' in answered.body:
+            status = hidden_error(json_body(answered))
+            answered = answered if status is None else replace(answered, status=status)
+        if answered.status != 200:
+            return self._refuse(answered, prepared.model, limits)
+        reader = read_text if prepared.path == TEXT else read_completion
+        reply = read_reply(answered, self.who, self.scrub, reader, limits, _REQUEST_ID)
+        if reply.stop_reason in ("error", "insufficient_system_resource"):
+            raise ServerFault(
+                f"{self.title} broke the answer off: {reply.stop_reason}",
+                possibly_billed=True,
+                request_id=reply.request_id,
+            )
+        return reply
+
+    def _refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+        request_id = answered.headers.get(_REQUEST_ID, "")
+        result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
+        if isinstance(result, Reply):
+            return replace(result, limits=limits)
+        spent = limits is not None and limits.requests_remaining == 0
+        if self.quirks.day_requests and spent and isinstance(result, RateLimited):
+            result = quota(told(answered, self.scrub, None, request_id), self.who)
+        result.limits = limits
+        raise result
+
+    async def attempt(self, call: Call) -> Reply:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind == "choose" and self.quirks.choose:
+            return await self._score(call)
+        reply = await super().attempt(call)
+        if self.quirks.cuts_prompts:
+            check_whole_prompt(call, reply)
+        return reply
+
+    async def _score(self, call: Call) -> Reply:
+        model = wire_name(call)
+        texts = choosing.texts_of(call)
+        started = time.perf_counter()
+        context, *wholes = await asyncio.gather(
+            *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
+        )
+        prepared = choosing.scoring_request(model, context, wholes)
+        answered = await self.send(prepared)
+        limits = openai_limits(answered.headers)
+        if answered.status != 200:
+            return self._refuse(answered, model, limits)
+        lengths = [len(whole) for whole in wholes]
+        reply = read_reply(
+            answered,
+            self.who,
+            self.scrub,
+            lambda body: choosing.read_scores(body, len(context), lengths),
+            limits,
+            _REQUEST_ID,
+        )
+        return replace(reply, latency_s=time.perf_counter() - started)
+
+    async def _tokens(self, model: str, text: str) -> list[int]:
+        """A text cut by the server's own tokenizer, with the marks that begin a prompt."""
+        root = self.address.url.removesuffix("/v1")
+        body = {"model": model, "prompt": text, "add_special_tokens": True}
+        answered = await self.send(Prepared(model, f"{root}/tokenize", body))
+        if answered.status != 200:
+            self._refuse(answered, model, None)
+        tokens = parsed(answered, self.who, self.scrub).get("tokens")
+        if not isinstance(tokens, list):
+            raise ServerFault(f"{self.title} does not cut texts into tokens")
+        return tokens
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        answered = await self.get("/models")
+        if answered.status != 200:
+            result = read_error(answered, self.who, "", self.scrub)
+            raise ServerFault("no model list") if isinstance(result, Reply) else result
+        entries = self._entries(answered)
+        try:
+            lines = [self._line(entry) for entry in entries]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ServerFault(
+                f"the model list of {self.title} cannot be read", why=str(error)
+            ) from None
+        return sorted(lines, key=lambda line: line.name)
+
+    def _entries(self, answered: Answered) -> list[Any]:
+        """The list's entries: ``{"data": [...]}``, or a bare list as some servers send."""
+        body = json_body(answered)
+        if isinstance(body, list):
+            return body
+        entries = parsed(answered, self.who, self.scrub).get("data")
+        return entries if isinstance(entries, list) else []
+
+    def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
+        name = entry["id"]
+        known = self.facts.of(name)
+        told = (entry.get(field) for field in ("context_length", "context_window", "max_model_len"))
+        context = next((size for size in told if isinstance(size, int) and size > 0), None)
+        title = entry.get("name")
+        return ModelInfo(
+            name=name,
+            title=title if isinstance(title, str) and title != name else "",
+            context_tokens=context or known.context_tokens,
+            retires=known.retires or "",
+            notes="not active" if entry.get("active") is False else "",
+        )
+
+    async def check_key(self) -> str:
+        """See :class:`evalbench.engine.calls.Provider`; by the path that needs the key."""
+        if self.quirks.key_path == "/models":
+            if not self.secret:
+                listed = await self._listed()
+                return f"{self.title} answers without a key; it offers {listed} models"
+            return await super().check_key()
+        self.check_secret()
+        await self.ready()
+        answered = await self.get(self.quirks.key_path)
+        if answered.status != 200:
+            self._refuse(answered, "", None)
+        body = parsed(answered, self.who, self.scrub)
+        return f"{self.title} accepts the key{self.key_words(body)}"
+
+    def key_words(self, body: Mapping[str, Any]) -> str:
+        """What the server says about a key, to follow "accepts the key"."""
+        return ""
+
+    async def _listed(self) -> int:
+        self.check_secret()
+        await self.ready()
+        return len(await self.fetch_models())
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        await self._http.close()

@@ -1,0 +1,42 @@
+"""How servers that speak chat completions differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """One kind of server.
+
+    Attributes:
+        cap: field that caps generated tokens. When a server refuses it, the
+            other one is learned and used.
+        seed: field of the sampling seed; empty: there is none.
+        effort: how reasoning effort is said: a field of its own, OpenRouter's
+            ``reasoning`` object, or not at all.
+        budget: whether the ``reasoning`` object takes a token budget.
+        logprobs: whether log-probabilities are reported.
+        most_logprobs: most alternatives per token.
+        raw_text: whether ``/completions`` continues raw text.
+        choose: whether given texts can be scored, see :mod:`.choosing`.
+        day_requests: the request limit in headers is per day.
+        cuts_prompts: the server may silently drop the start of a long prompt.
+        key_path: path that says whether a key is good.
+        extra: fields of every request.
+    """
+
+    cap: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    seed: str = "seed"
+    effort: Literal["reasoning_effort", "reasoning", ""] = "reasoning_effort"
+    budget: bool = False
+    logprobs: bool = True
+    most_logprobs: int = 20
+    raw_text: bool = False
+    choose: bool = False
+    day_requests: bool = False
+    cuts_prompts: bool = False
+    key_path: str = "/models"
+    extra: Mapping[str, Any] = field(default_factory=dict)

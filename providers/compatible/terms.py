@@ -1,0 +1,86 @@
+"""Requested parameters in the terms of a compatible server.
+
+What a server does not take is mostly unknown before it says so: parameters go
+out, and those it refuses are learned. Many servers ignore in silence what they
+do not know; "sent" means on the wire, no more.
+"""
+
+from __future__ import annotations
+
+from evalbench.engine.calls import Params
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.modelfacts import ModelFacts, Refused
+from evalbench.providers.wire.negotiation import Negotiation, Terms
+
+FALLBACK_MAX_TOKENS = 4096
+_CAPS = ("max_tokens", "max_completion_tokens")
+
+
+def terms(params: Params, facts: ModelFacts, refused: Refused, quirks: Quirks, who: str) -> Terms:
+    """What the parameters become at a server with these quirks.
+
+    Raises:
+        CallRejected: when the server refuses every way to cap an answer.
+    """
+    talk = Negotiation(params, refused, who)
+    _cap(talk, params, quirks, who)
+    for name in ("temperature", "top_p"):
+        if facts.sampling == "no":
+            talk.drop(name, "the model takes no sampling parameters")
+        else:
+            talk.send(name, name)
+    if quirks.seed:
+        talk.send("seed", quirks.seed)
+    if facts.stop is False:
+        talk.drop("stop", "the model takes no stop texts")
+    else:
+        talk.send("stop", "stop")
+    _reasoning(talk, params, facts, quirks, who)
+    _logprobs(talk, params, facts, quirks, who)
+    return talk.terms()
+
+
+def _cap(talk: Negotiation, params: Params, quirks: Quirks, who: str) -> None:
+    names = sorted(_CAPS, key=lambda name: name != quirks.cap)
+    field = next((name for name in names if not talk.refused(name)), None)
+    if field is None:
+        raise CallRejected(
+            f"{who} refuses every way to cap an answer's tokens",
+            why="calls without a cap could cost anything, so none is sent",
+        )
+    talk.fix("max_tokens", field, params.max_tokens or FALLBACK_MAX_TOKENS)
+    talk.swappable(field)
+
+
+def _reasoning(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
+) -> None:
+    if params.effort is not None:
+        if not quirks.effort:
+            talk.drop("effort", f"{who} takes no reasoning effort")
+        elif facts.efforts is not None and params.effort not in facts.efforts:
+            known = ", ".join(facts.efforts)
+            talk.drop("effort", f"the model takes {known}" if known else "it takes no effort")
+        elif quirks.effort == "reasoning":
+            talk.send("effort", "reasoning.effort", aliases=("reasoning_effort",))
+        else:
+            talk.send("effort", "reasoning_effort")
+    if quirks.budget:
+        talk.send("thinking_budget", "reasoning.max_tokens")
+    else:
+        talk.drop("thinking_budget", f"{who} takes no thinking budget")
+
+
+def _logprobs(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str
+) -> None:
+    if params.logprobs is None:
+        return
+    if not quirks.logprobs or facts.logprobs is False:
+        talk.drop("logprobs", f"{who} reports no log-probabilities")
+        return
+    count = min(params.logprobs, quirks.most_logprobs)
+    reason = "" if count == params.logprobs else f"{count}, the most that {who} reports"
+    if talk.send("logprobs", "top_logprobs", count, aliases=("logprobs",), reason=reason):
+        talk.fields["logprobs"] = True

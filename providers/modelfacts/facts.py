@@ -1,0 +1,81 @@
+"""The record of one model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Everything that decides how a model is asked. None: not known.
+
+    Attributes:
+        context_tokens: most tokens of prompt (and, for most models, answer).
+        output_tokens: most tokens of one answer.
+        images: whether it sees.
+        reasoning: whether it reasons before it answers.
+        sampling: ``yes``; ``no``; ``legacy``: only under Anthropic's API version
+            2023-06-01; ``unreasoned``: only at reasoning effort ``none``.
+        efforts: reasoning efforts it takes, lowest first; empty: it has no such setting.
+        default_effort: the effort when none is asked for.
+        thinking: values of Anthropic's ``thinking.type`` it takes.
+        thinks: whether it thinks when the request says nothing.
+        stop: whether it takes stop texts.
+        logprobs: whether it reports log-probabilities.
+        prefill: whether it continues an answer that the request began.
+        system_turns: whether system messages may stand behind others.
+        cache_tokens: shortest prefix that is cached.
+        endpoints: ``chat``, ``responses``.
+        retires: day of its retirement, ISO format.
+        successor: what its provider offers instead.
+    """
+
+    context_tokens: int | None = None
+    output_tokens: int | None = None
+    images: bool | None = None
+    reasoning: bool | None = None
+    sampling: str | None = None
+    efforts: tuple[str, ...] | None = None
+    default_effort: str | None = None
+    thinking: tuple[str, ...] | None = None
+    thinks: bool | None = None
+    stop: bool | None = None
+    logprobs: bool | None = None
+    prefill: bool | None = None
+    system_turns: bool | None = None
+    cache_tokens: int | None = None
+    endpoints: tuple[str, ...] | None = None
+    retires: str | None = None
+    successor: str | None = None
+
+    def with_known(self, known: Mapping[str, Any]) -> ModelFacts:
+        """A copy overruled by ``known``, a mapping of field names as read from a file.
+
+        Raises:
+            ValueError: for a name that is no field, or a value of the wrong kind.
+        """
+        return replace(self, **{name: _checked(name, value) for name, value in known.items()})
+
+
+_NAMES = tuple(f.name for f in fields(ModelFacts))
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("context_tokens", "output_tokens", "cache_tokens"), int),
+    **dict.fromkeys(
+        ("images", "reasoning", "thinks", "stop", "logprobs", "prefill", "system_turns"), bool
+    ),
+    **dict.fromkeys(("sampling", "default_effort", "retires", "successor"), str),
+    **dict.fromkeys(("efforts", "thinking", "endpoints"), (list, tuple)),
+}
+_SAMPLING = ("yes", "no", "legacy", "unreasoned")
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name not in _NAMES:
+        raise ValueError(f"there is no field {name!r}; fields: {', '.join(_NAMES)}")
+    if not isinstance(value, _KINDS[name]) or (_KINDS[name] is int and isinstance(value, bool)):
+        raise ValueError(f"{name} cannot be {value!r}")
+    if name == "sampling" and value not in _SAMPLING:
+        raise ValueError(f"sampling cannot be {value!r}; one of {', '.join(_SAMPLING)}")
+    return tuple(str(item) for item in value) if isinstance(value, list | tuple) else value

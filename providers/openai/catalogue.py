@@ -1,0 +1,33 @@
+"""OpenAI's model list: which of its entries answer text, and what is known of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.engine.calls import ModelInfo
+from evalbench.providers.modelfacts import Shelf
+
+_OTHER_WORK = re.compile(
+    r"embedding|whisper|tts|dall-e|image|moderation|realtime|transcribe|translate|sora|audio"
+    r"|^(?:babbage|davinci)|-instruct|computer-use"
+)
+
+
+def model_info(entry: Mapping[str, Any], facts: Shelf) -> ModelInfo | None:
+    """One line of the list, with what the tables know; None for a model that writes no text.
+
+    Raises:
+        KeyError: when the entry has no id.
+    """
+    name = entry["id"]
+    if _OTHER_WORK.search(name):
+        return None
+    known = facts.of(name)
+    return ModelInfo(
+        name=name,
+        context_tokens=known.context_tokens,
+        retires=entry.get("shutdown_date") or known.retires or "",
+        notes="reasons" if known.reasoning else "",
+    )

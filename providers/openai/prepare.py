@@ -1,0 +1,90 @@
+"""From a call to a body for OpenAI: pure, for realtime and batch alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import Call, MediaPart, Message, TextPart
+from evalbench.providers.chat.conversation import chat_messages, raw_text_refused
+from evalbench.providers.modelfacts import ModelFacts
+from evalbench.providers.openai.terms import Endpoint
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.images import data_uri
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.provider import wire_name
+
+WHO = "OpenAI"
+PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "responses": "/responses"}
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Settings that shape a body without being parameters of the call.
+
+    Attributes:
+        image_detail: ``auto``, ``low``, ``high`` or ``original``.
+        service_tier: empty leaves it out.
+    """
+
+    image_detail: str = "auto"
+    service_tier: str = ""
+
+
+def prepare(
+    call: Call, facts: ModelFacts, terms: Terms, endpoint: Endpoint, habits: Habits
+) -> Prepared:
+    """The request for a call at one endpoint.
+
+    Nothing is stored at OpenAI, and a prompt that is too long is an error
+    there, never cut.
+
+    Raises:
+        CallRejected: for raw text without turns, or a part that cannot be sent.
+    """
+    messages = call.prompt.messages
+    body: dict[str, Any] = {"model": wire_name(call)}
+    if endpoint == "chat":
+        body["messages"] = chat_messages(
+            messages,
+            WHO,
+            system_role="developer" if facts.reasoning else "system",
+            detail=habits.image_detail,
+        )
+    else:
+        body["input"] = _items(messages, habits.image_detail)
+        body["store"] = False
+        body["truncation"] = "disabled"
+    body |= terms.fields
+    if habits.service_tier:
+        body["service_tier"] = habits.service_tier
+    return Prepared(
+        model=wire_name(call),
+        path=PATHS[endpoint],
+        body=body,
+        headers=terms.headers,
+        notes=terms.notes,
+        negotiable=terms.negotiable,
+    )
+
+
+def _items(messages: Sequence[Message], detail: str) -> list[dict[str, Any]]:
+    """The ``input`` of a Responses request."""
+    items: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "context":
+            raise raw_text_refused(WHO)
+        role = "developer" if message.role == "system" else message.role
+        if not any(isinstance(part, MediaPart) for part in message.parts):
+            items.append({"role": role, "content": message.text})
+            continue
+        content: list[dict[str, Any]] = []
+        for part in message.parts:
+            if isinstance(part, TextPart):
+                content.append({"type": "input_text", "text": part.text})
+            else:
+                url = data_uri(part, WHO)
+                content.append({"type": "input_image", "image_url": url, "detail": detail})
+        items.append({"role": role, "content": content})
+    return items

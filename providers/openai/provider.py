@@ -1,0 +1,148 @@
+"""The provider ``openai``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.engine.options import Option
+from evalbench.providers.chat.errors import read_error
+from evalbench.providers.chat.reply import read_chat
+from evalbench.providers.openai import catalogue
+from evalbench.providers.openai.prepare import PATHS, Habits, prepare
+from evalbench.providers.openai.responses import failed_status, read_response
+from evalbench.providers.openai.terms import endpoint_for, terms
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import json_body
+from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.sdk import SdkClient, openai_client
+
+_REQUEST_ID = "x-request-id"
+
+
+class OpenAI(NetworkProvider):
+    """Answers calls with OpenAI's models."""
+
+    name: ClassVar[str] = "openai"
+    title: ClassVar[str] = "OpenAI"
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "api",
+            str,
+            "auto",
+            "endpoint; auto: responses for reasoning models at OpenAI's own address, else chat",
+            choices=("auto", "chat", "responses"),
+        ),
+        Option(
+            "image_detail",
+            str,
+            "auto",
+            "how closely images are looked at; original is for the newest models only",
+            choices=("auto", "low", "high", "original"),
+        ),
+        Option(
+            "service_tier",
+            str,
+            None,
+            "processing tier: flex is slow and cheap, priority fast and dear",
+            choices=("auto", "default", "flex", "priority"),
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("OPENAI_API_KEY",),
+        page="https://platform.openai.com/api-keys",
+        pattern=r"sk-[\w-]{20,}",
+    )
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        address = api_address(
+            settings.get("base_url"), "https://api.openai.com/v1", version="v1", versioned=True
+        )
+        super().__init__(settings, secret, address)
+        self._api = settings.get("api") or "auto"
+        self._habits = Habits(
+            image_detail=settings.get("image_detail") or "auto",
+            service_tier=settings.get("service_tier") or "",
+        )
+        self._client = SdkClient(openai_client, self.secret, self.address, self.title)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(model)
+        return Capabilities(
+            images=facts.images is not False,
+            logprobs=facts.logprobs is not False,
+            reason="OpenAI's API gives no likelihoods of given texts",
+        )
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected("OpenAI's API gives no likelihoods of given texts")
+        model = wire_name(call)
+        facts = self.facts.of(model)
+        params = call.prompt.params
+        endpoint = endpoint_for(params, facts, self._api, official=self.address.official)
+        agreed = terms(params, facts, self.refusals.of(model), endpoint)
+        return prepare(call, facts, agreed, endpoint, self._habits)
+
+    async def ready(self) -> None:
+        """See :class:`NetworkProvider`."""
+        await self._client.get()
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.post(prepared)
+
+    async def get(self, path: str) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.fetch(path)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        limits = openai_limits(answered.headers)
+        reader = read_chat
+        if prepared.path == PATHS["responses"]:
+            reader = read_response
+            answered = self._told_apart(answered)
+        if answered.status == 200:
+            return read_reply(answered, self.who, self.scrub, reader, limits, _REQUEST_ID)
+        request_id = answered.headers.get(_REQUEST_ID, "")
+        result = read_error(answered, self.who, prepared.model, self.scrub, request_id=request_id)
+        if isinstance(result, Reply):
+            return replace(result, limits=limits)
+        result.limits = limits
+        raise result
+
+    @staticmethod
+    def _told_apart(answered: Answered) -> Answered:
+        """A failed response inside a 200 gets the status it deserves."""
+        if answered.status != 200 or b'"failed"' not in answered.body:
+            return answered
+        body = json_body(answered)
+        status = failed_status(body) if isinstance(body, dict) else None
+        return answered if status is None else replace(answered, status=status)
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        answered = await self.get("/models")
+        if answered.status != 200:
+            result = read_error(answered, self.who, "", self.scrub)
+            raise ServerFault("no model list") if isinstance(result, Reply) else result
+        body = parsed(answered, self.who, self.scrub)
+        try:
+            lines = [catalogue.model_info(entry, self.facts) for entry in body["data"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ServerFault("OpenAI's model list cannot be read", why=str(error)) from None
+        return sorted((line for line in lines if line), key=lambda line: line.name)
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        await self._client.close()

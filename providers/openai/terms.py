@@ -1,0 +1,124 @@
+"""Requested parameters in OpenAI's terms, for its two endpoints.
+
+Reasoning models take sampling parameters and log-probabilities only while they
+do not reason, that is at effort ``none``, if they have such an effort at all.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from evalbench.engine.calls import Params
+from evalbench.providers.modelfacts import ModelFacts, Refused
+from evalbench.providers.wire.negotiation import Negotiation, Terms
+
+Endpoint = Literal["chat", "responses"]
+
+FALLBACK_MAX_TOKENS = 4096
+LEAST_OUTPUT = 16
+"""The smallest ``max_output_tokens`` that the Responses API takes."""
+_MOST_STOPS = 4
+
+
+def reasons(params: Params, facts: ModelFacts) -> bool:
+    """Whether the model will reason about a call with these parameters."""
+    if not facts.reasoning:
+        return False
+    default = facts.default_effort if facts.default_effort in (facts.efforts or ()) else None
+    return (params.effort or default) != "none"
+
+
+def endpoint_for(params: Params, facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:
+    """Which endpoint a call goes to.
+
+    Args:
+        params: as requested.
+        facts: of the model.
+        wanted: ``chat``, ``responses`` or ``auto``.
+        official: whether the address is OpenAI's own. Gateways and test
+            servers speak chat; few speak Responses.
+    """
+    if wanted in ("chat", "responses"):
+        return "chat" if wanted == "chat" else "responses"
+    if facts.endpoints == ("responses",):
+        return "responses"
+    if not official or not facts.reasoning:
+        return "chat"
+    # Responses has no seed.
+    return "chat" if params.seed is not None else "responses"
+
+
+def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoint) -> Terms:
+    """What the parameters become at one endpoint."""
+    talk = Negotiation(params, refused, "OpenAI's API")
+    _cap(talk, params, endpoint)
+    _effort(talk, params, facts, endpoint)
+    talk.drop("thinking_budget", "OpenAI's models take an effort, not a budget")
+    reasoning = reasons(params, facts)
+    _sampling(talk, facts, reasoning=reasoning)
+    _logprobs(talk, params, facts, endpoint, reasoning=reasoning)
+    if endpoint == "responses":
+        talk.drop("seed", "the Responses API takes no seed; see --api chat")
+        talk.drop("stop", "the Responses API takes no stop texts; see --api chat")
+        return talk.terms()
+    talk.send("seed", "seed")
+    if facts.stop is False:
+        talk.drop("stop", "reasoning models take no stop texts")
+    elif len(params.stop) > _MOST_STOPS:
+        kept = list(params.stop[:_MOST_STOPS])
+        talk.send("stop", "stop", kept, reason=f"the first {_MOST_STOPS}; OpenAI takes no more")
+    else:
+        talk.send("stop", "stop")
+    return talk.terms()
+
+
+def _cap(talk: Negotiation, params: Params, endpoint: Endpoint) -> None:
+    cap = params.max_tokens or FALLBACK_MAX_TOKENS
+    if endpoint == "chat":
+        talk.fix("max_tokens", "max_completion_tokens", cap)
+    elif cap < LEAST_OUTPUT:
+        reason = f"raised to {LEAST_OUTPUT}, the least that the Responses API takes"
+        talk.fix("max_tokens", "max_output_tokens", LEAST_OUTPUT, reason)
+    else:
+        talk.fix("max_tokens", "max_output_tokens", cap)
+
+
+def _effort(talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint) -> None:
+    if params.effort is None:
+        return
+    if facts.efforts is not None and params.effort not in facts.efforts:
+        known = ", ".join(facts.efforts)
+        talk.drop("effort", f"the model takes {known}" if known else "the model does not reason")
+    elif endpoint == "chat":
+        talk.send("effort", "reasoning_effort")
+    else:
+        talk.send("effort", "reasoning.effort", aliases=("reasoning_effort", "effort"))
+
+
+def _sampling(talk: Negotiation, facts: ModelFacts, *, reasoning: bool) -> None:
+    reason = ""
+    if facts.sampling == "no":
+        reason = "the model takes no sampling parameters"
+    elif facts.sampling == "unreasoned" and reasoning:
+        reason = "not while the model reasons; see --effort none"
+    for name in ("temperature", "top_p"):
+        if reason:
+            talk.drop(name, reason)
+        else:
+            talk.send(name, name)
+
+
+def _logprobs(
+    talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint, *, reasoning: bool
+) -> None:
+    if params.logprobs is None:
+        return
+    if facts.logprobs is False:
+        talk.drop("logprobs", "the model reports no log-probabilities")
+    elif reasoning:
+        talk.drop("logprobs", "not while the model reasons; see --effort none")
+    elif talk.send("logprobs", "top_logprobs", aliases=("logprobs", "include")):
+        if endpoint == "chat":
+            talk.fields["logprobs"] = True
+        else:
+            talk.fields["include"] = ["message.output_text.logprobs"]

@@ -1,0 +1,91 @@
+"""Addresses of APIs."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from evalbench.engine.errors import SpecError
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an API lives.
+
+    Attributes:
+        url: without a slash at the end.
+        official: whether it is the provider's own.
+    """
+
+    url: str
+    official: bool
+
+    @property
+    def host(self) -> str:
+        """Host and port, for messages and file names."""
+        return urlsplit(self.url).netloc
+
+
+def api_address(given: str | None, own: str, *, version: str, versioned: bool) -> Address:
+    """The address to use, from ``--base-url`` or the provider's own.
+
+    Args:
+        given: what the user said, if anything.
+        own: the provider's own address; empty for a provider that has none.
+        version: path segment of the API's version, such as ``v1``.
+        versioned: whether the address includes that segment. It is added to a
+            bare host, or taken off, so that users need not know.
+
+    Raises:
+        SpecError: for a text that is not the address of an API.
+    """
+    if not given:
+        if own:
+            return Address(own, official=True)
+        raise SpecError(
+            "base_url",
+            "this provider needs the address of a server",
+            cure="give it with --base-url, for example http://127.0.0.1:8000/v1",
+        )
+    try:
+        parts = urlsplit(given.strip())
+        well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        well_formed = False
+    if not well_formed:
+        raise SpecError(
+            "base_url",
+            "--base-url is not a web address",
+            why="it must begin with http:// or https:// and name a host",
+            cure="for example --base-url http://127.0.0.1:8000/v1",
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SpecError(
+            "base_url",
+            "--base-url must not hold a login, a query or a fragment",
+            why="addresses are stored with the run, and secrets must not be",
+            cure="store the key with evalbench keys set",
+        )
+    path = parts.path.rstrip("/")
+    if versioned and not path:
+        path = f"/{version}"
+    elif not versioned:
+        path = path.removesuffix(f"/{version}")
+    url = f"{parts.scheme}://{parts.netloc}{path}"
+    return Address(url, official=url == own)
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for ``url``; never for this machine itself."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in _LOOPBACK or not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    return None if not proxy or proxy_bypass(parts.netloc) else proxy

@@ -1,0 +1,85 @@
+"""Bodies of good answers: parsing them, and what it means when that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import RateLimits, Reply
+from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.failures import Told, Who, not_an_api, told
+from evalbench.providers.wire.scrub import Scrub
+
+
+def parsed(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = False) -> dict[str, Any]:
+    """The body of a good answer as a JSON object, without the key.
+
+    Args:
+        answered: the response.
+        who: the provider.
+        scrub: takes the key out.
+        billed: whether an answer that cannot be read may have been charged.
+
+    Raises:
+        RunFatal: when the body is a web page: the address is no API.
+        ServerFault: when it is damaged.
+    """
+    raw = scrub.exact(answered.body)
+    try:
+        body = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        said = told(answered, scrub, None, "")
+        if said.page:
+            raise not_an_api(said, who) from None
+        raise unreadable(said, who, "its body is not JSON", billed=billed) from None
+    if not isinstance(body, dict):
+        said = told(answered, scrub, None, "")
+        raise unreadable(said, who, "its body is not a JSON object", billed=billed)
+    return body
+
+
+def read_reply(
+    answered: Answered,
+    who: Who,
+    scrub: Scrub,
+    read: Callable[[Mapping[str, Any]], Reply],
+    limits: RateLimits | None,
+    request_id: str,
+) -> Reply:
+    """A good answer as a reply with its limits and request id.
+
+    Args:
+        answered: the response.
+        who: the provider.
+        scrub: takes the key out.
+        read: turns the parsed body into a reply; may raise what indexing raises.
+        limits: for the reply.
+        request_id: name of the header with the request's id.
+
+    Raises:
+        ProviderError: when there is no answer in the body.
+    """
+    body = parsed(answered, who, scrub, billed=True)
+    try:
+        reply = read(body)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        said = told(answered, scrub, None, "")
+        why = f"{type(error).__name__}: {error}"
+        raise unreadable(said, who, f"its body is not an answer ({why})", billed=True) from None
+    identity = scrub.text(answered.headers.get(request_id) or str(body.get("id") or ""), 200)
+    return replace(reply, request_id=identity, limits=limits)
+
+
+def unreadable(said: Told, who: Who, why: str, *, billed: bool) -> ProviderError:
+    """An answer came, but nothing can be made of it."""
+    return ServerFault(
+        f"{who.title} sent an answer that cannot be read",
+        why=why,
+        status=said.status,
+        possibly_billed=billed,
+        body=said.body,
+    )

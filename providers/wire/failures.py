@@ -1,0 +1,321 @@
+"""From an error response to the class that tells the engine what to do about it.
+
+Each protocol first reads its own words into a :class:`Told`; what it does not
+decide by its own codes falls to :func:`usual`, which goes by the HTTP status.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    CallRejected,
+    ContextTooLong,
+    NoCredit,
+    NoSuchModel,
+    Overloaded,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    RunFatal,
+    ServerFault,
+)
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.headers import retry_after
+from evalbench.providers.wire.scrub import Scrub
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """The provider, as error texts need it."""
+
+    name: str
+    title: str
+    key_page: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an error response says, in no protocol's own words, without any key.
+
+    Attributes:
+        status: HTTP status, or the one named in the body of a 200.
+        message: the provider's sentence.
+        kind: its error type.
+        code: its error code.
+        param: the request field that it blames.
+        known: whether the body has the shape of the API's errors at all.
+        page: whether the body is a web page.
+    """
+
+    status: int
+    message: str = ""
+    kind: str = ""
+    code: str = ""
+    param: str = ""
+    known: bool = False
+    page: bool = False
+    retry_after: float | None = None
+    request_id: str = ""
+    body: str = ""
+
+
+def told(
+    answered: Answered, scrub: Scrub, error: dict[str, object] | None, request_id: str
+) -> Told:
+    """Collect what an error response says.
+
+    Args:
+        answered: the response.
+        scrub: takes keys out.
+        error: the body's error object: ``message``, ``type``, ``code``, ``param``.
+        request_id: the provider's id of the request.
+    """
+    text = answered.body.decode("utf-8", "replace")
+    page = text.lstrip()[:1] == "<"
+    fields = error or {}
+
+    def said(name: str) -> str:
+        value = fields.get(name)
+        return "" if value is None else scrub.text(str(value), 600)
+
+    return Told(
+        status=answered.status,
+        message=said("message") or ("" if page else scrub.text(text.strip(), 300)),
+        kind=said("type"),
+        code=said("code"),
+        param=said("param"),
+        known=error is not None,
+        page=page,
+        retry_after=retry_after(answered.headers),
+        request_id=scrub.text(request_id, 200),
+        body=scrub.text(text, 4_000),
+    )
+
+
+def json_body(answered: Answered) -> object:
+    """The parsed body, or None when it is not JSON."""
+    try:
+        return orjson.loads(answered.body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def build(
+    kind: type[ProviderError], what: str, said: Told, *, cure: str = "", billed: bool = False
+) -> ProviderError:
+    """An error of the tree with everything that the response said."""
+    error = kind(
+        what,
+        why=said.message,
+        cure=cure,
+        status=said.status,
+        retry_after=said.retry_after,
+        possibly_billed=billed,
+        body=said.body,
+        request_id=said.request_id,
+    )
+    error.param = said.param
+    return error
+
+
+_TOO_LONG = re.compile(
+    r"prompt is too long|input is too long|context[ _]length|context window|context[ _]size"
+    r"|maximum context|exceeds? (?:the )?context|too many (?:input )?tokens|max_model_len"
+    r"|longer than the model's context",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"no such model|(?:invalid|unknown) model\b|not a valid model|decommissioned"
+    r"|\bmodel\b.{0,120}?(?:not found|does not exist|doesn't exist|not exist|is not available"
+    r"|has been retired|no longer (?:available|supported))",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_CREDIT = re.compile(
+    r"credit balance|insufficient (?:balance|credit|funds)|insufficient_quota"
+    r"|exceeded your current quota|out of credits|more credits",
+    re.IGNORECASE,
+)
+_PER_DAY = re.compile(
+    r"per[ -_]?(?:day|month)\b|\b[RT]PD\b|\b(?:daily|monthly)\b.{0,40}\b(?:limit|quota)",
+    re.IGNORECASE,
+)
+
+
+def bad_key(said: Told, who: Who) -> ProviderError:
+    """The key is wrong. The engine adds where the key came from."""
+    where = f" at {who.key_page}" if who.key_page else ""
+    return build(
+        BadKey,
+        f"{who.title} does not accept the key",
+        said,
+        cure=f"make a new one{where} and store it: evalbench keys set {who.name}",
+    )
+
+
+def no_key(who: Who) -> ProviderError:
+    """There is no key, and the provider needs one."""
+    where = f"get one at {who.key_page} and " if who.key_page else ""
+    return BadKey(
+        f"there is no key for {who.title}", cure=f"{where}store it: evalbench keys set {who.name}"
+    )
+
+
+def no_credit(said: Told, who: Who) -> ProviderError:
+    """The account is empty."""
+    return build(
+        NoCredit,
+        f"the {who.title} account has no credit left",
+        said,
+        cure="add credit there, then resume the run; answers so far are kept",
+    )
+
+
+def no_model(said: Told, who: Who, model: str) -> ProviderError:
+    """The model is not there; the caller may add the nearest names."""
+    return build(
+        NoSuchModel,
+        f"{who.title} has no model {model!r}",
+        said,
+        cure=f"see what there is: evalbench models {who.name}",
+    )
+
+
+def not_an_api(said: Told, who: Who) -> ProviderError:
+    """The address answers, but not as this API would."""
+    what = "a web page" if said.page else "something that is not its protocol"
+    if who.address.official:
+        cure = "a proxy or a portal may stand in between: open the address in a browser"
+    else:
+        cure = "check --base-url; the address of an API often ends in /v1"
+    return build(
+        RunFatal,
+        f"{who.address.url} is not an API of the {who.title} kind: "
+        f"it answered {said.status} with {what}",
+        said,
+        cure=cure,
+    )
+
+
+def too_long(said: Told) -> ProviderError:
+    """The prompt does not fit."""
+    return build(
+        ContextTooLong,
+        "the prompt, with room for the answer, is longer than the model's context",
+        said,
+        cure="lower --max-tokens, use fewer examples, or take a model with a longer context",
+    )
+
+
+def rejected(said: Told, who: Who, what: str = "", cure: str = "") -> ProviderError:
+    """This one call can never succeed."""
+    return build(CallRejected, what or f"{who.title} refuses this call", said, cure=cure)
+
+
+def quota(said: Told, who: Who) -> ProviderError:
+    """A quota that does not refill while the run waits."""
+    return build(
+        QuotaExhausted,
+        f"the {who.title} quota for today or this month is used up",
+        said,
+        cure="resume the run when it refills; answers so far are kept",
+    )
+
+
+def usual(said: Told, who: Who, model: str) -> ProviderError:
+    """What an error response means by its HTTP status and by phrases that many APIs share.
+
+    Args:
+        said: the error response.
+        who: the provider.
+        model: the model asked for.
+    """
+    status = said.status
+    if rule := _BY_STATUS.get(status):
+        return rule(said, who, model)
+    if 300 <= status < 400:
+        return not_an_api(said, who)
+    if status >= 500:
+        return _server_fault(said, who, model)
+    return rejected(said, who)
+
+
+def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
+    if _TOO_LONG.search(said.message) or "context_length" in said.code:
+        return too_long(said)
+    if _NO_CREDIT.search(said.message):
+        return no_credit(said, who)
+    if said.param in ("", "model") and _NO_MODEL.search(said.message):
+        return no_model(said, who, model)
+    if said.page:
+        return not_an_api(said, who)
+    return rejected(said, who)
+
+
+def _denied(said: Told, who: Who, model: str) -> ProviderError:
+    if said.page and not who.address.official:
+        return not_an_api(said, who)
+    return build(
+        AccessDenied,
+        f"this {who.title} key may not use {model!r}",
+        said,
+        cure="ask for access there, take another key, or another model",
+    )
+
+
+def _not_found(said: Told, who: Who, model: str) -> ProviderError:
+    if said.known and "model" in f"{said.code} {said.message}".lower():
+        return no_model(said, who, model)
+    return not_an_api(said, who)
+
+
+def _limited(said: Told, who: Who, model: str) -> ProviderError:
+    text = f"{said.code} {said.kind} {said.message}"
+    if _NO_CREDIT.search(text):
+        return no_credit(said, who)
+    if _PER_DAY.search(text):
+        return quota(said, who)
+    return build(RateLimited, f"{who.title} asks to slow down", said)
+
+
+def _full(said: Told, who: Who, model: str) -> ProviderError:
+    return build(Overloaded, f"{who.title} has no capacity just now", said)
+
+
+def _too_large(said: Told, who: Who, model: str) -> ProviderError:
+    return rejected(
+        said, who, f"the request is larger than {who.title} takes", "send fewer or smaller images"
+    )
+
+
+def _server_fault(said: Told, who: Who, model: str) -> ProviderError:
+    # Behind a gateway that gave up waiting, the work may have been done and charged.
+    billed = said.status in (408, 502, 504, 524)
+    return build(ServerFault, f"{who.title} failed with {said.status}", said, billed=billed)
+
+
+_BY_STATUS: dict[int, Callable[[Told, Who, str], ProviderError]] = {
+    400: _bad_request,
+    401: lambda said, who, model: bad_key(said, who),
+    402: lambda said, who, model: no_credit(said, who),
+    403: _denied,
+    404: _not_found,
+    405: lambda said, who, model: not_an_api(said, who),
+    408: _server_fault,
+    409: _server_fault,
+    410: _not_found,
+    413: _too_large,
+    422: _bad_request,
+    425: _server_fault,
+    429: _limited,
+    503: _full,
+    529: _full,
+}

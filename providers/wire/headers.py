@@ -1,0 +1,110 @@
+"""Reading what providers say in headers. Nothing here raises: a header may hold anything."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from evalbench.engine.calls import RateLimits
+
+_DURATION = re.compile(r"(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|d|h|m|s))+")
+_DURATION_STEP = re.compile(r"(\d+(?:\.\d*)?)(ms|us|µs|ns|d|h|m|s)")
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
+_UNITS["ns"] = 1e-9
+_OPENAI = tuple(
+    f"x-ratelimit-{what}-{unit}"
+    for what in ("remaining", "limit", "reset")
+    for unit in ("requests", "tokens")
+)
+_LONGEST_S = 366 * 86_400.0
+
+
+def seconds(text: str | None) -> float | None:
+    """Seconds of a duration: ``28ms``, ``6m0s``, ``2m59.56s``, ``1.5`` (plain seconds).
+
+    Returns:
+        None for anything else, for negative values and for more than a year.
+    """
+    if not text:
+        return None
+    text = text.strip()
+    if _DURATION.fullmatch(text):
+        steps = _DURATION_STEP.findall(text)
+        total = sum(float(number) * _UNITS[unit] for number, unit in steps)
+    else:
+        try:
+            total = float(text)
+        except ValueError:
+            return None
+    return total if math.isfinite(total) and 0 <= total <= _LONGEST_S else None
+
+
+def count(text: str | None) -> int | None:
+    """A non-negative whole number, or None."""
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if math.isfinite(value) and value >= 0 else None
+
+
+def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
+    """Seconds from now to an RFC 3339 moment, never negative; None when it is not one.
+
+    "Now" is the response's own ``date`` header where there is one, so that a
+    wrong clock on this machine does not turn into hours of waiting.
+    """
+    if not moment:
+        return None
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, then.timestamp() - _now(headers))
+
+
+def _now(headers: Mapping[str, str]) -> float:
+    stamp = _http_date(headers.get("date"))
+    return time.time() if stamp is None else stamp
+
+
+def _http_date(text: str | None) -> float | None:
+    if not text:
+        return None
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date)."""
+    if (milliseconds := seconds(headers.get("retry-after-ms"))) is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    if (plain := seconds(text)) is not None:
+        return plain
+    then = _http_date(text)
+    return None if then is None else max(0.0, then - _now(headers))
+
+
+def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Limits of the ``x-ratelimit-*`` family; None when the response has none of it."""
+    if not any(name in headers for name in _OPENAI):
+        return None
+    return RateLimits(
+        requests_limit=count(headers.get("x-ratelimit-limit-requests")),
+        requests_remaining=count(headers.get("x-ratelimit-remaining-requests")),
+        requests_reset_s=seconds(headers.get("x-ratelimit-reset-requests")),
+        tokens_limit=count(headers.get("x-ratelimit-limit-tokens")),
+        tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens")),
+        tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens")),
+    )

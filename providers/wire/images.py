@@ -1,0 +1,34 @@
+"""Images inside JSON."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import NoReturn
+
+from evalbench.engine.calls import MediaPart
+from evalbench.engine.errors import CallRejected
+
+IMAGE_TYPES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+def base64_image(part: MediaPart, who: str) -> str:
+    """An image's bytes as base64 text.
+
+    Raises:
+        CallRejected: when it is no image that providers take, or its bytes are not here.
+    """
+    if part.media_type not in IMAGE_TYPES:
+        _refuse(f"{who} cannot be sent {part.media_type} parts")
+    if not part.data:
+        _refuse(f"the bytes of image {part.sha256[:12]} are missing")
+    return b64encode(part.data).decode("ascii")
+
+
+def data_uri(part: MediaPart, who: str) -> str:
+    """An image as a ``data:`` address; raises as :func:`base64_image` does."""
+    encoded = base64_image(part, who)
+    return f"data:{part.media_type};base64,{encoded}"
+
+
+def _refuse(what: str) -> NoReturn:
+    raise CallRejected(what, why="images can be " + ", ".join(t[6:] for t in IMAGE_TYPES))

@@ -1,0 +1,44 @@
+"""Model lists: live, with a copy on disk for when the provider cannot be reached."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import orjson
+
+from evalbench.engine.calls import ModelInfo
+from evalbench.engine.paths import cache_dir
+
+
+def _file(provider: str, host: str) -> Path:
+    safe = re.sub(r"[^A-Za-z0-9.-]", "_", host)
+    return cache_dir() / "models" / f"{provider}-{safe}-list.json"
+
+
+def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:
+    """Keep a copy of a list; a full disk only loses the copy."""
+    file = _file(provider, host)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(f"{file.name}.{os.getpid()}")
+        body = {"when": time.time(), "models": [asdict(model) for model in models]}
+        fresh.write_bytes(orjson.dumps(body))
+        fresh.replace(file)
+
+
+def kept_list(provider: str, host: str) -> list[ModelInfo]:
+    """The copy, each line noted with the day it is from; empty when there is none."""
+    try:
+        body = orjson.loads(_file(provider, host).read_bytes())
+        day = time.strftime("%Y-%m-%d", time.localtime(body["when"]))
+        models = [ModelInfo(**model) for model in body["models"]]
+    except (OSError, KeyError, TypeError, ValueError):
+        return []
+    note = f"list of {day}; the provider could not be reached"
+    return [replace(m, notes=f"{m.notes}; {note}" if m.notes else note) for m in models]

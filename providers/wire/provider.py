@@ -1,0 +1,250 @@
+"""What every network provider does alike: one attempt at one call, told truthfully."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.errors import (
+    CallRejected,
+    ContextTooLong,
+    DeadlineExceeded,
+    NoSuchModel,
+    ProviderError,
+    RunFatal,
+    ServerFault,
+    TransientError,
+    nearest,
+)
+from evalbench.engine.options import Option
+from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
+from evalbench.providers.modelfacts.refusals import blamed
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import Who, no_key
+from evalbench.providers.wire.listing import keep_list, kept_list
+from evalbench.providers.wire.scrub import Scrub
+
+_ASIDE_S = 5.0
+"""Longest wait for something that only improves a message or a decision."""
+
+
+class NetworkProvider(ABC):
+    """Base of the providers that answer over a network.
+
+    A provider says how a call becomes a request (:meth:`prepare`), how it is
+    sent (:meth:`send`, :meth:`get`) and how a response is read (:meth:`read`).
+    Deadlines, learning from refused parameters and honest errors happen here.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    options: ClassVar[tuple[Option, ...]]
+    key: ClassVar[KeyNeed | None]
+
+    def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
+        self.address = address
+        self.settings = settings
+        self.scrub = Scrub(secret)
+        self.facts = Shelf(self.name, address.host)
+        self.refusals = Refusals(self.name, address.host)
+        page = self.key.page if self.key else ""
+        self.who = Who(self.name, self.title, page, address)
+        self.timeout: float = settings.get("timeout") or 600.0
+        self.secret = secret.strip()
+        self._spoke = False
+        self._asides: dict[str, asyncio.Task[None]] = {}
+        self._names: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {self.address.host}>"
+
+    @abstractmethod
+    def prepare(self, call: Call) -> Prepared:
+        """The request for a call; touches no network.
+
+        Raises:
+            CallRejected: when the call cannot be put in this provider's terms.
+        """
+
+    @abstractmethod
+    async def send(self, prepared: Prepared) -> Answered:
+        """Send a request and read the whole response, whatever its status."""
+
+    @abstractmethod
+    async def get(self, path: str) -> Answered:
+        """Fetch a path below the address, whatever the status of the response."""
+
+    @abstractmethod
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """A response as a reply, without ``params`` and ``latency_s``.
+
+        Raises:
+            ProviderError: what an error response means.
+        """
+
+    @abstractmethod
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+
+    @abstractmethod
+    async def fetch_models(self) -> list[ModelInfo]:
+        """The live model list."""
+
+    @abstractmethod
+    async def ready(self) -> None:
+        """Have the client made, outside any deadline: an SDK takes seconds to import."""
+
+    async def warm(self, model: str) -> None:  # noqa: B027 - most APIs say nothing about models
+        """Learn what the API itself says about a model."""
+
+    def check_model(self, model: str) -> None:
+        """Refuse what cannot be a model here. Unknown names pass: catalogues change daily."""
+        self.check_name(model)
+        if self.address.official and (owner := other_provider(self.name, model)):
+            raise NoSuchModel(
+                f"{self.title} has no model {model!r}", cure=f"did you mean {owner}/{model}?"
+            )
+
+    @staticmethod
+    def check_name(model: str) -> None:
+        """Refuse what is no name at all."""
+        if not model.strip() or any(ord(letter) < 32 for letter in model):
+            raise NoSuchModel(f"{model!r} is not the name of a model")
+
+    def check_secret(self) -> None:
+        """Stop before anything is sent when a key is needed and there is none."""
+        if self.key is not None and self.key.required and not self.secret:
+            raise no_key(self.who)
+
+    async def models(self) -> Sequence[ModelInfo]:
+        """The live list; the copy on disk when the provider cannot be reached."""
+        self.check_secret()
+        try:
+            await self.ready()
+            listed = await self.fetch_models()
+        except TransientError:
+            if copy := kept_list(self.name, self.address.host):
+                return copy
+            raise
+        keep_list(self.name, self.address.host, listed)
+        return listed
+
+    async def check_key(self) -> str:
+        """See :class:`evalbench.engine.calls.Provider`; lists the models, which is free."""
+        self.check_secret()
+        await self.ready()
+        listed = await self.fetch_models()
+        return f"{self.title} accepts the key; it sees {len(listed)} models"
+
+    async def answer(self, call: Call) -> Reply:
+        """See :class:`evalbench.engine.calls.Provider`.
+
+        A 400 that blames a parameter is remembered, and the call goes out once
+        more without it. Each such step takes a parameter away, so there are
+        never more steps than parameters.
+        """
+        self.check_secret()
+        await self.ready()
+        name = wire_name(call)
+        await self._aside(f"warm {name}", lambda: self.warm(name))
+        try:
+            async with asyncio.timeout(self.timeout) as deadline:
+                return await self.attempt(call)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise DeadlineExceeded(
+                f"{self.title} gave no whole answer within {self.timeout:g} s",
+                cure="raise --timeout, or lower --max-tokens",
+                possibly_billed=True,
+            ) from None
+        except NoSuchModel as error:
+            raise await self._with_nearest(error, name) from None
+
+    async def attempt(self, call: Call) -> Reply:
+        """Send a call, once more for each parameter that the provider refuses on the way."""
+        prepared = self.prepare(call)
+        while True:
+            started = time.perf_counter()
+            answered = await self.send(prepared)
+            seconds = time.perf_counter() - started
+            try:
+                reply = self.read(answered, prepared)
+            except (CallRejected, NoSuchModel) as error:
+                again = self._without_blamed(error, prepared, call)
+                if again is None:
+                    raise
+                prepared = again
+                continue
+            except RunFatal as error:
+                raise self._if_it_spoke(error) from None
+            self._spoke = True
+            return replace(reply, params=prepared.notes, latency_s=seconds)
+
+    def _without_blamed(
+        self, error: ProviderError, prepared: Prepared, call: Call
+    ) -> Prepared | None:
+        """The request without the field that a 400 blames; None when it blames none."""
+        if error.status not in (400, 422) or isinstance(error, ContextTooLong):
+            return None
+        found = blamed(prepared.negotiable, error.param, error.why)
+        if found is None:
+            return None
+        one, value_only = found
+        self.refusals.learn(prepared.model, one, error.why, value_only=value_only)
+        again = self.prepare(call)
+        return None if one in again.negotiable else again
+
+    def _if_it_spoke(self, error: RunFatal) -> ProviderError:
+        """An address that answered properly before has a bad moment, not a wrong address."""
+        if type(error) is not RunFatal or not self._spoke:
+            return error
+        return ServerFault(
+            f"{self.title} sent something that is not its protocol",
+            why=error.why,
+            status=error.status,
+            body=error.body,
+            request_id=error.request_id,
+        )
+
+    async def _aside(self, key: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do side work once, however many calls wait for it, and at most a few seconds long."""
+
+        async def guarded() -> None:
+            with contextlib.suppress(ProviderError, TimeoutError):
+                async with asyncio.timeout(_ASIDE_S):
+                    await work()
+
+        task = self._asides.get(key)
+        if task is None:
+            task = self._asides[key] = asyncio.ensure_future(guarded())
+        if not task.done():
+            await asyncio.shield(task)
+
+    async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
+        """The error with the nearest names on offer, when the list can be had quickly."""
+        await self._aside("names", self._learn_names)
+        facts = self.facts.of(model)
+        if facts.retires and facts.retires <= time.strftime("%Y-%m-%d"):
+            error.what = f"{self.title} retired the model {model!r} on {facts.retires}"
+            if facts.successor:
+                error.cure = f"its successor is {facts.successor}"
+        elif hint := nearest(model, self._names):
+            error.cure = hint
+        return error
+
+    async def _learn_names(self) -> None:
+        self._names = [listed.name for listed in await self.fetch_models()]
+
+
+def wire_name(call: Call) -> str:
+    """The model's name as the provider knows it: here an ``@`` is part of the name."""
+    model = call.model
+    return f"{model.name}@{model.revision}" if model.revision else model.name

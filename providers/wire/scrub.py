@@ -1,0 +1,41 @@
+"""Taking keys out of everything that is kept, shown or raised."""
+
+from __future__ import annotations
+
+import re
+
+GONE = "[key removed]"
+_SHORTEST = 8
+"""A shorter secret is a placeholder for a server without keys; replacing it would maim texts."""
+
+_SHAPES = re.compile(
+    r"""
+      \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|key|hf)[-_][\w\-*.…]{10,}   # most providers
+    | \bAIza[\w\-]{20,} | \b(?:AKIA|ASIA)[A-Z0-9]{12,}                  # Google, AWS
+    | (?i:\bbearer\s+)[\w.~+/=\-]{8,}                                   # header values
+    | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-]{8,}
+    """,
+    re.VERBOSE,
+)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+
+
+class Scrub:
+    """Removes one provider's secret, and what looks like any provider's, from texts."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret if len(secret) >= _SHORTEST else ""
+        self._bytes = self._secret.encode()
+
+    def exact(self, body: bytes) -> bytes:
+        """``body`` without the secret. Answers go through this: nothing else is touched."""
+        if self._bytes and self._bytes in body:
+            return body.replace(self._bytes, GONE.encode())
+        return body
+
+    def text(self, text: str, most: int = 2_000) -> str:
+        """An error text without the secret, other keys and logins in addresses, cut to ``most``."""
+        if self._secret:
+            text = text.replace(self._secret, GONE)
+        text = _LOGIN.sub(GONE, _SHAPES.sub(GONE, text))
+        return text if len(text) <= most else text[: most - 1] + "…"

@@ -1,0 +1,148 @@
+"""The official SDKs as carriers: their client, their key handling, their API version.
+
+Requests go through the SDK's public ``post`` and ``get`` with a ready body
+and come back as raw responses, so that the bytes on the wire are exactly what
+:meth:`prepare` made and an answer is parsed once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.transport import connection_error
+
+CONNECT_S = 20.0
+MOST_CONNECTIONS = 10_000
+"""As many as the highest concurrency that a run can have: the SDK must never queue."""
+IDLE_S = 30.0
+_JSON = {"Content-Type": "application/json"}
+
+
+def anthropic_client(secret: str, address: Address) -> Any:
+    """An Anthropic client that neither retries nor reads the environment's keys or address."""
+    import anthropic
+    import httpx2
+
+    return anthropic.AsyncAnthropic(
+        api_key=secret,
+        base_url=address.url,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+        http_client=anthropic.DefaultAioHttpClient(
+            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
+            timeout=httpx2.Timeout(None, connect=CONNECT_S),
+            follow_redirects=False,
+        ),
+    )
+
+
+def openai_client(secret: str, address: Address) -> Any:
+    """An OpenAI client that neither retries nor reads the environment's keys or address."""
+    import httpx2
+    import openai
+
+    return openai.AsyncOpenAI(
+        api_key=secret or "none",
+        base_url=address.url,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+        http_client=openai.DefaultAioHttpClient(
+            limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
+            timeout=httpx2.Timeout(None, connect=CONNECT_S),
+            follow_redirects=False,
+        ),
+    )
+
+
+class SdkClient:
+    """An SDK's async client: imported and made in a thread, one per event loop."""
+
+    def __init__(
+        self, make: Callable[[str, Address], Any], secret: str, address: Address, title: str
+    ) -> None:
+        self._make = make
+        self._secret = secret
+        self._address = address
+        self._title = title
+        self._clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
+
+    async def get(self) -> tuple[Any, Any]:
+        """The client and the response class of its HTTP library.
+
+        Raises:
+            RunFatal: when the SDK is not installed.
+        """
+        return await self._clients.get()
+
+    async def post(self, prepared: Prepared) -> Answered:
+        """Send a prepared request.
+
+        Raises:
+            ProviderError: when no complete response came back.
+        """
+        client, response_class = await self._clients.get()
+        headers = {**_JSON, **prepared.headers} if prepared.headers else _JSON
+        return await self._answered(
+            client.post(
+                prepared.path,
+                cast_to=response_class,
+                content=orjson.dumps(prepared.body),
+                options={"headers": headers},
+            )
+        )
+
+    async def fetch(self, path: str) -> Answered:
+        """Fetch a path; raises as :meth:`post`."""
+        client, response_class = await self._clients.get()
+        return await self._answered(client.get(path, cast_to=response_class))
+
+    async def close(self) -> None:
+        """Close the running loop's client."""
+        await self._clients.close()
+
+    async def _answered(self, request: Any) -> Answered:
+        try:
+            response = await request
+        except ProviderError:
+            raise
+        except Exception as error:
+            # An error with a response is a response; the SDKs raise for every status >= 300.
+            response = getattr(error, "response", None)
+            if response is None:
+                raise connection_error(error, self._title, self._address) from None
+        return Answered(response.status_code, response.headers, response.content)
+
+    async def _open(self) -> tuple[Any, Any]:
+        try:
+            return await asyncio.to_thread(self._import)
+        except ImportError as error:
+            extra = self._make.__name__.removesuffix("_client")
+            raise RunFatal(
+                f"the Python package for {self._title} is not installed",
+                why=str(error),
+                cure=f"pip install 'evalbench[{extra}]'",
+            ) from None
+        except RuntimeError as error:
+            raise RunFatal(
+                f"the client for {self._title} cannot be made",
+                why=str(error),
+                cure="pip install --upgrade 'evalbench[providers]'",
+            ) from None
+
+    def _import(self) -> tuple[Any, Any]:
+        client = self._make(self._secret, self._address)
+        import httpx2
+
+        return client, httpx2.Response
+
+
+async def _close(client: tuple[Any, Any]) -> None:
+    await client[0].close()
