@@ -29,7 +29,7 @@ from evalbench.engine.scoring.letters_lenient import read_lenient
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _QUESTIONS = Path(__file__).with_name("quickstart.jsonl")
-_MAX_TOKENS = 32
+_MAX_TOKENS = 24
 
 _ORDERS = {
     "choice": "Reply with the letter of the right option only.",
@@ -141,10 +141,10 @@ def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
 
 
 def _read_choice(reply: str, choices: Sequence[str]) -> str | None:
-    """The letter chosen; a reply that is the text of one option, word for word, chooses it."""
+    """The letter chosen; a reply without one that gives the text of one option chooses that."""
     place = read_lenient(reply, len(choices))
     if place is None:
         phrase = short_answers.read_phrase(reply) or ""
-        same = [at for at, text in enumerate(choices) if phrase.casefold() == text.casefold()]
-        place = same[0] if len(same) == 1 else None
+        given = [at for at, text in enumerate(choices) if short_answers.says(phrase, [text])]
+        place = given[0] if len(given) == 1 else None
     return None if place is None else LETTERS[place]

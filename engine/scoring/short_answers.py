@@ -126,22 +126,30 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
 
 _HEDGES = frozenset(("not", "no", "never", "nor", "or", "neither", "either", "isnt", "cannot"))
 _ARTICLES = frozenset(("a", "an", "the"))
+_NAMED_OUTPUT = re.compile(r".*\b(?:output|result|which|value)\s+(?:is|will be):?\s+(.+)$")
+_QUOTED = re.compile(r"(?<!\w)([\"'`])(\S|\S.*?\S)\1(?!\w)")
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 
 
 def read_output(reply: str) -> str | None:
-    """The printed text a reply gives: a fenced block, or the first line without lead-in and quotes.
+    """The printed text that a reply gives.
 
-    White space is collapsed and dropped after commas, so ``[1,2]`` equals ``[1, 2]``;
-    case counts, as it does in what a program prints.
+    In this order: a fenced block; what a sentence ends with after "the output
+    is" or "which is"; the one thing a sentence sets in quotes; the first line
+    without lead-in and quotes. White space is collapsed and dropped after
+    commas, so ``[1,2]`` equals ``[1, 2]``; case counts, as it does in print.
     """
     text = without_control_tokens(without_reasoning(reply))
     if fenced := _FENCE.search(text):
-        output = fenced[1]
-    else:
-        line = _first_line(without_markup(text).strip()) or ""
-        output = _REASON.sub("", line).strip().removesuffix(".").strip(_QUOTES)
-    return same_output(output) or None
+        return same_output(fenced[1]) or None
+    line = _REASON.sub("", _first_line(text.strip()) or "").strip().removesuffix(".")
+    quoted = {found[2] for found in _QUOTED.finditer(line)}
+    if named := _NAMED_OUTPUT.search(line):
+        line = named[1]
+    elif len(quoted) == 1 and not line.startswith(("[", "(", "{")):
+        line = quoted.pop()
+    plain = _first_line(without_markup(line)) or ""
+    return same_output(plain.strip(_QUOTES + " ")) or None
 
 
 def same_output(text: str) -> str:

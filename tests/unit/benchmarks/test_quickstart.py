@@ -77,6 +77,7 @@ async def test_every_accepted_answer_scores_on_both_readings(
     [
         ("choice", "The answer is (B) Rome."),
         ("choice", "Rome"),
+        ("choice", "The capital of Italy is Rome."),
         ("exact", "The planet closest to the Sun is Mercury."),
         ("arithmetic", "6 + 7 = 13"),
         ("code", "The output is hello."),
@@ -95,6 +96,7 @@ async def test_a_wordy_right_reply_scores_leniently_only(
     ("kind", "reply"),
     [
         ("choice", "A"),
+        ("choice", "The capital of Italy is Milan."),
         ("exact", "Venus"),
         ("arithmetic", "14"),
         ("code", "Hello"),
@@ -131,7 +133,7 @@ async def test_prompts_are_short_greedy_and_capped(samples: list[Sample], model:
         await Quickstart({}).solve(sample, fake)
         (prompt,) = fake.asked
         assert prompt.kind == "generate"
-        assert prompt.params.asked() == {"max_tokens": 32, "temperature": 0.0}
+        assert prompt.params.asked() == {"max_tokens": 24, "temperature": 0.0}
         assert len(prompt.messages[0].text) < 400
 
 

@@ -122,6 +122,13 @@ def test_an_empty_reply_gives_nothing(reply: str) -> None:
         ("[1,2,  3]", "[1, 2, 3]"),
         ("hello\n\nThis is the greeting.", "hello"),
         ("HELLO", "HELLO"),
+        ('This Python program prints "hello" to the console.', "hello"),
+        ("It prints the list `[1, 2]` and the output is `[1, 2]`.", "[1, 2]"),
+        ("This prints the last item of `[10, 30]` which is 30.", "30"),
+        ("['a', 'b']", "['a', 'b']"),
+        ("['a']", "['a']"),
+        ("**Output:** hello", "hello"),
+        ("don't panic", "don't panic"),
     ],
 )
 def test_printed_text(reply: str, printed: str) -> None:
