@@ -12,6 +12,7 @@ Sources, as read in autumn 2026:
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ class ImageTokens:
         object.__setattr__(self, "most", max(self.most, self.tokens))
 
 
+@functools.lru_cache(maxsize=4096)
 def image_tokens(model: str, size: tuple[int, int] | None) -> ImageTokens:
     """Tokens of one image for a model.
 

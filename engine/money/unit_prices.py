@@ -34,10 +34,13 @@ class Rates:
 
     def times(self, factor: Decimal) -> Rates:
         """All rates multiplied."""
-        return Rates(*(None if r is None else r * factor for r in self._all()))  # type: ignore[arg-type]
-
-    def _all(self) -> tuple[Decimal | None, ...]:
-        return self.input, self.output, self.cache_read, self.cache_write
+        read, write = self.cache_read, self.cache_write
+        return Rates(
+            self.input * factor,
+            self.output * factor,
+            None if read is None else read * factor,
+            None if write is None else write * factor,
+        )
 
     def to_json(self) -> dict[str, str]:
         """A JSON form that :meth:`from_json` reads back; decimals as text."""

@@ -195,5 +195,16 @@ def test_every_failure_says_what_to_do(state: KeychainState) -> None:
     assert error.state == state
 
 
+def test_only_the_child_imports_keyring() -> None:
+    code = (
+        "import sys; import evalbench.engine.keys as keys; keys.set_key('acme', sys.stdin.read());"
+        "print('keyring' in sys.modules)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=KEY, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "False"
+
+
 def test_the_limits_are_what_is_promised() -> None:
     assert (keychains.UNATTENDED_S, keychains.ATTENDED_S) == (3.0, 60.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import KeyNeed
@@ -29,6 +29,7 @@ from evalbench.engine.keys import (
 KEY = "sk-acme-01234/56789+abcdef=="
 
 
+@settings(deadline=None)
 @given(
     st.text(), st.text(), st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8)
 )

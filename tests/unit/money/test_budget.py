@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
@@ -79,9 +79,11 @@ class AnyOrder(RuleBasedStateMachine):
         assert held.left == 5 - self.spent - self.possible - self.reserved
 
 
+AnyOrder.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
 TestAnyOrder = AnyOrder.TestCase
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(CENTS, SHARE, st.booleans()), max_size=40), st.randoms())
 def test_workers_side_by_side_spend_within_the_ceiling(
     calls: list[tuple[Decimal, Decimal, bool]], rng: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.money.image_size import image_size
@@ -44,6 +44,7 @@ def test_claude_shrinks_a_page_that_is_within_the_edges_but_over_the_tokens() ->
     assert image_tokens("claude-opus-4-8", (1075, 1520)).tokens == 39 * 55
 
 
+@settings(deadline=None)
 @given(SIZES)
 def test_claude_never_counts_more_than_its_limit(size: tuple[int, int]) -> None:
     assert 1 <= image_tokens("claude-sonnet-4-5", size).tokens <= 1568
@@ -77,6 +78,7 @@ def test_openai_counts_as_its_published_examples(
     assert image_tokens(model, size).tokens == tokens
 
 
+@settings(deadline=None)
 @given(SIZES)
 def test_openai_patches_stay_within_their_budget(size: tuple[int, int]) -> None:
     assert image_tokens("gpt-5-mini", size).tokens <= 2489

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef, Usage
@@ -261,6 +261,7 @@ def test_a_malformed_price_file_is_named_with_its_fault(
     assert says in str(caught.value)
 
 
+@settings(deadline=None)
 @given(st.builds(Usage, TOKENS, TOKENS), st.integers(0, 100), st.integers(0, 100))
 def test_no_call_costs_more_than_its_worst_case(usage: Usage, read: int, write: int) -> None:
     assert usage.input_tokens is not None

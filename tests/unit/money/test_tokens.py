@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import MediaPart, TextPart, choose, generate, system, user
@@ -27,6 +27,7 @@ def test_chinese_is_about_a_token_a_character() -> None:
     assert 0.8 < text_tokens("模型必须回答每一个问题", "gpt-4.1") / 11 < 1.2
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_no_text_has_more_tokens_than_the_most(text: str) -> None:
     counted = input_tokens(generate(text), "gpt-4.1")

@@ -1,0 +1,375 @@
+"""What a run will take and cost, found by running its benchmark without any model.
+
+``solve`` is run with an ``ask`` that only counts: once with short replies for
+the low end of the range, once with every reply as long as it may get for the
+high end. Later turns and judges are asked about those replies, so multi-turn
+and judged benchmarks are counted like any other.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.ask import bind
+from evalbench.engine.benchmark import Benchmark, Sample
+from evalbench.engine.calls import ModelRef, Prompt, Reply, TextPart, Usage
+from evalbench.engine.dataset import read_header, read_samples, selected_count
+from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.money.tokens import characters_a_token, input_tokens
+from evalbench.engine.money.unit_prices import ZERO, Mode, UnitPrices
+from evalbench.engine.settings import CANDIDATE_PARAMS, RunSpec, build_benchmark
+
+SAMPLES_COUNTED = 200
+"""More samples than this are estimated from as many, drawn at random."""
+
+TEXT_LOW, TEXT_HIGH = 0.65, 1.1
+"""Real text tokens against the guess by characters: from 0.65 (short English
+questions) to 1.0 (Python), measured over MMLU, MT-Bench, GSM8K and CRUXEval
+with the vocabularies cl100k and o200k."""
+
+SHORT_REPLY = 0.1
+"""A short reply is taken to use a tenth of the tokens that it may use."""
+
+CACHED_FROM = 1024
+"""Fewer tokens than this are not cached by most providers."""
+
+_UNCAPPED = 4096
+_NORMAL_95 = 1.96
+_MICRO = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Who plays a role; the model is None when it is not known yet."""
+
+    model: ModelRef | None
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    service_tier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From the least to the most that is plausible."""
+
+    low: Decimal
+    high: Decimal
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleEstimate:
+    """What one role takes.
+
+    Attributes:
+        role, model: who; an empty model is not known yet.
+        calls, input_tokens, output_tokens: over the whole run.
+        images, image_tokens: sent with the calls; counted, not guessed.
+        realtime, batch: US dollars; None: the price is unknown.
+        prices: what ``realtime`` is reckoned with.
+    """
+
+    role: str
+    model: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    images: Range
+    image_tokens: Range
+    realtime: Range | None
+    batch: Range | None
+    prices: UnitPrices | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run takes and costs.
+
+    Attributes:
+        samples: how many the run has.
+        counted: how many of them this rests on.
+        epochs: how often each is asked.
+        roles: in the benchmark's order.
+        unfinished: counted samples whose ``solve`` ended in an error on these
+            made-up replies; what they asked until then is counted.
+    """
+
+    samples: int
+    counted: int
+    epochs: int
+    roles: tuple[RoleEstimate, ...]
+    unfinished: int = 0
+
+    @property
+    def realtime(self) -> Range | None:
+        """US dollars in all; None when the price of any role is unknown."""
+        return _sum([role.realtime for role in self.roles])
+
+    @property
+    def batch(self) -> Range | None:
+        """The same through batch APIs; None when unknown for any role."""
+        return _sum([role.batch for role in self.roles])
+
+
+def _sum(parts: Sequence[Range | None]) -> Range | None:
+    total = Range(ZERO, ZERO)
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+async def estimate(
+    spec: RunSpec,
+    file: Path,
+    book: PriceBook,
+    *,
+    others: Mapping[str, Part] | None = None,
+    at_most: int = SAMPLES_COUNTED,
+) -> Estimate:
+    """Estimate a run. Asks no provider and needs no key.
+
+    Args:
+        spec: the run.
+        file: its prepared samples.
+        book: prices.
+        others: who plays the roles beside the candidate, judges for example.
+        at_most: how many samples to count.
+    """
+    benchmark = build_benchmark(spec, read_header(file).shared)
+    given = {name: spec.get(name) for name in CANDIDATE_PARAMS}
+    overrides = {name: value for name, value in given.items() if value is not None}
+    tier = str(spec.provider_options.get("service_tier") or "")
+    cast = {"candidate": Part(spec.candidate, overrides, tier), **(others or {})}
+    samples = read_samples(file, spec, type(benchmark))
+    total = selected_count(file, spec, type(benchmark))
+    return await estimate_samples(
+        benchmark,
+        samples,
+        total,
+        cast,
+        book,
+        epochs=spec.get("epochs"),
+        at_most=at_most,
+        seed=spec.get("seed"),
+    )
+
+
+async def estimate_samples(
+    benchmark: Benchmark,
+    samples: Iterable[Sample],
+    total: int,
+    cast: Mapping[str, Part],
+    book: PriceBook,
+    *,
+    epochs: int = 1,
+    at_most: int = SAMPLES_COUNTED,
+    seed: int = 0,
+) -> Estimate:
+    """Estimate a benchmark over samples, of which there are ``total``; see :func:`estimate`."""
+    roles = {role: cast.get(role, Part(None)) for role in benchmark.roles}
+    scales = {role: _Scale(part, book) for role, part in roles.items()}
+    rows: dict[str, list[_Row]] = {role: [] for role in roles}
+    unfinished = counted = 0
+    for sample in _drawn(samples, total, at_most, seed):
+        counted += 1
+        low = _CountingAsk(scales, short=True)
+        high = _CountingAsk(scales, short=False)
+        ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
+        unfinished += not all(ends)
+        for role, held in rows.items():
+            held.append((low.sums[role], high.sums[role]))
+    scale_up = [_scaled(held, total, epochs) for held in rows.values()]
+    estimates = tuple(
+        _role_estimate(role, scales[role], columns)
+        for role, columns in zip(roles, scale_up, strict=True)
+    )
+    return Estimate(total, counted, epochs, estimates, unfinished)
+
+
+async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) -> bool:
+    try:
+        await benchmark.solve(sample, ask)
+    except Exception:
+        # A made-up reply may be one that the benchmark cannot work with.
+        return False
+    return True
+
+
+def _drawn(samples: Iterable[Sample], total: int, at_most: int, seed: int) -> Iterator[Sample]:
+    if total <= at_most:
+        yield from samples
+        return
+    chosen = set(random.Random(seed).sample(range(total), at_most))  # noqa: S311
+    for index, sample in enumerate(islice(samples, max(chosen) + 1)):
+        if index in chosen:
+            yield sample
+
+
+class _Scale:
+    """What one role's calls are measured with."""
+
+    def __init__(self, part: Part, book: PriceBook) -> None:
+        self.model = part.model
+        self.name = part.model.name if part.model else ""
+        self.overrides = part.overrides
+        self.prices = self._prices(book, "realtime", part.service_tier)
+        self.batch_prices = self._prices(book, "batch", "")
+        self.cached: set[str] = set()
+
+    def _prices(self, book: PriceBook, mode: Mode, tier: str) -> UnitPrices | None:
+        return book.prices(self.model, mode, tier) if self.model else None
+
+    def capped(self, prompt: Prompt) -> int:
+        """The most tokens that the reply may have."""
+        if prompt.kind == "choose":
+            return 0
+        model = self.model or ModelRef("unknown", "unknown")
+        return bind(prompt, model, self.overrides).prompt.params.max_tokens or _UNCAPPED
+
+
+_COLUMNS = ("calls", "input", "output", "images", "image_tokens", "realtime", "batch")
+_Sums = dict[str, Decimal]
+_Row = tuple[_Sums, _Sums]
+
+
+class _CountingAsk:
+    """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
+
+    def __init__(self, scales: Mapping[str, _Scale], *, short: bool) -> None:
+        self._scales = scales
+        self._short = short
+        self.sums: dict[str, _Sums] = {role: dict.fromkeys(_COLUMNS, ZERO) for role in scales}
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Count the call; the reply has the length that is supposed here."""
+        scale = self._scales[role]
+        most = scale.capped(prompt)
+        output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
+        usage, images, image_tokens = self._usage(scale, prompt, output)
+        self._add(role, usage, images, image_tokens)
+        text = "word " * math.ceil(output * characters_a_token(scale.name) / len("word "))
+        return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
+
+    def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
+        counted = input_tokens(prompt, scale.name)
+        factor = TEXT_LOW if self._short else TEXT_HIGH
+        text = round((counted.likely - counted.image_tokens) * factor)
+        cached = 0
+        if self._short and counted.shared * factor >= CACHED_FROM:
+            prefix = _shared_text(prompt)
+            cached = round(counted.shared * factor) if prefix in scale.cached else 0
+            scale.cached.add(prefix)
+        usage = Usage(text + counted.image_tokens, output, cache_read_tokens=cached)
+        return usage, counted.images, counted.image_tokens
+
+    def _add(self, role: str, usage: Usage, images: int, image_tokens: int) -> None:
+        scale, sums = self._scales[role], self.sums[role]
+        sums["calls"] += 1
+        sums["input"] += usage.input_tokens or 0
+        sums["output"] += usage.output_tokens or 0
+        sums["images"] += images
+        sums["image_tokens"] += image_tokens
+        for column, prices in (("realtime", scale.prices), ("batch", scale.batch_prices)):
+            if prices:
+                sums[column] += prices.cost(usage) or ZERO
+
+    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+        """Count them all."""
+        return [await self(role, prompt, step=step) for role, prompt, step in asks]
+
+
+def _shared_text(prompt: Prompt) -> str:
+    shared = []
+    for part in (part for message in prompt.messages for part in message.parts):
+        if not isinstance(part, TextPart) or not part.shared:
+            break
+        shared.append(part.text)
+    return "".join(shared)
+
+
+def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
+    """Sums over all samples: exact when all were counted, else with a 95 % margin for the draw."""
+    out = {}
+    for column in _COLUMNS:
+        low = [row[0][column] for row in rows]
+        high = [row[1][column] for row in rows]
+        if column in ("images", "image_tokens"):
+            high = low = [max(a, b) for a, b in zip(low, high, strict=True)]
+        out[column] = Range(
+            max(ZERO, _total(low, total, -1)) * epochs, _total(high, total, 1) * epochs
+        )
+    return out
+
+
+def _total(values: Sequence[Decimal], total: int, side: int) -> Decimal:
+    count, added = len(values), sum(values, ZERO)
+    if count == total or not count:
+        return added
+    mean = float(added) / count
+    spread = math.sqrt(sum((float(v) - mean) ** 2 for v in values) / max(1, count - 1))
+    margin = _NORMAL_95 * spread * math.sqrt((1 - count / total) / count)
+    return Decimal(total * (mean + side * margin)).quantize(_MICRO)
+
+
+def project(costs: Sequence[Decimal], total: int) -> Range:
+    """The cost of ``total`` samples from what the first few did cost, with a 95 % margin."""
+    spent = sum(costs, ZERO)
+    return Range(max(spent, _total(costs, total, -1)), _total(costs, total, 1))
+
+
+def _role_estimate(role: str, scale: _Scale, columns: Mapping[str, Range]) -> RoleEstimate:
+    return RoleEstimate(
+        role,
+        str(scale.model or ""),
+        columns["calls"],
+        columns["input"],
+        columns["output"],
+        columns["images"],
+        columns["image_tokens"],
+        columns["realtime"] if scale.prices else None,
+        columns["batch"] if scale.batch_prices else None,
+        scale.prices,
+    )
+
+
+def estimate_to_json(found: Estimate) -> dict[str, Any]:
+    """A JSON form for pipes and ``--json``: ranges as ``[low, high]``; unknown money is null."""
+    return {
+        "samples": found.samples,
+        "counted": found.counted,
+        "epochs": found.epochs,
+        "unfinished": found.unfinished,
+        "realtime": _pair(found.realtime),
+        "batch": _pair(found.batch),
+        "roles": [
+            {
+                "role": role.role,
+                "model": role.model,
+                "calls": _pair(role.calls),
+                "input_tokens": _pair(role.input_tokens),
+                "output_tokens": _pair(role.output_tokens),
+                "images": _pair(role.images),
+                "image_tokens": _pair(role.image_tokens),
+                "realtime": _pair(role.realtime),
+                "batch": _pair(role.batch),
+                "prices": role.prices.to_json() if role.prices else None,
+            }
+            for role in found.roles
+        ],
+    }
+
+
+def _pair(held: Range | None) -> list[float] | None:
+    return None if held is None else [float(held.low), float(held.high)]
