@@ -257,13 +257,13 @@ async def test_a_solve_that_cannot_use_made_up_replies_still_counts() -> None:
 
 
 async def test_a_real_benchmark_is_estimated_from_its_spec(home: Path) -> None:
-    spec = make_spec("quickstart", "local/smollm2-135m-instruct", epochs=2)
+    spec = make_spec("quickstart", "local/smollm2-135m-instruct", epochs=2, max_tokens=50)
     file = prepare(spec, home / "cache")
     found = await estimate(spec, file, PriceBook(["1/2"], spec.candidate))
     (role,) = found.roles
     assert (found.samples, found.counted, found.epochs) == (72, 72, 2)
     assert role.calls == exactly(144)
-    assert role.output_tokens.high == 144 * 32
+    assert role.output_tokens.high == 144 * 50
     assert role.realtime
     assert role.realtime.high == (
         role.input_tokens.high * 1 + role.output_tokens.high * 2
