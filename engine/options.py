@@ -6,6 +6,7 @@ these declarations, so an option's type, default, range and help have one home.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,34 +64,9 @@ class Option:
         return self._one(raw)
 
     def _one(self, raw: Any) -> Any:
-        value: Any
         if self.type is bool:
-            text = str(raw).lower()
-            if text not in _TRUE | _FALSE:
-                raise SpecError(self.name, f"{self.flag} takes yes or no, not {raw!r}")
-            return text in _TRUE
-        if self.type is str:
-            if not isinstance(raw, str):
-                raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
-            value = raw
-        else:
-            try:
-                if isinstance(raw, bool):
-                    raise ValueError
-                value = self.type(raw)
-                if self.type is int and float(raw) != value:
-                    raise ValueError
-            except (TypeError, ValueError):
-                kind = "a whole number" if self.type is int else "a number"
-                raise SpecError(self.name, f"{self.flag} takes {kind}, not {raw!r}") from None
-            if self.minimum is not None and value < self.minimum:
-                raise SpecError(
-                    self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}"
-                )
-            if self.maximum is not None and value > self.maximum:
-                raise SpecError(
-                    self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}"
-                )
+            return self._truth(raw)
+        value = self._text(raw) if self.type is str else self._number(raw)
         if self.choices and value not in self.choices:
             raise SpecError(
                 self.name,
@@ -98,6 +74,38 @@ class Option:
                 why="allowed: " + ", ".join(self.choices),
                 cure=nearest(str(raw), self.choices),
             )
+        return value
+
+    def _truth(self, raw: Any) -> bool:
+        text = str(raw).lower()
+        if text not in _TRUE | _FALSE:
+            raise SpecError(self.name, f"{self.flag} takes yes or no, not {raw!r}")
+        return text in _TRUE
+
+    def _text(self, raw: Any) -> str:
+        # An argument in another encoding reaches us as lone surrogates, which no file can hold.
+        if not isinstance(raw, str) or any("\ud800" <= letter <= "\udfff" for letter in raw):
+            raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
+        return raw
+
+    def _number(self, raw: Any) -> int | float:
+        try:
+            if isinstance(raw, bool):
+                raise ValueError
+            value: int | float = self.type(raw)
+            whole = self.type is int
+            cut = whole and not isinstance(raw, str) and value != raw
+            if cut or not (whole or math.isfinite(value)):
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            kind = "a whole number" if self.type is int else "a number"
+            raise SpecError(self.name, f"{self.flag} takes {kind}, not {raw!r}") from None
+        if whole and not -(2**63) <= value < 2**63:
+            raise SpecError(self.name, f"{self.flag} must fit into 64 bits, not {raw}")
+        if self.minimum is not None and value < self.minimum:
+            raise SpecError(self.name, f"{self.flag} must be at least {self.minimum:g}, not {raw}")
+        if self.maximum is not None and value > self.maximum:
+            raise SpecError(self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}")
         return value
 
 
