@@ -1,8 +1,9 @@
 """Weights from the Hugging Face hub, with errors a person can act on.
 
-The hub's own client does the work: its cache is shared with other programs,
-a cut download goes on where it stopped, and ``HF_ENDPOINT``, ``HF_HOME``,
-``HF_TOKEN`` and ``HF_HUB_OFFLINE`` mean what they mean everywhere.
+The hub's own client does the work: its cache is shared with other programs, a
+short interruption is bridged, files that came whole are kept, and
+``HF_ENDPOINT``, ``HF_HOME``, ``HF_TOKEN`` and ``HF_HUB_OFFLINE`` mean what they
+mean everywhere.
 """
 
 from __future__ import annotations
@@ -105,14 +106,14 @@ def explain(error: Exception, model: HubModel) -> ProviderError:
     if isinstance(error, LocalEntryNotFoundError):
         return WorkerFailed(
             f"{name} is not on this machine and the hub cannot be reached",
-            why=_last_line(error),
+            why=_cause(error),
             cure="check the connection (HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 forbids "
             "it), or give a folder: local/./folder",
         )
     return WorkerFailed(
         f"the download of {name} was cut",
-        why=f"{type(error).__name__}: {_last_line(error)}",
-        cure="start again; it goes on where it stopped",
+        why=f"{type(error).__name__}: {_cause(error)}",
+        cure="start again; files that came whole are kept",
     )
 
 
@@ -121,9 +122,12 @@ def _page(model: HubModel) -> str:
     return f"{endpoint}/{model.repo}"
 
 
-def _last_line(error: Exception) -> str:
+def _cause(error: Exception) -> str:
     cause = error.__cause__ or error
-    return (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
+    said = (str(cause).strip().splitlines() or [type(cause).__name__])[-1]
+    if isinstance(cause, HfHubHTTPError) and cause.response is not None:
+        return f"HTTP {cause.response.status_code}: {said}"
+    return said
 
 
 def _missing(folder: Path) -> str:
@@ -140,7 +144,7 @@ def _missing(folder: Path) -> str:
 def _reporting(shown: str, progress: Progress) -> type[Any]:
     """A progress bar class that reports bytes instead of drawing."""
 
-    class Reporting(tqdm):  # type: ignore[type-arg]
+    class Reporting(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.pop("name", None)
             kwargs["disable"] = False

@@ -9,14 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import transformers
 
 from evalbench.engine.errors import WorkerFailed
 from evalbench.providers.local.cache import Prefix, cache_argument
+from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Row, pack_rows
-from evalbench.providers.local.passes import extend, run_pack
+from evalbench.providers.local.passes import extend, run_pack, run_padded
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
@@ -134,16 +136,8 @@ def choose_threads() -> int:
         allowed = len(os.sched_getaffinity(0))
     except AttributeError:
         allowed = os.cpu_count() or 1
-    cores = min(allowed, _physical_cores() or allowed)
+    cores = min(allowed, psutil.cpu_count(logical=False) or allowed)
     return max(1, cores - round(os.getloadavg()[0]))
-
-
-def _physical_cores() -> int | None:
-    try:
-        import psutil
-    except ImportError:
-        return None
-    return psutil.cpu_count(logical=False)
 
 
 def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[Any, str]:
@@ -167,7 +161,7 @@ def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tup
 def _device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return f"cuda ({torch.cuda.get_device_name(device)})"
-    return device.type
+    return str(device.type)
 
 
 def _context_tokens(config: Any, tokenizer: Any) -> int:
@@ -194,26 +188,22 @@ def _learn(model: LoadedModel) -> bool:
     return False
 
 
-@torch.inference_mode()
 def _reads_right(model: LoadedModel) -> bool:
-    """Whether two short rows packed behind a prefix read as they do alone."""
+    """Whether two short rows packed behind a prefix read as they do plainly."""
     size = min(model.network.get_input_embeddings().weight.shape[0], 997)
     start = tuple(7 * n % size for n in range(1, 7))
-    rows = tuple(
-        Row(start + tuple(step * n % size for n in range(2, 2 + length)), take=1)
-        for step, length in ((11, 3), (13, 4))
-    )
+    ends = [tuple(step * n % size for n in range(2, 5)) for step in (11, 13)]
+    rows = tuple(Row((*start, *end), take=1) for end in ends)
     (pack,) = pack_rows(Group(len(start), rows), pack=len(start) * 2)
     try:
-        alone = [
-            model.network(input_ids=model.tensor([row.tokens])).logits[0, -1:].float()
-            for row in rows
-        ]
-        prefix = extend(model, Prefix(()), start, chunk=4)
-        packed = [logits for _, logits in run_pack(model, prefix, pack, chunk=64)]
-    except torch.OutOfMemoryError:
-        raise
-    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError):
+        plain = torch.cat([logits for _, logits in run_padded(model, list(rows))])
+        prefix = extend(model, Prefix(()), start, chunk=len(start))
+        packed = torch.cat(
+            [logits for _, logits in run_pack(model, prefix, pack, chunk=len(start))]
+        )
+    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as error:
+        if is_out_of_memory(error):
+            raise
         return False
-    gap = (torch.cat(alone).log_softmax(-1) - torch.cat(packed).log_softmax(-1)).abs().mean()
-    return gap.item() < (1e-4 if model.dtype == torch.float32 else 0.05)
+    gap = float((plain.log_softmax(-1) - packed.log_softmax(-1)).abs().mean())
+    return gap < (1e-4 if model.dtype == torch.float32 else 0.05)

@@ -31,7 +31,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def readings(device: torch.device) -> dict[str, int]:
     """``used`` and ``peak`` of the model, ``total`` of its device, and this process's ``rss``."""
-    rss = psutil.Process().memory_info().rss
+    rss = int(psutil.Process().memory_info().rss)
     if device.type == "cuda":
         return {
             "used": torch.cuda.memory_allocated(device),
@@ -53,11 +53,11 @@ def free_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         # What torch holds but does not use is free for it, though not for others.
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0]) + cached
-    free: int = psutil.virtual_memory().available
+        return int(torch.cuda.mem_get_info(device)[0] + cached)
+    free = int(psutil.virtual_memory().available)
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        free = min(free, limit - psutil.Process().memory_info().vms)
+        free = min(free, limit - int(psutil.Process().memory_info().vms))
     return max(0, min(free, _control_group_free(free)))
 
 

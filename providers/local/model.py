@@ -49,7 +49,6 @@ class LoadedModel:
     info: dict[str, Any] = field(default_factory=dict)
     tokens_run: int = 0
 
-    @torch.inference_mode()
     def run(
         self,
         tokens: Tensor,
@@ -87,13 +86,13 @@ class LoadedModel:
             self.cache_name: cache,
             "use_cache": True,
         }
-        if self.plain_head or not len(keep):
-            hidden = self.network.get_decoder()(**arguments).last_hidden_state[:, keep]
-            return self._head(hidden)
-        logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
-        return logits.float()
+        with torch.inference_mode():
+            if self.plain_head or not len(keep):
+                hidden = self.network.get_decoder()(**arguments).last_hidden_state[:, keep]
+                return self._head(hidden)
+            logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
+            return logits.float()
 
-    @torch.inference_mode()
     def run_plainly(self, tokens: Tensor, attend: Tensor, keep: Tensor) -> Tensor:
         """A padded batch without a cache, for models that cannot run packed.
 
@@ -107,8 +106,9 @@ class LoadedModel:
         self._use(self.attention)
         self.tokens_run += int(attend.sum())
         arguments = {"input_ids": tokens, "attention_mask": attend, "use_cache": False}
-        logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
-        return logits.float()
+        with torch.inference_mode():
+            logits: Tensor = self.network(**arguments, logits_to_keep=keep).logits
+            return logits.float()
 
     def tensor(self, values: Any) -> Tensor:
         """Whole numbers as a tensor on the model's device."""

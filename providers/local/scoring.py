@@ -167,7 +167,8 @@ class Scoring:
         answers: list[Answer] = []
         for (job, index), value in zip(users, chosen.double().sum(dim=-1).tolist(), strict=True):
             job.logprobs[index] = value
-            if None not in job.logprobs and self._jobs.pop(job.key, None):
+            if None not in job.logprobs:
+                del self._jobs[job.key]
                 answers.append((job.key, _reply(job)))
         return answers
 

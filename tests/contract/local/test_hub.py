@@ -1,0 +1,190 @@
+"""The real hub client against a simulated hub: what is fetched, and what is said when it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.simulator.hub import Hub, Repository
+
+NAME = "org/tiny"
+WEIGHTS = bytes(range(256)) * 1024
+FILES = {
+    "config.json": b"{}",
+    "tokenizer.json": b'{"made": "up"}',
+    "model.safetensors": WEIGHTS,
+    "pytorch_model.bin": b"no pickles",
+    "consolidated.safetensors": b"the same again",
+    "onnx/config.json": b"{}",
+    "README.md": b"# tiny",
+}
+
+_FETCH = """
+import json, sys
+from evalbench.engine.errors import ProviderError
+from evalbench.providers.local import hub
+from evalbench.providers.local.catalogue import HubModel
+seen = []
+try:
+    folder = hub.fetch(HubModel(*sys.argv[1:3]), lambda *report: seen.append(report))
+    print(json.dumps({"folder": str(folder), "progress": seen}))
+except ProviderError as error:
+    print(json.dumps({"error": type(error).__name__, "text": str(error)}))
+"""
+
+
+class Fetcher:
+    """Downloads in a process of its own, because the client reads its environment once."""
+
+    def __init__(self, home: Path) -> None:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "HUGGING"))}
+        self.env = {**kept, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
+
+    def __call__(
+        self, url: str, name: str = NAME, revision: str = "main", token: str = "", **more: str
+    ) -> Any:
+        env = {**self.env, "HF_ENDPOINT": url, **({"HF_TOKEN": token} if token else {}), **more}
+        command = [sys.executable, "-c", _FETCH, name, revision]
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=100)
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def fetch(tmp_path: Path) -> Fetcher:
+    return Fetcher(tmp_path / "hf")
+
+
+def test_fetches_what_a_model_needs_and_nothing_else(fetch: Fetcher) -> None:
+    repository = Repository(FILES)
+    with Hub({NAME: repository}) as hub:
+        got = fetch(hub.url)
+    folder = Path(got["folder"])
+    assert folder.name == repository.commit
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+    ]
+    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
+    whole = len(WEIGHTS) + len(FILES["config.json"]) + len(FILES["tokenizer.json"])
+    assert [f"downloading {NAME}", whole, whole, "B"] in got["progress"]
+
+
+def test_a_tag_and_a_commit_name_the_same_snapshot(fetch: Fetcher) -> None:
+    repository = Repository(FILES, tags=frozenset({"v1"}))
+    with Hub({NAME: repository}) as hub:
+        by_tag = fetch(hub.url, revision="v1")["folder"]
+        by_commit = fetch(hub.url, revision=repository.commit)["folder"]
+        assert by_tag == by_commit
+        assert hub.transfers["model.safetensors"] == [""]
+
+
+def test_sharded_weights_are_complete_only_with_every_shard(fetch: Fetcher) -> None:
+    index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
+    files = {
+        "config.json": b"{}",
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        "model-1.safetensors": b"one",
+    }
+    with Hub({NAME: Repository(files)}) as hub:
+        got = fetch(hub.url)
+    assert got["error"] == "NoSuchModel"
+    assert "model-2.safetensors" in got["text"]
+
+
+def test_a_short_interruption_goes_on_where_it_stopped(fetch: Fetcher) -> None:
+    step = 10 * 1024 * 1024
+    weights = WEIGHTS * (step // len(WEIGHTS) + 1)
+    files = {**FILES, "model.safetensors": weights}
+    with Hub({NAME: Repository(files)}, cuts={"model.safetensors": [step + 1000]}) as hub:
+        folder = Path(fetch(hub.url)["folder"])
+        assert hub.transfers["model.safetensors"] == ["", f"bytes={step}-"]
+    assert (folder / "model.safetensors").read_bytes() == weights
+
+
+def test_a_cut_download_keeps_what_came_whole(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(FILES)}, cuts={"model.safetensors": [0] * 20}) as hub:
+        got = fetch(hub.url)
+        assert got["error"] == "WorkerFailed"
+        assert "was cut" in got["text"]
+        assert "files that came whole are kept" in got["text"]
+        offline = fetch(hub.url, HF_HUB_OFFLINE="1")
+        assert offline["error"] == "WorkerFailed"
+        hub.cuts.clear()
+        hub.transfers.clear()
+        folder = Path(fetch(hub.url)["folder"])
+        assert set(hub.transfers) == {"model.safetensors"}
+    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("token", "said"), [("", "no token was found"), ("stranger", "this token has none")]
+)
+def test_a_gated_repository_is_explained(fetch: Fetcher, token: str, said: str) -> None:
+    with Hub({NAME: Repository(FILES, readers=frozenset({"reader"}), gated=True)}) as hub:
+        got = fetch(hub.url, token=token)
+        assert got["error"] == "AccessDenied"
+        assert f"{NAME} is gated" in got["text"]
+        assert said in got["text"]
+        assert f"{hub.url}/{NAME}" in got["text"]
+        assert "HF_TOKEN" in got["text"]
+
+
+def test_a_reader_gets_gated_and_private_repositories(fetch: Fetcher) -> None:
+    readers = frozenset({"reader"})
+    repositories = {
+        "org/gated": Repository(FILES, readers=readers, gated=True),
+        "org/private": Repository(FILES, readers=readers, private=True),
+    }
+    with Hub(repositories) as hub:
+        for name in repositories:
+            assert "folder" in fetch(hub.url, name, token="reader")
+
+
+@pytest.mark.parametrize("token", ["", "stranger"])
+def test_private_and_missing_repositories_read_the_same(fetch: Fetcher, token: str) -> None:
+    with Hub({NAME: Repository(FILES, private=True)}) as hub:
+        private = fetch(hub.url, token=token)
+        missing = fetch(hub.url, "org/typo", token=token)
+    for got in (private, missing):
+        assert got["error"] == "NoSuchModel"
+        assert "check the spelling" in got["text"]
+
+
+def test_a_missing_revision_is_named(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(FILES)}) as hub:
+        got = fetch(hub.url, revision="v9")
+    assert got["error"] == "NoSuchModel"
+    assert "no revision 'v9'" in got["text"]
+
+
+def test_a_repository_without_safetensors_is_refused(fetch: Fetcher) -> None:
+    files = {"config.json": b"{}", "pytorch_model.bin": b"pickle"}
+    with Hub({NAME: Repository(files)}) as hub:
+        got = fetch(hub.url)
+    assert got["error"] == "NoSuchModel"
+    assert "model.safetensors is not in the repository" in got["text"]
+
+
+def test_a_hub_out_of_order_is_said(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(FILES)}, status=503) as hub:
+        got = fetch(hub.url)
+    assert got["error"] == "WorkerFailed"
+    assert "HTTP 503" in got["text"]
+
+
+def test_without_a_network_what_is_there_is_used(fetch: Fetcher) -> None:
+    repository = Repository(FILES)
+    with Hub({NAME: repository}) as hub:
+        whole = fetch(hub.url)["folder"]
+        for revision in ("main", repository.commit):
+            assert fetch(hub.url, revision=revision, HF_HUB_OFFLINE="1")["folder"] == whole
+    unknown = fetch(hub.url, "org/never-seen")
+    assert unknown["error"] == "WorkerFailed"
+    assert "the hub cannot be reached" in unknown["text"]
