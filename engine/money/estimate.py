@@ -47,11 +47,12 @@ _MICRO = Decimal("0.000001")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Who plays a role; the model is None when it is not known yet."""
+    """Who plays a role, and how it is asked; the model is None when it is not known yet."""
 
     model: ModelRef | None
     overrides: Mapping[str, object] = field(default_factory=dict)
     service_tier: str = ""
+    image_detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,11 @@ async def estimate(
     benchmark = build_benchmark(spec, read_header(file).shared)
     given = {name: spec.get(name) for name in CANDIDATE_PARAMS}
     overrides = {name: value for name, value in given.items() if value is not None}
-    tier = str(spec.provider_options.get("service_tier") or "")
-    cast = {"candidate": Part(spec.candidate, overrides, tier), **(others or {})}
+    asked = {
+        name: str(spec.provider_options.get(name) or "")
+        for name in ("service_tier", "image_detail")
+    }
+    cast = {"candidate": Part(spec.candidate, overrides, **asked), **(others or {})}
     samples = read_samples(file, spec, type(benchmark))
     total = selected_count(file, spec, type(benchmark))
     return await estimate_samples(
@@ -222,6 +226,7 @@ class _Scale:
         self.model = part.model
         self.name = part.model.name if part.model else ""
         self.overrides = part.overrides
+        self.image_detail = part.image_detail
         self.prices = self._prices(book, "realtime", part.service_tier)
         self.batch_prices = self._prices(book, "batch", "")
         self.cached: set[str] = set()
@@ -263,7 +268,7 @@ class _CountingAsk:
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
 
     def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
-        counted = input_tokens(prompt, scale.name)
+        counted = input_tokens(prompt, scale.name, scale.image_detail)
         factor = TEXT_LOW if self._short else TEXT_HIGH
         text = round((counted.likely - counted.image_tokens) * factor)
         cached = 0

@@ -41,18 +41,19 @@ class ImageTokens:
 
 
 @functools.lru_cache(maxsize=4096)
-def image_tokens(model: str, size: tuple[int, int] | None) -> ImageTokens:
+def image_tokens(model: str, size: tuple[int, int] | None, detail: str = "") -> ImageTokens:
     """Tokens of one image for a model.
 
     Args:
         model: its name; prefixes such as ``us.anthropic.`` do not matter.
         size: width and height in pixels; None counts as a very large image.
+        detail: asked of OpenAI models: ``low``, ``high`` or ``original``; empty: their default.
     """
     name = model.lower().rpartition("/")[2]
     width, height = size or (8000, 6000)
     if edge := _claude_limits(name):
         return ImageTokens(claude_tokens(width, height, *edge), f"28-pixel patches, {edge[0]} px")
-    if rule := _openai(name, width, height):
+    if rule := _openai(name, width, height, detail):
         return rule
     if found := _GEMINI.search(name):
         if int(found["major"]) >= 3:
@@ -123,38 +124,48 @@ _TILES = (
     ("gpt-5-chat", 70, 140),
 )
 _PATCHES = (
-    # name begins with, patches at most, longest edge at most, tokens a patch
-    ("gpt-4.1-mini", 1536, 2048, 1.62),
-    ("gpt-4.1-nano", 1536, 2048, 2.46),
-    ("o4-mini", 1536, 2048, 1.72),
-    ("gpt-5-mini", 1536, 2048, 1.62),
-    ("gpt-5-nano", 1536, 2048, 2.46),
-    ("gpt-5.4-mini", 1536, 2048, 1.62),
-    ("gpt-5.4-nano", 1536, 2048, 2.46),
-    ("gpt-5.2", 1536, 2048, 1.2),
-    ("gpt-5.3", 1536, 2048, 1.2),
-    ("gpt-5.4", 2500, 2048, 1.2),
-    ("gpt-5.5", 10_000, 6000, 1.2),
+    # name begins with, tokens a patch, what each detail keeps at most: (patches, longest edge)
+    ("gpt-4.1-mini", 1.62, {"high": (1536, 2048)}),
+    ("gpt-4.1-nano", 2.46, {"high": (1536, 2048)}),
+    ("o4-mini", 1.72, {"high": (1536, 2048)}),
+    ("gpt-5-mini", 1.62, {"high": (1536, 2048)}),
+    ("gpt-5-nano", 2.46, {"high": (1536, 2048)}),
+    ("gpt-5.4-mini", 1.62, {"high": (1536, 2048)}),
+    ("gpt-5.4-nano", 2.46, {"high": (1536, 2048)}),
+    ("gpt-5.2", 1.2, {"high": (1536, 2048)}),
+    ("gpt-5.3", 1.2, {"high": (1536, 2048)}),
+    ("gpt-5.4", 1.2, {"high": (2500, 2048), "original": (10_000, 6000)}),
+    ("gpt-5.5", 1.2, {"auto": (10_000, 6000), "high": (2500, 2048)}),
 )
+# From GPT-5.6 on: detail "auto" keeps the size, and more than 30,000 patches are refused.
+_LATER_PATCHES = {"auto": (30_000, 65_535), "high": (2500, 2048)}
+_LOW = (256, 512)
 
 
-def _openai(name: str, width: int, height: int) -> ImageTokens | None:
-    for start, most, edge, factor in _PATCHES:
+def _openai(name: str, width: int, height: int, detail: str) -> ImageTokens | None:
+    for start, factor, limits in _PATCHES:
         if name.startswith(start):
-            return _patched(width, height, most, edge, factor)
+            return _patched(width, height, factor, limits, detail)
     for start, base, tile in _TILES:
         if name.startswith(start):
-            return ImageTokens(base + tile * openai_tiles(width, height), f"{base} + {tile} a tile")
+            return _tiled(width, height, base, tile, detail)
     if found := _GPT.match(name):
-        version = int(found["major"]), int(found["minor"] or 0)
-        if version >= (5, 6):
-            # Detail "auto" keeps the size here; more than 30,000 patches are refused.
-            return _patched(width, height, 30_000, 65_535, 1.2)
-        return ImageTokens(70 + 140 * openai_tiles(width, height), "70 + 140 a tile")
+        if (int(found["major"]), int(found["minor"] or 0)) >= (5, 6):
+            return _patched(width, height, 1.2, _LATER_PATCHES, detail)
+        return _tiled(width, height, 70, 140, detail)
     return None
 
 
-def _patched(width: int, height: int, most: int, edge: int, factor: float) -> ImageTokens:
+def _tiled(width: int, height: int, base: int, tile: int, detail: str) -> ImageTokens:
+    tiles = 0 if detail == "low" else openai_tiles(width, height)
+    return ImageTokens(base + tile * tiles, f"{base} + {tile} a tile")
+
+
+def _patched(
+    width: int, height: int, factor: float, limits: dict[str, tuple[int, int]], detail: str
+) -> ImageTokens:
+    default = limits.get("auto", limits["high"])
+    most, edge = _LOW if detail == "low" else limits.get(detail, default)
     tokens = math.ceil(round(openai_patches(width, height, most, edge) * factor, 6))
     return ImageTokens(tokens, f"32-pixel patches × {factor:g}, {most:,} at most")
 

@@ -61,8 +61,8 @@ def characters_a_token(model: str) -> float:
     return CHARACTERS_A_TOKEN
 
 
-def input_tokens(prompt: Prompt, model: str) -> InputTokens:
-    """Count a prompt's input tokens for a model.
+def input_tokens(prompt: Prompt, model: str, detail: str = "") -> InputTokens:
+    """Count a prompt's input tokens for a model; ``detail`` as in :func:`image_tokens`.
 
     For log-likelihood prompts the continuations count too, each with the context.
     """
@@ -74,7 +74,7 @@ def input_tokens(prompt: Prompt, model: str) -> InputTokens:
         most += _MESSAGE_TOKENS_MOST
         for part in message.parts:
             if isinstance(part, MediaPart):
-                image = image_tokens(model, image_size(part.data))
+                image = image_tokens(model, image_size(part.data), detail)
                 images += 1
                 of_images += image.tokens
                 likely += image.tokens

@@ -78,6 +78,27 @@ def test_openai_counts_as_its_published_examples(
     assert image_tokens(model, size).tokens == tokens
 
 
+@pytest.mark.parametrize(
+    ("model", "detail", "tokens"),
+    [
+        # 4000 × 2500 within 2048 pixels is 64 × 40 patches; within 2,500 patches, 63 × 39.
+        ("gpt-4o", "low", 85),
+        ("gpt-5-mini", "low", 260),
+        ("gpt-5.4", "", 2949),
+        ("gpt-5.4", "auto", 2949),
+        ("gpt-5.4", "original", 11_850),
+        ("gpt-5.5", "", 11_850),
+        ("gpt-5.5", "high", 2949),
+        ("gpt-6-astra", "low", 192),
+        ("gpt-6-astra", "high", 2949),
+    ],
+)
+def test_the_detail_that_is_asked_for_decides_what_openai_keeps(
+    model: str, detail: str, tokens: int
+) -> None:
+    assert image_tokens(model, (4000, 2500), detail).tokens == tokens
+
+
 @settings(deadline=None)
 @given(SIZES)
 def test_openai_patches_stay_within_their_budget(size: tuple[int, int]) -> None:
