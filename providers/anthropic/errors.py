@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from evalbench.engine.errors import (
-    AccessDenied,
     Overloaded,
     ProviderError,
     ServerFault,
@@ -14,6 +13,7 @@ from evalbench.providers.wire.failures import (
     bad_key,
     build,
     json_body,
+    no_access,
     no_credit,
     rejected,
     told,
@@ -29,7 +29,11 @@ def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> Provid
     request_id = answered.headers.get("request-id", "")
     if not request_id and isinstance(body, dict):
         request_id = str(body.get("request_id") or "")
-    fields = error if isinstance(error, dict) else None
+    fields = None
+    if isinstance(error, dict):
+        details = error.get("details")
+        code = details.get("error_code") if isinstance(details, dict) else None
+        fields = {**error, "code": code}
     said = told(answered, scrub, fields, request_id)
     match said.kind:
         case "authentication_error":
@@ -37,12 +41,7 @@ def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> Provid
         case "billing_error":
             return no_credit(said, who)
         case "permission_error":
-            return build(
-                AccessDenied,
-                f"this {who.title} key may not use {model!r}",
-                said,
-                cure="ask for access there, take another key, or another model",
-            )
+            return no_access(said, who, model)
         case "overloaded_error":
             return build(Overloaded, f"{who.title} has no capacity just now", said)
         case "timeout_error":

@@ -36,6 +36,7 @@ _FILTERED = frozenset(
 
 _NO_MODEL = frozenset({"model_not_found", "model_decommissioned", "model_not_available"})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"})
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _BAD_KEY = frozenset({"invalid_api_key", "account_deactivated", "invalid_authentication"})
 
 
@@ -43,7 +44,8 @@ def error_object(body: object) -> dict[str, Any] | None:
     """The error of a body, whatever it is wrapped in; None when the body holds none.
 
     Known forms: ``{"error": {...}}``, ``{"error": "text"}``, the bare object
-    with a ``message``, a list of one of these, and FastAPI's ``{"detail": [...]}``.
+    with a ``message``, a list of one of these, and FastAPI's ``{"detail": ...}``,
+    which may itself stand in a ``message``.
     """
     if isinstance(body, list) and body:
         body = body[0]
@@ -54,11 +56,12 @@ def error_object(body: object) -> dict[str, Any] | None:
         return error
     if isinstance(error, str) and error:
         return {"message": error, "code": body.get("code"), "type": body.get("type")}
-    if isinstance(detail := body.get("detail"), list) and detail:
-        return _first_detail(detail[0])
-    if isinstance(body.get("message"), str) and "choices" not in body:
-        return body
-    return None
+    if detail := body.get("detail"):
+        return _first_detail(detail[0] if isinstance(detail, list) else detail)
+    message = body.get("message")
+    if isinstance(message, dict):
+        return error_object(message)
+    return body if isinstance(message, str) and "choices" not in body else None
 
 
 def _first_detail(detail: object) -> dict[str, Any]:
@@ -96,17 +99,17 @@ def read_error(
 
 def classify(said: Told, who: Who, model: str) -> ProviderError:
     """By the protocol's own codes first, then as every API."""
-    code = said.code or said.kind
-    if code in _NO_CREDIT or said.kind in _NO_CREDIT:
+    codes = {said.code, said.kind}
+    if codes & _NO_CREDIT:
         return no_credit(said, who)
-    if code in _NO_MODEL:
+    if codes & _NO_MODEL:
         return no_model(said, who, model)
-    if code in _BAD_KEY:
+    if codes & _BAD_KEY:
         return bad_key(said, who)
     if said.status in (400, 413, 422):
-        if code in ("context_length_exceeded", "exceed_context_size_error"):
+        if codes & _TOO_LONG:
             return too_long(said)
-        if code.startswith(("invalid_image", "image_", "unsupported_image")):
+        if said.code.startswith(("invalid_image", "image_", "unsupported_image")):
             return rejected(said, who, f"{who.title} refuses an image of this call")
     return usual(said, who, model)
 

@@ -69,15 +69,23 @@ def _reasoning(message: Mapping[str, Any]) -> str:
 
 
 def read_usage(usage: object) -> Usage:
-    """Token counts; ``prompt_tokens`` includes cached ones, ``completion_tokens`` reasoning."""
+    """Token counts; ``prompt_tokens`` includes cached ones.
+
+    ``completion_tokens`` includes reasoning, except at servers that count it
+    apart: there the total tells.
+    """
     if not isinstance(usage, dict):
         return Usage()
     prompt = usage.get("prompt_tokens_details") or {}
     completion = usage.get("completion_tokens_details") or {}
     cached = prompt.get("cached_tokens")
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    total = usage.get("total_tokens")
+    if isinstance(total, int) and isinstance(read, int) and isinstance(written, int):
+        written = max(written, total - read)
     return Usage(
-        input_tokens=usage.get("prompt_tokens"),
-        output_tokens=usage.get("completion_tokens"),
+        input_tokens=read,
+        output_tokens=written,
         cache_read_tokens=usage.get("prompt_cache_hit_tokens") if cached is None else cached,
         cache_write_tokens=prompt.get("cache_write_tokens"),
         reasoning_tokens=completion.get("reasoning_tokens"),

@@ -10,6 +10,7 @@ from evalbench.engine.options import Option
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.headers import minute_limits, router_limits
 
 
 class Groq(Compatible):
@@ -44,7 +45,9 @@ class OpenRouter(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("OPENROUTER_API_KEY",), "https://openrouter.ai/settings/keys", r"sk-or-[\w-]{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(effort="reasoning", budget=True, key_path="/key")
+    quirks: ClassVar[Quirks] = Quirks(
+        effort="reasoning", budget=True, key_path="/key", limits=router_limits
+    )
 
     def prepare(self, call: Call) -> Prepared:
         """See :class:`NetworkProvider`."""
@@ -121,7 +124,7 @@ class Mistral(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="random_seed", logprobs=False)
+    quirks: ClassVar[Quirks] = Quirks(seed="random_seed", logprobs=False, limits=minute_limits)
 
 
 class Xai(Compatible):

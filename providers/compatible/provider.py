@@ -37,7 +37,6 @@ from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
-from evalbench.providers.wire.headers import openai_limits
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
@@ -103,7 +102,7 @@ class Compatible(NetworkProvider):
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
-        limits = openai_limits(answered.headers)
+        limits = self.quirks.limits(answered.headers)
         if answered.status == 200 and b'"error"' in answered.body:
             status = hidden_error(json_body(answered))
             answered = answered if status is None else replace(answered, status=status)
@@ -148,7 +147,7 @@ class Compatible(NetworkProvider):
         )
         prepared = choosing.scoring_request(model, context, wholes)
         answered = await self.send(prepared)
-        limits = openai_limits(answered.headers)
+        limits = self.quirks.limits(answered.headers)
         if answered.status != 200:
             return self._refuse(answered, model, limits)
         lengths = [len(whole) for whole in wholes]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from evalbench.engine.calls import RateLimits
+from evalbench.providers.wire.headers import openai_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class Quirks:
         cuts_prompts: the server may silently drop the start of a long prompt.
         key_path: path that says whether a key is good.
         extra: fields of every request.
+        limits: reads the rate-limit headers.
     """
 
     cap: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -40,3 +44,4 @@ class Quirks:
     cuts_prompts: bool = False
     key_path: str = "/models"
     extra: Mapping[str, Any] = field(default_factory=dict)
+    limits: Callable[[Mapping[str, str]], RateLimits | None] = openai_limits

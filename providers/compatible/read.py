@@ -10,6 +10,7 @@ from evalbench.engine.calls import Call, Outcome, Reply, TextPart
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.chat.reply import read_chat, read_usage
+from evalbench.providers.wire.failures import looks_too_long
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _CHARS_PER_TOKEN_AT_MOST = 8.0
@@ -72,7 +73,9 @@ def hidden_error(body: object) -> int | None:
         status = int(error.get("code") or 0)
     except (TypeError, ValueError):
         status = 0
-    return status if 400 <= status < 600 else 502
+    if 400 <= status < 600:
+        return status
+    return 400 if looks_too_long(str(error.get("message"))) else 502
 
 
 def check_whole_prompt(call: Call, reply: Reply) -> None:

@@ -27,7 +27,7 @@ _LIFE_S = 30 * 86_400.0
 _LONGEST_REASON = 300
 
 _ABOUT_THE_VALUE = re.compile(
-    r"only the default|supported values|\bvalues?\b.{0,20}\bsupported\b"
+    r"only the default|supported (?:values|levels)|\brange\b|\bvalues?\b.{0,20}\bsupported\b"
     r"|does not support .{1,40} with|must be|should be|has to be|only be|between|at least|at most"
     r"|greater than|less than|or equal|maximum|minimum|out of range|invalid value"
     r"|too (?:large|small|high|low|many|long)|expected one of|not one of|non-empty|whitespace",
@@ -99,12 +99,16 @@ def _places(message: str, names: Iterable[str]) -> list[int]:
     for name in names:
         for form in {name, name.rpartition(".")[2]}:
             word = re.escape(form)
-            pattern = (
-                rf"[`'\"“‘](?:[\w.]+\.)?{word}(?:[.\[][\w.\]]*)?[`'\"”’]"
-                rf"|(?:^|[\n,;:(]\s*)(?:[\w]+\.)*{word}(?:[.\[][\w.\]]*)?\s*:"
-                rf"|\b(?:parameter|argument|field|option|keyword)s?\b\W{{0,4}}{word}\b"
-                rf"|\b{word}\s+(?:is|are|was|must|does|do|cannot|can't|may|should|has|not)\b"
-                rf"|(?<=[a-z] ){word} (?:parameter|argument|field|option)\b"
+            deeper = r"(?:[.\[][\w.\]]*)?"
+            pattern = "|".join(
+                (
+                    rf"[`'\"“‘](?:[\w.]+\.)?{word}{deeper}[`'\"”’]",
+                    rf"(?:^|[\n,;:(]\s*)(?:\w+\.)*{word}{deeper}\s*:",
+                    r"\b(?:parameter|argument|field|option)s?\b(?: supplied)?\W{0,4}"
+                    + rf"{word}\b",
+                    rf"\b{word}\s+(?:is|are|was|must|does|do|cannot|can't|may|should|has|not)\b",
+                    rf"(?<=[a-z] ){word} (?:parameter|argument|field|option|level|value)s?\b",
+                )
             )
             if match := re.search(pattern, message):
                 places.append(match.start())

@@ -24,8 +24,10 @@ def reasons(params: Params, facts: ModelFacts) -> bool:
     """Whether the model will reason about a call with these parameters."""
     if not facts.reasoning:
         return False
-    default = facts.default_effort if facts.default_effort in (facts.efforts or ()) else None
-    return (params.effort or default) != "none"
+    if facts.efforts is None:
+        return params.effort != "none"
+    effort = params.effort if params.effort in facts.efforts else facts.default_effort
+    return effort != "none" or "none" not in facts.efforts
 
 
 def endpoint_for(params: Params, facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:

@@ -128,9 +128,9 @@ def build(
 
 
 _TOO_LONG = re.compile(
-    r"prompt is too long|input is too long|context[ _]length|context window|context[ _]size"
-    r"|maximum context|exceeds? (?:the )?context|too many (?:input )?tokens|max_model_len"
-    r"|longer than the model's context",
+    r"prompt is too long|input is too long|maximum prompt length|context[ _]length"
+    r"|context window|context[ _]size|maximum context|exceeds? (?:the )?context"
+    r"|too many (?:input )?tokens|max_model_len|longer than the model's context",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
@@ -140,14 +140,22 @@ _NO_MODEL = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NO_CREDIT = re.compile(
-    r"credit balance|insufficient (?:balance|credit|funds)|insufficient_quota"
-    r"|exceeded your current quota|out of credits|more credits",
+    r"credit balance|insufficient (?:balance|credit|funds)|insufficient_quota|all available credits"
+    r"|exceeded your current quota|out of credits|more credits|payment method|unpaid|past invoices"
+    r"|organization_restricted",
     re.IGNORECASE,
 )
 _PER_DAY = re.compile(
-    r"per[ -_]?(?:day|month)\b|\b[RT]PD\b|\b(?:daily|monthly)\b.{0,40}\b(?:limit|quota)",
+    r"\bper[ _-]?(?:day|month)\b|\b[RT]PD\b|spend_limit"
+    r"|\b(?:daily|monthly)\b.{0,40}\b(?:limit|quota|threshold)",
     re.IGNORECASE,
 )
+_WRONG_KEY = re.compile(r"(?:incorrect|invalid) api[ _-]?key", re.IGNORECASE)
+
+
+def looks_too_long(message: str) -> bool:
+    """Whether a sentence says that a prompt does not fit."""
+    return bool(_TOO_LONG.search(message))
 
 
 def bad_key(said: Told, who: Who) -> ProviderError:
@@ -249,10 +257,12 @@ def usual(said: Told, who: Who, model: str) -> ProviderError:
 
 
 def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
-    if _TOO_LONG.search(said.message) or "context_length" in said.code:
+    if looks_too_long(said.message) or "context_length" in said.code:
         return too_long(said)
-    if _NO_CREDIT.search(said.message):
+    if _NO_CREDIT.search(f"{said.code} {said.message}"):
         return no_credit(said, who)
+    if _WRONG_KEY.search(said.message):
+        return bad_key(said, who)
     if said.param in ("", "model") and _NO_MODEL.search(said.message):
         return no_model(said, who, model)
     if said.page:
@@ -263,9 +273,17 @@ def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
 def _denied(said: Told, who: Who, model: str) -> ProviderError:
     if said.page and not who.address.official:
         return not_an_api(said, who)
+    if _NO_CREDIT.search(said.message):
+        return no_credit(said, who)
+    return no_access(said, who, model)
+
+
+def no_access(said: Told, who: Who, model: str) -> ProviderError:
+    """The key is good, but not for this."""
+    what = f"may not use {model!r}" if model else "may not do this"
     return build(
         AccessDenied,
-        f"this {who.title} key may not use {model!r}",
+        f"this {who.title} key {what}",
         said,
         cure="ask for access there, take another key, or another model",
     )
@@ -312,6 +330,7 @@ _BY_STATUS: dict[int, Callable[[Told, Who, str], ProviderError]] = {
     408: _server_fault,
     409: _server_fault,
     410: _not_found,
+    412: _bad_request,
     413: _too_large,
     422: _bad_request,
     425: _server_fault,

@@ -20,6 +20,11 @@ _OPENAI = tuple(
     for what in ("remaining", "limit", "reset")
     for unit in ("requests", "tokens")
 )
+_PER_MINUTE = tuple(
+    f"x-ratelimit-{what}-{unit}-minute"
+    for unit in ("req", "tokens")
+    for what in ("limit", "remaining")
+)
 _LONGEST_S = 366 * 86_400.0
 
 
@@ -107,4 +112,29 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
         tokens_limit=count(headers.get("x-ratelimit-limit-tokens")),
         tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens")),
         tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens")),
+    )
+
+
+def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Limits of the plain ``x-ratelimit-*`` family; its reset is milliseconds since the epoch."""
+    if "x-ratelimit-remaining" not in headers:
+        return None
+    reset = count(headers.get("x-ratelimit-reset"))
+    return RateLimits(
+        requests_limit=count(headers.get("x-ratelimit-limit")),
+        requests_remaining=count(headers.get("x-ratelimit-remaining")),
+        requests_reset_s=None if reset is None else max(0.0, reset / 1000 - _now(headers)),
+    )
+
+
+def minute_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """Limits per minute in Mistral's names, which tell no reset."""
+    if not any(name in headers for name in _PER_MINUTE):
+        return None
+    values = [count(headers.get(name)) for name in _PER_MINUTE]
+    return RateLimits(
+        requests_limit=values[0],
+        requests_remaining=values[1],
+        tokens_limit=values[2],
+        tokens_remaining=values[3],
     )

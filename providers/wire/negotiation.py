@@ -80,6 +80,8 @@ class Negotiation:
         if name not in self._asked:
             return False
         wire = self._asked[name] if value is None else value
+        if isinstance(wire, tuple):
+            wire = list(wire)
         text = orjson.dumps(wire).decode()
         if (refusal := self._refused.reason(field, text)) is not None:
             self._notes[name] = ParamNote(name, "refused", refusal)

@@ -1,0 +1,67 @@
+"""A connection that was never made costs nothing; one that was cut may."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.client_reqrep import ConnectionKey
+
+from evalbench.engine.errors import ConnectionFailed, RunFatal
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.transport import connection_error
+
+HERE = Address("http://127.0.0.1:8000/v1", official=False)
+KEY: Any = ConnectionKey("127.0.0.1", 8000, False, None, None, None, None)
+
+
+def wrapped(inner: BaseException, *outer: type[Exception]) -> BaseException:
+    """``inner`` as the cause of one exception after another, as SDKs wrap."""
+    error = inner
+    for kind in outer:
+        shell = kind("Connection error.")
+        shell.__cause__ = error
+        error = shell
+    return error
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        aiohttp.ClientConnectorError(KEY, ConnectionRefusedError(111, "refused")),
+        aiohttp.ClientConnectorDNSError(KEY, OSError(-2, "unknown name")),
+        aiohttp.ConnectionTimeoutError("slow"),
+        ConnectionRefusedError(111, "refused"),
+    ],
+)
+@pytest.mark.parametrize("outer", [(), (OSError, TimeoutError), (ValueError, RuntimeError)])
+def test_never_connected(inner: BaseException, outer: tuple[type[Exception], ...]) -> None:
+    error = connection_error(wrapped(inner, *outer), "vLLM", HERE)
+    assert isinstance(error, ConnectionFailed)
+    assert not error.possibly_billed
+    assert "127.0.0.1:8000" in error.what
+    assert "--base-url" in error.cure
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        aiohttp.ServerDisconnectedError(),
+        aiohttp.ClientPayloadError("incomplete"),
+        aiohttp.ClientOSError(104, "Connection reset by peer"),
+        ConnectionResetError(104, "reset"),
+    ],
+)
+def test_cut_on_the_way(inner: BaseException) -> None:
+    error = connection_error(wrapped(inner, OSError, RuntimeError), "vLLM", HERE)
+    assert isinstance(error, ConnectionFailed)
+    assert error.possibly_billed
+
+
+def test_a_certificate_that_is_not_accepted_ends_the_run() -> None:
+    inner = ssl.SSLCertVerificationError("unable to get local issuer certificate")
+    error = connection_error(wrapped(inner, OSError), "OpenAI", HERE)
+    assert type(error) is RunFatal
+    assert "SSL_CERT_FILE" in error.cure
