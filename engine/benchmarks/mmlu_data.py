@@ -201,13 +201,12 @@ def _question(path: str, number: int, row: Row) -> Row:
 
     if "choices" not in row and all(letter in row for letter in _LETTERS):
         row = {**row, "choices": [row[letter] for letter in _LETTERS]}
-    for column in _COLUMNS:
-        if column not in row:
-            raise wrong(
-                f"there is no column {column!r}",
-                why="columns found: " + ", ".join(map(str, row)),
-                cure="the columns are " + ", ".join(_COLUMNS) + " (or A, B, C, D for choices)",
-            )
+    if missing := [column for column in _COLUMNS if column not in row]:
+        raise wrong(
+            "missing columns: " + ", ".join(missing),
+            why="columns found: " + ", ".join(map(str, row)),
+            cure="the columns are " + ", ".join(_COLUMNS) + " (or A, B, C, D for choices)",
+        )
     question, subject = row["question"], row["subject"]
     if not isinstance(question, str) or not question.strip():
         raise wrong("the question is empty")
