@@ -214,7 +214,7 @@ def test_a_missing_column_is_named_with_those_found(tmp_path: Path, column: str)
     row = _row()
     del row[column]
     path = _write(tmp_path / "test.jsonl", [row])
-    with pytest.raises(DataError, match=f"row 1: missing columns: {column}$") as error:
+    with pytest.raises(DataError, match=f"row 1: missing columns: {column}\n") as error:
         _read(path)
     assert all(name in error.value.why for name in row)
 
