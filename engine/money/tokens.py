@@ -8,6 +8,7 @@ network. The likely count is corrected by what providers count, see
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from evalbench.engine.calls import MediaPart, Prompt
@@ -53,6 +54,7 @@ def text_tokens(text: str, model: str) -> float:
     return (len(text) + _WIDE * beyond) / characters_a_token(model)
 
 
+@functools.lru_cache(maxsize=256)
 def characters_a_token(model: str) -> float:
     """English characters that make one token for a model."""
     version = claude_version(model.lower())
