@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -118,6 +119,9 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
             out[name] = value
     if reply.outcome is not Outcome.OK:
         out["outcome"] = reply.outcome.value
+    if reply.logprobs:
+        # JSON has no infinities; a text keeps them apart from "no number".
+        out["logprobs"] = [p if math.isfinite(p) else str(p) for p in reply.logprobs]
     usage = {
         name: value
         for name in Usage.__dataclass_fields__
@@ -134,7 +138,7 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
     """Inverse of :func:`reply_to_json`."""
     known = {name: value[name] for name in _PLAIN if name in value}
     if "logprobs" in known:
-        known["logprobs"] = tuple(known["logprobs"])
+        known["logprobs"] = tuple(map(float, known["logprobs"]))
     return Reply(
         outcome=Outcome(value.get("outcome", "ok")),
         usage=Usage(**value.get("usage", {})),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option, parse_options
+from tests.unit.engine.properties import quickly
 
 SHOTS = Option("few_shots", int, 5, "examples", minimum=0, maximum=10)
 HEAT = Option("heat", float, None, "temperature", minimum=0, maximum=2)
@@ -141,12 +142,14 @@ def test_a_number_too_large_to_store_is_refused(raw: Any) -> None:
     assert len(error.what) < 600
 
 
+@quickly
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_storable_number_is_read_as_itself(number: int) -> None:
     free = Option("seed", int, 0, "seed")
     assert free.parse(number) == free.parse(str(number)) == number
 
 
+@quickly
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
 def test_any_toml_value_is_parsed_or_plainly_refused(raw: Any) -> None:
     for option in (SHOTS, HEAT, STYLE, NAME, CHAT, LABEL, NUMBERS):

@@ -1,0 +1,7 @@
+"""How long hypothesis looks: enough to meet the odd cases, short enough to run every time."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+quickly = settings(max_examples=40, deadline=None)

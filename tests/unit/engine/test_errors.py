@@ -1,0 +1,96 @@
+"""What a user reads when something went wrong, and what a caller learns from its class."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from evalbench.engine import errors
+from evalbench.engine.errors import (
+    DataError,
+    EvalbenchError,
+    KeyUnavailable,
+    ProviderError,
+    RateLimited,
+    SpecError,
+    nearest,
+)
+
+
+def test_the_text_is_what_then_why_then_cure() -> None:
+    error = EvalbenchError("the cup fell", why="it stood at the edge", cure="buy another")
+    assert str(error) == "the cup fell\n  why: it stood at the edge\n  try: buy another"
+
+
+def test_what_is_unknown_is_not_mentioned() -> None:
+    assert str(EvalbenchError("the cup fell")) == "the cup fell"
+    assert str(EvalbenchError("the cup fell", cure="sweep")) == "the cup fell\n  try: sweep"
+
+
+def test_external_text_is_not_a_format() -> None:
+    assert str(EvalbenchError("{0} %s", why="{why}")) == "{0} %s\n  why: {why}"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (DataError("no gold", path="a.csv", line=7), "a.csv, row 7: no gold"),
+        (DataError("is empty", path="a.csv"), "a.csv: is empty"),
+        (DataError("is empty"), "is empty"),
+        (DataError("is empty", line=7), "is empty"),
+    ],
+)
+def test_a_data_error_says_where(error: DataError, text: str) -> None:
+    assert str(error) == text
+
+
+def test_errors_carry_what_their_readers_need() -> None:
+    assert SpecError("limit", "too small").field == "limit"
+    assert KeyUnavailable("no key", state="locked").state == "locked"
+    error = RateLimited("slow down", status=429, retry_after=2.5, body="{}", request_id="r1")
+    assert (error.status, error.retry_after, error.body, error.request_id) == (429, 2.5, "{}", "r1")
+    assert (error.possibly_billed, error.limits, error.param) == (False, None, "")
+
+
+EXIT_CODES = {
+    "UsageError": 1,
+    "SpecError": 1,
+    "DataError": 1,
+    "RunChanged": 1,
+    "RunBusy": 1,
+    "RunNotFound": 1,
+    "KeyUnavailable": 5,
+    "JournalError": 5,
+    "JournalFull": 5,
+    "JournalTooNew": 1,
+}
+
+
+def test_every_error_ends_the_process_with_its_code() -> None:
+    classes = [
+        kind
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, EvalbenchError) and kind is not EvalbenchError
+    ]
+    assert len(classes) > len(EXIT_CODES)
+    for kind in classes:
+        expected = 5 if issubclass(kind, ProviderError) else EXIT_CODES[kind.__name__]
+        assert kind.exit_code == expected, kind
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("mmul", ["mmlu", "quickstart"], "did you mean mmlu?"),
+        ("MMLU", ["mmlu", "quickstart"], "did you mean mmlu?"),
+        ("colour", ["color", "colours"], "did you mean colours or color?"),
+        ("zzz", ["mmlu", "quickstart"], "known: mmlu, quickstart"),
+        ("zzz", [], ""),
+        ("zzz", [f"name{n}" for n in range(13)], ""),
+        ("zzz", [f"name{n}" for n in range(3)], "known: name0, name1, name2"),
+    ],
+)
+def test_nearest_names(name: str, known: list[str], hint: str) -> None:
+    assert nearest(name, known) == hint
+    assert nearest(name, dict.fromkeys(known)) == hint
