@@ -71,7 +71,7 @@ class Hub:
     requests: Counter[str] = field(default_factory=Counter)
 
     def __enter__(self) -> Hub:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("_", (_Handler,), {"hub": self}))
         self._server.daemon_threads = True
         self._port = self._server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -105,146 +105,144 @@ _FILE = re.compile(r"/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path
 _LARGE = re.compile(r"/large/(?P<repo>[^/]+/[^/]+)/(?P<path>.+)")
 
 
-def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    hub: Hub
+    protocol_version = "HTTP/1.1"
 
-        def do_HEAD(self) -> None:
-            self._answer()
+    def do_HEAD(self) -> None:
+        self._answer()
 
-        def do_GET(self) -> None:
-            self._answer()
+    def do_GET(self) -> None:
+        self._answer()
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
+    def log_message(self, *args: object) -> None:
+        pass
 
-        def _answer(self) -> None:
-            path = unquote(urlsplit(self.path).path)
-            hub.requests[f"{self.command} {path}"] += 1
-            if hub.status:
-                self._error(hub.status, "", "out of order")
-            elif found := _TREE.fullmatch(path):
-                self._listing(found["repo"], found["revision"], self._tree)
-            elif found := _INFO.fullmatch(path):
-                self._listing(found["repo"], found["revision"] or MAIN, self._info)
-            elif found := _FILE.fullmatch(path):
-                self._file(found["repo"], found["revision"], found["path"])
-            elif found := _LARGE.fullmatch(path):
-                self._content(found["path"], hub.repositories[found["repo"]].files[found["path"]])
-            else:
-                self._error(404, "", "no such page")
+    def _answer(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        self.hub.requests[f"{self.command} {path}"] += 1
+        if self.hub.status:
+            self._error(self.hub.status, "", "out of order")
+        elif found := _TREE.fullmatch(path):
+            self._listing(found["repo"], found["revision"], self._tree)
+        elif found := _INFO.fullmatch(path):
+            self._listing(found["repo"], found["revision"] or MAIN, self._info)
+        elif found := _FILE.fullmatch(path):
+            self._file(found["repo"], found["revision"], found["path"])
+        elif found := _LARGE.fullmatch(path):
+            self._content(found["path"], self.hub.repositories[found["repo"]].files[found["path"]])
+        else:
+            self._error(404, "", "no such page")
 
-        # -- what the hub decides before it answers --------------------------
+    # -- what the hub decides before it answers --------------------------
 
-        def _token(self) -> str:
-            return self.headers.get("Authorization", "").removeprefix("Bearer ")
+    def _token(self) -> str:
+        return self.headers.get("Authorization", "").removeprefix("Bearer ")
 
-        def _repository(self, name: str, revision: str) -> Repository | None:
-            """The repository, or None after an error was sent."""
-            repository = hub.repositories.get(name)
-            hidden = repository and repository.private and self._token() not in repository.readers
-            if repository is None or hidden:
-                # Strangers are told to log in: a private repository must not be recognisable.
-                self._error(404 if self._token() else 401, "RepoNotFound", "Repository not found")
-                return None
-            if not repository.has(revision):
-                self._error(404, "RevisionNotFound", f"Invalid rev id: {revision}")
-                return None
-            return repository
+    def _repository(self, name: str, revision: str) -> Repository | None:
+        """The repository, or None after an error was sent."""
+        repository = self.hub.repositories.get(name)
+        hidden = repository and repository.private and self._token() not in repository.readers
+        if repository is None or hidden:
+            # Strangers are told to log in: a private repository must not be recognisable.
+            self._error(404 if self._token() else 401, "RepoNotFound", "Repository not found")
+            return None
+        if not repository.has(revision):
+            self._error(404, "RevisionNotFound", f"Invalid rev id: {revision}")
+            return None
+        return repository
 
-        def _listing(self, name: str, revision: str, body) -> None:  # type: ignore[no-untyped-def]
-            if repository := self._repository(name, revision):
-                data = json.dumps(body(name, repository)).encode()
-                self._send(200, data, {"Content-Type": "application/json"})
+    def _listing(self, name: str, revision: str, body) -> None:  # type: ignore[no-untyped-def]
+        if repository := self._repository(name, revision):
+            data = json.dumps(body(name, repository)).encode()
+            self._send(200, data, {"Content-Type": "application/json"})
 
-        def _info(self, name: str, repository: Repository) -> object:
-            siblings = [{"rfilename": path} for path in repository.files]
-            gated = "manual" if repository.gated else False
-            return {
-                "id": name,
-                "modelId": name,
-                "sha": repository.commit,
-                "private": repository.private,
-                "gated": gated,
-                "siblings": siblings,
+    def _info(self, name: str, repository: Repository) -> object:
+        siblings = [{"rfilename": path} for path in repository.files]
+        gated = "manual" if repository.gated else False
+        return {
+            "id": name,
+            "modelId": name,
+            "sha": repository.commit,
+            "private": repository.private,
+            "gated": gated,
+            "siblings": siblings,
+        }
+
+    def _tree(self, name: str, repository: Repository) -> object:
+        entries = []
+        for path, data in repository.files.items():
+            entry: dict[str, object] = {
+                "type": "file",
+                "path": path,
+                "size": len(data),
+                "oid": hashlib.sha1(data, usedforsecurity=False).hexdigest(),
             }
-
-        def _tree(self, name: str, repository: Repository) -> object:
-            entries = []
-            for path, data in repository.files.items():
-                entry: dict[str, object] = {
-                    "type": "file",
-                    "path": path,
-                    "size": len(data),
-                    "oid": hashlib.sha1(data, usedforsecurity=False).hexdigest(),
-                }
-                if _is_large(path):
-                    entry["lfs"] = {
-                        "oid": hashlib.sha256(data).hexdigest(),
-                        "size": len(data),
-                        "pointerSize": 134,
-                    }
-                entries.append(entry)
-            return entries
-
-        def _file(self, name: str, revision: str, path: str) -> None:
-            repository = self._repository(name, revision)
-            if repository is None:
-                return
-            if repository.gated and self._token() not in repository.readers:
-                status = 403 if self._token() else 401
-                self._error(status, "GatedRepo", f"Access to model {name} is restricted.")
-                return
-            data = repository.files.get(path)
-            if data is None:
-                self._error(404, "EntryNotFound", "Entry not found")
-                return
-            about = {"X-Repo-Commit": repository.commit, "Accept-Ranges": "bytes"}
             if _is_large(path):
-                about["X-Linked-Size"] = str(len(data))
-                about["X-Linked-Etag"] = f'"{hashlib.sha256(data).hexdigest()}"'
-                about["Location"] = f"{hub.storage_url}/large/{name}/{path}"
-                self._send(302, b"", about)
-            else:
-                self._content(path, data, about)
+                entry["lfs"] = {
+                    "oid": hashlib.sha256(data).hexdigest(),
+                    "size": len(data),
+                    "pointerSize": 134,
+                }
+            entries.append(entry)
+        return entries
 
-        # -- sending ----------------------------------------------------------
+    def _file(self, name: str, revision: str, path: str) -> None:
+        repository = self._repository(name, revision)
+        if repository is None:
+            return
+        if repository.gated and self._token() not in repository.readers:
+            status = 403 if self._token() else 401
+            self._error(status, "GatedRepo", f"Access to model {name} is restricted.")
+            return
+        data = repository.files.get(path)
+        if data is None:
+            self._error(404, "EntryNotFound", "Entry not found")
+            return
+        about = {"X-Repo-Commit": repository.commit, "Accept-Ranges": "bytes"}
+        if _is_large(path):
+            about["X-Linked-Size"] = str(len(data))
+            about["X-Linked-Etag"] = f'"{hashlib.sha256(data).hexdigest()}"'
+            about["Location"] = f"{self.hub.storage_url}/large/{name}/{path}"
+            self._send(302, b"", about)
+        else:
+            self._content(path, data, about)
 
-        def _content(self, path: str, data: bytes, about: Mapping[str, str] | None = None) -> None:
-            headers = {
-                "ETag": f'"{hashlib.sha1(data, usedforsecurity=False).hexdigest()}"',
-                "Content-Type": "application/octet-stream",
-                **(about or {}),
-            }
-            status, start = 200, 0
-            if wanted := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
-                status, start = 206, int(wanted[1])
-                headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
-            if self.command == "HEAD":
-                self._send(status, data[start:], headers)
-                return
-            hub.transfers.setdefault(path, []).append(self.headers.get("Range", ""))
-            cuts = hub.cuts.get(path)
-            self._send(status, data[start:], headers, cut=cuts.pop(0) if cuts else None)
+    # -- sending ----------------------------------------------------------
 
-        def _error(self, status: int, code: str, message: str) -> None:
-            headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}
-            self._send(status, json.dumps({"error": message}).encode(), headers)
+    def _content(self, path: str, data: bytes, about: Mapping[str, str] | None = None) -> None:
+        headers = {
+            "ETag": f'"{hashlib.sha1(data, usedforsecurity=False).hexdigest()}"',
+            "Content-Type": "application/octet-stream",
+            **(about or {}),
+        }
+        status, start = 200, 0
+        if wanted := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
+            status, start = 206, int(wanted[1])
+            headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+        if self.command == "HEAD":
+            self._send(status, data[start:], headers)
+            return
+        self.hub.transfers.setdefault(path, []).append(self.headers.get("Range", ""))
+        cuts = self.hub.cuts.get(path)
+        self._send(status, data[start:], headers, cut=cuts.pop(0) if cuts else None)
 
-        def _send(
-            self, status: int, body: bytes, headers: Mapping[str, str], cut: int | None = None
-        ) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body if cut is None else body[:cut])
-            if cut is not None:
-                self.close_connection = True
+    def _error(self, status: int, code: str, message: str) -> None:
+        headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}
+        self._send(status, json.dumps({"error": message}).encode(), headers)
 
-    return Handler
+    def _send(
+        self, status: int, body: bytes, headers: Mapping[str, str], cut: int | None = None
+    ) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body if cut is None else body[:cut])
+        if cut is not None:
+            self.close_connection = True
 
 
 def _is_large(path: str) -> bool:
