@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulator.fixtures import running_simulator, sim
+
+__all__ = ["running_simulator", "sim"]
+
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 

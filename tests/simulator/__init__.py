@@ -1,0 +1,1 @@
+"""A loopback server that speaks model providers' wire protocols, for tests and benches."""

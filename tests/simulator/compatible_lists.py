@@ -1,0 +1,103 @@
+"""What OpenAI-compatible servers have besides chat: model lists, key checks, tokenizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.simulator import tokens
+from tests.simulator.compatible_access import Access
+from tests.simulator.compatible_chat import read
+from tests.simulator.exchange import Answer, Exchange, Refused
+from tests.simulator.flavour_errors import word
+from tests.simulator.models import Model
+
+
+class Lists:
+    """The further endpoints of one flavour's server."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._world = access.world
+        self._flavour = access.flavour
+        self.name = access.name
+
+    def models(self, exchange: Exchange) -> Answer:
+        """The model list; public where the flavour says so."""
+        if not self._flavour.public_models:
+            self._access.admit(exchange, "", money=False)
+        known = self._world.catalogue.list(self.name)
+        data = [self._line(model) for model in known if model.lifecycle != "retired"]
+        return Answer({"object": "list", "data": data})
+
+    def model(self, exchange: Exchange) -> Answer:
+        """One model."""
+        self._access.admit(exchange, exchange.tail, money=False)
+        known = self._world.catalogue.find(self.name, exchange.tail)
+        if known is None:
+            raise Refused(word(self.name, "model", 404, model=exchange.tail))
+        return Answer(self._line(known))
+
+    def _line(self, model: Model) -> dict[str, Any]:
+        return {"id": model.id, **self._flavour.fields(model)}
+
+    def key(self, exchange: Exchange) -> Answer:
+        """OpenRouter: what a key may spend."""
+        self._access.admit(exchange, "", money=False)
+        poor = self._world.accounts.state(exchange.key) == "nocredit"
+        return Answer(
+            {
+                "data": {
+                    "label": "sk-or-v1-...",
+                    "limit": 10.0,
+                    "limit_remaining": 0.0 if poor else 9.0,
+                    "usage": 10.0 if poor else 1.0,
+                    "is_free_tier": False,
+                    "rate_limit": {"requests": -1, "interval": "10s"},
+                }
+            }
+        )
+
+    def tokenize(self, exchange: Exchange) -> Answer:
+        """vLLM: token ids of a prompt or of messages."""
+        value = self._access.body(exchange)
+        model = self._access.model(value["model"])
+        text = value.get("prompt")
+        if text is None:
+            text = "\n".join(read(self._access, value, model).everything)
+        count = tokens.count(text, model.chars_per_token)
+        ids = list(range(count))
+        return Answer({"count": count, "max_model_len": model.context, "tokens": ids})
+
+    def tags(self, exchange: Exchange) -> Answer:
+        """Ollama: its own model list."""
+        return Answer(
+            {
+                "models": [
+                    {
+                        "name": model.id,
+                        "model": model.id,
+                        "modified_at": f"{model.released}T00:00:00Z",
+                        "size": 2_019_393_189,
+                        "digest": "0" * 64,
+                        "details": {"format": "gguf", "family": model.id.split(":")[0]},
+                    }
+                    for model in self._world.catalogue.list(self.name)
+                ]
+            }
+        )
+
+    def props(self, exchange: Exchange) -> Answer:
+        """llama.cpp: what the server was started with."""
+        model = self._world.catalogue.list(self.name)[0]
+        settings = {"n_ctx": model.context, "params": {}}
+        return Answer({"default_generation_settings": settings, "model_path": model.id})
+
+
+def version(exchange: Exchange) -> Answer:
+    """Ollama: which version runs."""
+    return Answer({"version": "0.14.2"})
+
+
+def health(exchange: Exchange) -> Answer:
+    """llama.cpp: ready."""
+    return Answer({"status": "ok"})

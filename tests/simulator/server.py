@@ -1,0 +1,215 @@
+"""The loopback server: takes requests in, lets an API answer, puts the answer on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from hashlib import blake2b
+from typing import Any
+
+from aiohttp import web
+
+from tests.simulator.anthropic import Anthropic
+from tests.simulator.clock import Clock
+from tests.simulator.compatible import Compatible
+from tests.simulator.control import Control
+from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route
+from tests.simulator.faults import Fault, Faults
+from tests.simulator.flavours import FLAVOURS
+from tests.simulator.ledger import Entry, Ledger
+from tests.simulator.openai import OpenAI
+from tests.simulator.wire import Gone, broken, whole
+from tests.simulator.world import World
+
+_MOST_BYTES = 256 * 1024 * 1024
+
+
+class Simulator:
+    """All APIs on one port of the loopback interface.
+
+    Args:
+        clock: the time everything in it goes by; a running one when None.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.world = World(clock or Clock())
+        self.faults = Faults()
+        self.ledger = Ledger()
+        self.apis: tuple[Api, ...] = (
+            Anthropic(self.world),
+            OpenAI(self.world),
+            *(Compatible(self.world, flavour) for flavour in FLAVOURS),
+        )
+        self._exact: dict[tuple[str, str], tuple[Api, Handler]] = {}
+        self._templates: list[tuple[str, str, Api, Handler]] = []
+        for api in self.apis:
+            for route in api.routes():
+                self._mount(api, route)
+        self._number = 0
+        self._runner: web.ServerRunner | None = None
+        self.url = ""
+        self._control = Control(self)
+
+    def _mount(self, api: Api, route: Route) -> None:
+        if route.path.endswith("/*"):
+            self._templates.append((route.method, route.path[:-1], api, route.handler))
+        else:
+            self._exact[route.method, route.path] = (api, route.handler)
+
+    async def start(self, port: int = 0) -> str:
+        """Listen on 127.0.0.1 and give the server's address.
+
+        Raises:
+            OSError: when the port is taken.
+        """
+        server = web.Server(
+            self._serve, request_factory=_request, handler_cancellation=True, access_log=None
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.0)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port, backlog=2048)
+        await site.start()
+        address = self._runner.addresses[0]
+        self.url = f"http://{address[0]}:{address[1]}"
+        return self.url
+
+    async def stop(self) -> None:
+        """Cut every connection and stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def base_urls(self) -> dict[str, str]:
+        """The base URL of each API, as its clients are given it."""
+        return {api.name: self.url + api.base_path for api in self.apis}
+
+    def reset(self) -> None:
+        """Forget faults, journal, settings, keys, limits and caches."""
+        self.faults.clear()
+        self.ledger.reset()
+        self.world.reset()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, _, query = request.message.path.partition("?")
+        if path.startswith("/_sim"):
+            return await self._control.serve(request, path, query)
+        api, handler, tail = self._route(request, path)
+        if api is None:
+            return web.json_response({"error": f"no such path: {path}"}, status=404)
+        raw = await request.read()
+        target = request.message.path.encode()
+        content = int.from_bytes(blake2b(target + raw, digest_size=8).digest())
+        self._number += 1
+        exchange = Exchange(
+            method=request.method,
+            path=path,
+            query=query,
+            headers=request.headers,
+            raw=raw,
+            content=content,
+            number=self._number,
+            attempt=self.ledger.attempt(content),
+            now=self.world.clock.now(),
+        )
+        exchange.tail = tail
+        entry = self.ledger.arrive(exchange, api.name)
+        fault = self.faults.meet(exchange, self.world.brain.seed) if self.faults.script else None
+        answer = self._answer(api, handler, exchange, fault)
+        return await self._send(request, exchange, entry, answer, fault)
+
+    def _route(self, request: web.BaseRequest, path: str) -> tuple[Api | None, Handler, str]:
+        found = self._exact.get((request.method, path))
+        if found is not None:
+            return found[0], found[1], ""
+        for method, prefix, api, handler in self._templates:
+            if method == request.method and path.startswith(prefix):
+                return api, handler, path[len(prefix) :]
+        if path.startswith("/v1/"):
+            alias = "/anthropic" if "anthropic-version" in request.headers else "/openai"
+            return self._route(request, alias + path)
+        return None, _nowhere, ""
+
+    @staticmethod
+    def _answer(api: Api, handler: Handler, exchange: Exchange, fault: Fault | None) -> Answer:
+        if fault is None or fault.billed:
+            try:
+                answer = handler(exchange)
+            except Refused as refused:
+                answer = refused.answer
+        else:
+            answer = Answer({})
+        if fault is not None:
+            answer = _spoiled(api, exchange, fault, answer)
+        api.dress(exchange, answer)
+        return answer
+
+    async def _send(
+        self,
+        request: web.BaseRequest,
+        exchange: Exchange,
+        entry: Entry,
+        answer: Answer,
+        fault: Fault | None,
+    ) -> web.StreamResponse:
+        world = self.world
+        out = answer.bill.output_tokens if answer.bill is not None else 0
+        gone = False
+        try:
+            wait = world.latency.of(exchange.content, out)
+            if wait:
+                await world.clock.sleep(wait)
+            if fault is None or fault.kind in ("status", "error_in_200"):
+                return whole(answer)
+            return await broken(request, fault, answer, world.clock)
+        except Gone:
+            return web.Response(status=500)
+        except (asyncio.CancelledError, ConnectionError):
+            gone = True
+            raise
+        finally:
+            self.ledger.finish(
+                entry,
+                exchange,
+                answer,
+                now=world.clock.now(),
+                fault=fault.kind if fault else "",
+                sent=not gone and (fault is None or not fault.kind.endswith("before_headers")),
+                client_gone=gone,
+            )
+
+
+def _spoiled(api: Api, exchange: Exchange, fault: Fault, answer: Answer) -> Answer:
+    """The answer that a fault leaves of the right one."""
+    if fault.kind == "error_in_200":
+        spoiled = api.error_within_200(exchange, fault.code)
+    elif fault.kind == "status":
+        spoiled = api.error(fault.status, fault.message)
+        if fault.body is not None:
+            text = isinstance(fault.body, str)
+            spoiled.body = fault.body.encode() if text else fault.body
+    else:
+        return answer
+    spoiled.bill = answer.bill
+    if fault.retry_after is not None:
+        spoiled.headers["retry-after"] = f"{fault.retry_after:g}"
+    spoiled.headers.update({name.lower(): value for name, value in fault.headers.items()})
+    if "content-type" in spoiled.headers:
+        spoiled.content_type = spoiled.headers.pop("content-type")
+    return spoiled
+
+
+def _nowhere(exchange: Exchange) -> Answer:
+    return Answer({}, 404)
+
+
+def _request(
+    message: Any, payload: Any, protocol: Any, writer: Any, task: asyncio.Task[None]
+) -> web.BaseRequest:
+    return web.BaseRequest(
+        message,
+        payload,
+        protocol,
+        writer,
+        task,
+        asyncio.get_running_loop(),
+        client_max_size=_MOST_BYTES,
+    )

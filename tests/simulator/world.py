@@ -1,0 +1,80 @@
+"""Everything that the APIs of one simulator share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from tests.simulator.accounts import Accounts
+from tests.simulator.brain import Brain
+from tests.simulator.clock import Clock
+from tests.simulator.exchange import Bill
+from tests.simulator.limits import Limits
+from tests.simulator.model_tables import TABLES
+from tests.simulator.models import Catalogue, Model
+from tests.simulator.promptcache import PromptCache
+
+
+@dataclass(slots=True)
+class Latency:
+    """How long an answer takes, in simulated seconds.
+
+    Attributes:
+        base: of every answer, errors included.
+        per_token: for each output token.
+        jitter: share by which it varies; the same request always takes the same time.
+    """
+
+    base: float = 0.0
+    per_token: float = 0.0
+    jitter: float = 0.0
+
+    def of(self, content: int, output_tokens: int) -> float:
+        """Seconds for a request of this content."""
+        if not (self.base or self.per_token):
+            return 0.0
+        usual = self.base + self.per_token * output_tokens
+        if not self.jitter:
+            return usual
+        spin = blake2b(b"%d" % content, digest_size=4).digest()
+        return usual * (1 + self.jitter * (int.from_bytes(spin) / 2**31 - 1))
+
+
+@dataclass(slots=True)
+class World:
+    """The shared state: time, models, minds, keys, limits, caches."""
+
+    clock: Clock = field(default_factory=Clock)
+    brain: Brain = field(default_factory=Brain)
+    catalogue: Catalogue = field(default_factory=lambda: Catalogue(TABLES))
+    accounts: Accounts = field(default_factory=Accounts)
+    limits: Limits = field(default_factory=Limits)
+    cache: PromptCache = field(default_factory=PromptCache)
+    latency: Latency = field(default_factory=Latency)
+
+    def reset(self) -> None:
+        """Everything but the clock back to its beginning."""
+        self.brain.reset()
+        self.catalogue.reset()
+        self.accounts.reset()
+        self.limits.reset()
+        self.cache.clear()
+        self.latency = Latency()
+
+
+def price(bill: Bill, model: Model, factor: float = 1.0) -> Bill:
+    """Put the money on a bill: nanodollars by the model's price list, times ``factor``."""
+    prices = model.price
+    if prices is None:
+        return bill
+    written = bill.cache_write_tokens - bill.cache_write_1h_tokens
+    plain = bill.input_tokens - bill.cache_read_tokens - bill.cache_write_tokens
+    dollars_per_million = (
+        plain * prices.input
+        + bill.cache_read_tokens * prices.cache_read
+        + written * prices.cache_write
+        + bill.cache_write_1h_tokens * prices.cache_write_1h
+        + bill.output_tokens * prices.output
+    )
+    bill.nanodollars = round(dollars_per_million * 1000 * factor)
+    return bill
