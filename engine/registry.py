@@ -61,7 +61,8 @@ def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
         )
     try:
         return points[name].load()
-    except ImportError as error:
+    except Exception as error:
+        # A plug-in is somebody else's code: it may fail in any way, and harms no other.
         raise SpecError(
             what,
             f"the {what} {name!r} could not be imported",

@@ -85,12 +85,13 @@ class RunSpec:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
         """Read a stored, already validated spec."""
-        common = dict(value["common"])
-        common["tag"] = tuple(common["tag"])
-        options = {k: tuple(v) if isinstance(v, list) else v for k, v in value["options"].items()}
-        filters = {tag: tuple(values) for tag, values in value["filters"].items()}
         return cls(
-            value["benchmark"], value["model"], common, options, value["provider_options"], filters
+            value["benchmark"],
+            value["model"],
+            _tuples(value["common"]),
+            _tuples(value["options"]),
+            _tuples(value["provider_options"]),
+            _tuples(value["filters"]),
         )
 
     def identity(self) -> dict[str, Any]:
@@ -118,6 +119,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return list(value) if isinstance(value, tuple) else value
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
 
 
 def make_spec(
@@ -149,12 +154,7 @@ def make_spec(
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
-        path = Path(values["data"]).expanduser()
-        if not path.exists():
-            raise SpecError(
-                "data", f"there is no file or folder {path}", cure="check the path given to --data"
-            )
-        values["data"] = str(path.absolute())
+        values["data"] = _existing(values["data"])
     return RunSpec(
         benchmark,
         model,
@@ -165,6 +165,25 @@ def make_spec(
     )
 
 
+def _existing(data: str) -> str:
+    why = ""
+    try:
+        path = Path(data).expanduser()
+        if path.exists():
+            return str(path.absolute())
+    except OSError as error:
+        why = error.strerror or ""
+    except RuntimeError as error:
+        # The home of a user that does not exist.
+        why = str(error)
+    raise SpecError(
+        "data",
+        f"there is no file or folder {data}",
+        why=why,
+        cure="check the path given to --data",
+    )
+
+
 def parse_model(text: str) -> ModelRef:
     """Read a model as users type it.
 
@@ -172,6 +191,7 @@ def parse_model(text: str) -> ModelRef:
         SpecError: with the expected form and the providers there are.
     """
     try:
+        text.encode()  # fails for what no file could hold
         ref = ModelRef.parse(text)
     except ValueError:
         raise SpecError(
@@ -193,8 +213,7 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
                 f"{bench.name} cannot be filtered by {tag!r}",
                 cure=nearest(tag, bench.filters),
             )
-        items = (values,) if isinstance(values, str) else tuple(values)
-        if items:
+        if items := Option(tag, str, (), bench.filters[tag], many=True).parse(values):
             result[tag] = items
     return result
 
@@ -254,28 +273,36 @@ def load_suite(path: Path) -> list[RunSpec]:
         raise SpecError("suite", f"cannot read {path}", why=error.strerror or "") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError("suite", f"{path} is not a TOML file", why=str(error)) from None
-    tables = body.get("run")
+    tables, defaults = body.get("run"), body.get("defaults", {})
     if unknown := set(body) - {"run", "defaults"}:
         raise SpecError("suite", f"{path} has an unknown table {sorted(unknown)[0]!r}")
+    if not isinstance(defaults, dict):
+        raise SpecError("suite", f"{path}: defaults is not a table", cure="write [defaults]")
     if not isinstance(tables, list) or not tables:
         raise SpecError("suite", f"{path} names no run", cure="add at least one [[run]] table")
     specs: list[RunSpec] = []
     for number, table in enumerate(tables, 1):
-        merged = {**body.get("defaults", {}), **table}
-        for name in ("options", "provider_options", "filters"):
-            merged[name] = {**body.get("defaults", {}).get(name, {}), **table.get(name, {})}
-        models = merged.pop("model", None)
-        benchmark = merged.pop("benchmark", None)
-        if not benchmark or not models:
-            raise SpecError("suite", f"{path}, run {number}: benchmark and model are needed")
-        for model in [models] if isinstance(models, str) else models:
-            try:
-                specs.append(make_spec(benchmark, model, **merged))
-            except SpecError as error:
-                raise SpecError(
-                    error.field,
-                    f"{path}, run {number}: {error.what}",
-                    why=error.why,
-                    cure=error.cure,
-                ) from None
+        try:
+            specs += _specs_of(defaults, table)
+        except SpecError as error:
+            raise SpecError(
+                error.field, f"{path}, run {number}: {error.what}", why=error.why, cure=error.cure
+            ) from None
     return specs
+
+
+def _specs_of(defaults: Mapping[str, Any], table: Any) -> list[RunSpec]:
+    """The specs of one ``[[run]]`` table, one for each of its models."""
+    if not isinstance(table, dict):
+        raise SpecError("run", f"{table!r} is not a table", cure="write each run as [[run]]")
+    merged = {**defaults, **table}
+    for name in ("options", "provider_options", "filters"):
+        given = (defaults.get(name, {}), table.get(name, {}))
+        if not all(isinstance(part, dict) for part in given):
+            raise SpecError(name, f"{name} is not a table", cure=f"write {name} = {{name = value}}")
+        merged[name] = {**given[0], **given[1]}
+    benchmark = Option("benchmark", str, None, "").parse(merged.pop("benchmark", None))
+    models = Option("model", str, (), "", many=True).parse(merged.pop("model", None))
+    if not benchmark or not models:
+        raise SpecError("suite", "benchmark and model are needed")
+    return [make_spec(benchmark, model, **merged) for model in models]

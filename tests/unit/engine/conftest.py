@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine import registry
-
-PLUGINS = Path(__file__).parents[2] / "plugins"
+from tests.unit.engine.plugins import PLUGINS, Installed
 
 
 @pytest.fixture
@@ -24,3 +23,12 @@ def rescan() -> Iterator[None]:
 def plugins(rescan: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmarks ``synthetic`` and ``two-turn`` and the provider ``scripted``."""
     monkeypatch.syspath_prepend(str(PLUGINS))
+
+
+@pytest.fixture
+def installed(rescan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
+    """An empty folder of packages; add them before the registry is first asked."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return Installed(folder)
