@@ -9,7 +9,7 @@ The rules, in order; the first that finds something decides:
 4. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
 5. A choice in words: ``I think it's C``, ``B is correct``, ``so D``. The last counts.
-6. The only option mentioned: ``option B``, or ``(B)`` at the end of a line.
+6. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
 before a word is the article. A letter past the last option is no answer.
@@ -87,10 +87,12 @@ _DENIED = re.compile(
     r"|(?:is|was|does|can|would)n['’]t\b|cannot\b|can[ ]be[ ](?:ruled|eliminated)\b)"
 )
 _JOINED = re.compile(
-    rf"{_CLOSE}?[ \t]*(?:[,/&+;]|\b(?:and|or|and/or)\b)[ \t]*(?:and|or)?[ \t]*"
-    rf"(?:option|choice|letter|answer)?[ \t]*[(\[\"'“]?(?<![A-Za-z])([A-G])(?![A-Za-z0-9'’])"
+    rf"{_CLOSE}?[ \t]*(?:[,/&+;|]|\b(?:and|or|and/or)\b|(?<=\))(?=\())[ \t]*(?:and|or)?[ \t]*"
+    r"(?:option|choice|letter|answer)?[ \t]*[(\[\"'“]?"
+    r"(?<![A-Za-z])(?:([A-G])(?![A-Za-z0-9'’])|([a-g])(?=[\s).]*$))"
     rf"(?!{_CLOSE}?[ ](?:is|was|isn|does|has|can|would)\b)"
 )
+_JOINED_BEFORE = re.compile(r"(?<![A-Za-z])([A-G])[)\]]?,?[ ](?:and|or)[ ](?:option[ ])?[(\[]?$")
 
 
 def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
@@ -110,8 +112,8 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
         return None
     if letter == "A" and before.endswith("\n") and _lists_options(letter, rest):
         return None
-    joined = _JOINED.match(rest)
-    if joined and joined[1] != letter.upper():
+    joined = _JOINED.match(rest) or _JOINED_BEFORE.search(text, max(0, start - 20), start)
+    if joined and joined[joined.lastindex or 1].upper() != letter.upper():
         return _NO_CHOICE
     return letter.upper()
 
@@ -153,7 +155,7 @@ _FILL = (
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
     rf"(?<![A-Za-z]){_NOUN}{_GAP}[\"'”]?\s*"
-    rf"(?::|=|[-–—]+>?|→|(?:{_IS}|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
+    rf"(?::|=|[-–—]+>?|→|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -193,7 +195,8 @@ _STARTS = re.compile(
 )
 _TEXT_FOLLOWS = re.compile(r"[ \t]+(?:[A-Z$€£\d\"“]|-?\d)")
 _MARKED = re.compile(
-    r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)|[ \t]+because\b"
+    r"[)\]>.:,;!\"'”’»](?=\W|[A-Z\d]|$)|[ \t]*(?:[–—|→:]|-\s|-+>)|[ \t]*(?:\n|$)"
+    r"|[ \t]+(?:\(|(?:because|probably|definitely|likely)\b)"
 )
 _MARKER = re.compile(
     r"(?:(?<=\s)|^)\(?([A-G])[).:](?=\s|$)(?!\s+(?:is|was|are|isn|would|does|can)\b)"
@@ -237,8 +240,8 @@ _IS_RIGHT = re.compile(
 )
 _CHOOSES = re.compile(
     rf"\b(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
-    r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]with|go[ ]for)"
-    r"|my[ ](?:guess|pick|vote)[ ]is|going[ ]with|choose|select|pick"
+    r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
+    r"|go[ ]with|going[ ]with|choose|select|pick|only|but"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
@@ -252,11 +255,15 @@ def _claimed(text: str) -> str | None:
 _MENTION = re.compile(rf"\b(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([A-G])\)(?P<ends_line>[.!]?[ \t]*$)?", re.MULTILINE)
 
+_END_OF_LINE = re.compile(r":[ \t]*([A-G])[.!]?$")
+
 
 def _mentioned(text: str) -> str | None:
     letters = {_chosen(found) for found in _MENTION.finditer(text)}
     brackets = list(_BRACKETED.finditer(text))
     if any(found["ends_line"] is not None for found in brackets):
         letters |= {found[1] for found in brackets}
+    if labelled := _END_OF_LINE.search(text):
+        letters.add(labelled[1])
     letters.discard(None)
     return letters.pop() if len(letters) == 1 else None
