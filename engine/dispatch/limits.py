@@ -36,7 +36,7 @@ class Slots:
         self.size = size
         self.taken = 0
         self.weight = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
 
     @property
     def waiting(self) -> int:
@@ -45,36 +45,49 @@ class Slots:
 
     async def take(self, weight: int = 0) -> None:
         """Wait for a place. ``weight`` is the call's size in bytes; a lone call always fits."""
-        while self.taken >= self.size or (self.taken and self.weight + weight > _BYTES_IN_FLIGHT):
-            ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(ready)
-            try:
-                await ready
-            except asyncio.CancelledError:
-                if ready.done() and not ready.cancelled():
-                    self._wake()
-                raise
-        self.taken += 1
-        self.weight += weight
+        if not self._waiting and self._fits(weight):
+            self._enter(weight)
+            return
+        entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        place = entered, weight
+        self._waiting.append(place)
+        try:
+            await entered
+        except asyncio.CancelledError:
+            if entered.cancelled():
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(place)
+                self._admit()
+            else:
+                self.give(weight)
+            raise
 
     def give(self, weight: int = 0) -> None:
         """Leave the place taken with the same weight."""
         self.taken -= 1
         self.weight -= weight
-        self._wake()
+        self._admit()
 
     def resize(self, size: int) -> None:
         """Let ``size`` holders in from now on; those inside stay."""
         self.size = size
-        for _ in range(size - self.taken):
-            self._wake()
+        self._admit()
 
-    def _wake(self) -> None:
-        while self._waiting:
-            ready = self._waiting.popleft()
-            if not ready.done():
-                ready.set_result(None)
-                return
+    def _fits(self, weight: int) -> bool:
+        light = not self.taken or self.weight + weight <= _BYTES_IN_FLIGHT
+        return self.taken < self.size and light
+
+    def _enter(self, weight: int) -> None:
+        self.taken += 1
+        self.weight += weight
+
+    def _admit(self) -> None:
+        # A place is handed over, so that nobody who comes meanwhile can slip in.
+        while self._waiting and self._fits(self._waiting[0][1]):
+            entered, weight = self._waiting.popleft()
+            if not entered.done():
+                self._enter(weight)
+                entered.set_result(None)
 
 
 class Limiter:
@@ -103,33 +116,48 @@ class Limiter:
         self.why = ""
 
     @contextlib.asynccontextmanager
-    async def turn(self, weight: int = 0) -> AsyncIterator[None]:
-        """Hold a place for one attempt; entered when the call may leave."""
+    async def turn(
+        self, weight: int = 0, *, unless: asyncio.Event | None = None
+    ) -> AsyncIterator[None]:
+        """Hold a place for one attempt; entered when the call may leave.
+
+        Once ``unless`` is set, nobody waits any more for a pause to end or for
+        the rate: entering then does not mean that the call may leave.
+        """
         await self.slots.take(weight)
         try:
-            await self._until_allowed()
+            await self._until_allowed(unless or asyncio.Event())
             yield
         finally:
             self.slots.give(weight)
 
-    async def _until_allowed(self) -> None:
+    async def _until_allowed(self, unless: asyncio.Event) -> None:
         clock = asyncio.get_running_loop().time
-        while True:
+        in_turn = self._qps is None
+        while not unless.is_set():
             now = clock()
             due = max(self._paused_until, self._pace.paused_until(now) if self._pace else 0.0)
-            if due > now:
-                await asyncio.sleep(due - now)
-                continue
-            if self._qps is None:
-                return
-            if self._pace:
-                wait = self._pace.next_turn(self._qps, now)
-            else:
-                wait = max(0.0, self._next - now)
-                self._next = max(self._next, now) + 1.0 / self._qps
+            wait = due - now
             if wait > 0:
-                await asyncio.sleep(wait)
-            return
+                # A turn that a pause overtook is void: all would leave at once after it.
+                in_turn = self._qps is None
+            elif in_turn:
+                return
+            else:
+                wait = self._next_turn(now)
+                in_turn = True
+            if wait > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(unless.wait(), wait)
+
+    def _next_turn(self, now: float) -> float:
+        """Take the next place at the wanted rate; seconds to wait for it."""
+        assert self._qps is not None
+        if self._pace:
+            return self._pace.next_turn(self._qps, now)
+        wait = max(0.0, self._next - now)
+        self._next = max(self._next, now) + 1.0 / self._qps
+        return wait
 
     def succeeded(self, limits: RateLimits | None) -> None:
         """Tell of an answered attempt and what its headers said."""
@@ -220,8 +248,11 @@ class SharedPace:
             self._checked = now
             try:
                 self._seen = orjson.loads(self._path.read_bytes()).get("paused", 0.0)
-            except (OSError, ValueError):
+            except OSError:
                 self._seen = 0.0
+            except ValueError:
+                # Another engine is writing just now: what was seen still holds.
+                pass
         return now + max(0.0, self._seen - time.time())
 
     @contextlib.contextmanager

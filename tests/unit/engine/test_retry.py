@@ -1,0 +1,117 @@
+"""How often one call is tried, and how long it waits between tries."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalbench.engine import errors
+from evalbench.engine.dispatch.retry import (
+    FULL_HOUSE,
+    LONGEST_RETRY_AFTER_S,
+    LONGEST_WAIT_S,
+    Patience,
+)
+from evalbench.engine.errors import (
+    CallRejected,
+    ConnectionFailed,
+    DeadlineExceeded,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+    TransientError,
+)
+from tests.unit.engine.properties import quickly
+
+TRANSIENT = [RateLimited, Overloaded, ServerFault, ConnectionFailed, DeadlineExceeded]
+
+
+@pytest.fixture
+def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chance always chooses the longest wait."""
+    monkeypatch.setattr(random, "uniform", lambda low, high: high)
+
+
+def waits(patience: Patience, error: ProviderError, most: int = 1000) -> list[float]:
+    """Every wait that is granted until there is none."""
+    granted: list[float] = []
+    while (wait := patience.wait(error)) is not None and len(granted) < most:
+        granted.append(wait)
+    return granted
+
+
+def test_every_transient_error_is_listed_here() -> None:
+    kinds = {kind for kind in vars(errors).values() if isinstance(kind, type)}
+    assert set(TRANSIENT) == {
+        kind for kind in kinds if issubclass(kind, TransientError) and kind is not TransientError
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", [ProviderError, CallRejected, errors.ContextTooLong, errors.OutOfMemory, errors.BadKey]
+)
+def test_what_will_not_change_is_not_tried_again(kind: type[ProviderError]) -> None:
+    assert Patience(8).wait(kind("no", retry_after=1)) is None
+
+
+@pytest.mark.parametrize("kind", [ServerFault, ConnectionFailed, DeadlineExceeded])
+def test_faults_double_their_wait_up_to_the_number_of_tries(
+    kind: type[ProviderError], longest_waits: None
+) -> None:
+    assert waits(Patience(5), kind("broken")) == [0.5, 1, 2, 4]
+
+
+@pytest.mark.parametrize("kind", [RateLimited, Overloaded])
+def test_refusals_wait_longer_and_are_tried_more_often(
+    kind: type[ProviderError], longest_waits: None
+) -> None:
+    granted = waits(Patience(2), kind("full"))
+    assert granted == [2, 4, 8, 16, 32, 60, 60, 60, 60]
+    assert len(granted) + 1 == 2 * FULL_HOUSE
+
+
+@pytest.mark.parametrize(("kind", "most"), [(ServerFault, 1), (RateLimited, FULL_HOUSE)])
+def test_a_single_try_is_a_single_try(kind: type[ProviderError], most: int) -> None:
+    assert len(waits(Patience(1), kind("no"))) + 1 == most
+
+
+def test_faults_and_refusals_are_counted_apart() -> None:
+    patience = Patience(3)
+    assert len(waits(patience, RateLimited("full"), most=10)) == 10
+    assert len(waits(patience, ServerFault("broken"))) == 2
+    assert patience.wait(RateLimited("full")) is not None
+    assert patience.wait(ServerFault("broken")) is None
+
+
+@quickly
+@given(st.sampled_from(TRANSIENT), st.integers(1, 12))
+def test_jitter_keeps_within_the_upper_half_and_a_minute(
+    kind: type[ProviderError], tries: int
+) -> None:
+    patience = Patience(100)
+    base = 2.0 if kind in (RateLimited, Overloaded) else 0.5
+    for number in range(tries):
+        wait = patience.wait(kind("later"))
+        full = min(60.0, base * 2**number)
+        assert wait is not None
+        assert full / 2 <= wait <= full
+
+
+@pytest.mark.parametrize("kind", TRANSIENT)
+@pytest.mark.parametrize("asked", [0.0, 0.25, 17.5, LONGEST_RETRY_AFTER_S])
+def test_a_retry_after_is_obeyed_to_the_letter(kind: type[ProviderError], asked: float) -> None:
+    assert Patience(3).wait(kind("later", retry_after=asked)) == asked
+
+
+def test_a_wait_beyond_reason_is_not_begun() -> None:
+    assert Patience(3).wait(RateLimited("tomorrow", retry_after=300.5)) is None
+
+
+def test_all_waits_of_one_call_end_after_half_an_hour() -> None:
+    granted = waits(Patience(100), RateLimited("later", retry_after=250))
+    assert sum(granted) == 1750
+    assert sum(granted) + 250 > LONGEST_WAIT_S
