@@ -102,7 +102,7 @@ def classify(said: Told, who: Who, model: str) -> ProviderError:
     codes = {said.code, said.kind}
     if codes & _NO_CREDIT:
         return no_credit(said, who)
-    if codes & _NO_MODEL:
+    if model and codes & _NO_MODEL:
         return no_model(said, who, model)
     if codes & _BAD_KEY:
         return bad_key(said, who)

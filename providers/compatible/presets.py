@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, RateLimits, Reply
+from evalbench.engine.errors import AccessDenied
 from evalbench.engine.options import Option
+from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import build, json_body, told
 from evalbench.providers.wire.headers import minute_limits, router_limits
 
 
@@ -55,6 +58,19 @@ class OpenRouter(Compatible):
         if self.settings.get("require_parameters", True):
             prepared.body["provider"] = {"require_parameters": True}
         return prepared
+
+    def refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+        """See :class:`Compatible`; no route for these parameters is not an unknown model."""
+        if answered.status == 404 and b"No endpoints found" in answered.body:
+            said = told(answered, self.scrub, error_object(json_body(answered)), "")
+            raise build(
+                AccessDenied,
+                f"no route of OpenRouter serves {model!r} with these parameters",
+                said,
+                cure="ask for fewer parameters, or allow routes that drop some: "
+                "--require-parameters no",
+            )
+        return super().refuse(answered, model, limits)
 
     def key_words(self, body: Mapping[str, Any]) -> str:
         """What is left of the key's own spending limit."""

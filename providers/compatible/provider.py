@@ -38,7 +38,7 @@ from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
 
 _REQUEST_ID = "x-request-id"
 _NO_CHOICE = "the server gives no likelihoods of given texts"
@@ -107,7 +107,7 @@ class Compatible(NetworkProvider):
             status = hidden_error(json_body(answered))
             answered = answered if status is None else replace(answered, status=status)
         if answered.status != 200:
-            return self._refuse(answered, prepared.model, limits)
+            return self.refuse(answered, prepared.model, limits)
         reader = read_text if prepared.path == TEXT else read_completion
         reply = read_reply(answered, self.who, self.scrub, reader, limits, _REQUEST_ID)
         if reply.stop_reason in ("error", "insufficient_system_resource"):
@@ -118,7 +118,8 @@ class Compatible(NetworkProvider):
             )
         return reply
 
-    def _refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+    def refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+        """Raise what an error response means, or give the outcome that it is."""
         request_id = answered.headers.get(_REQUEST_ID, "")
         result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
@@ -149,7 +150,7 @@ class Compatible(NetworkProvider):
         answered = await self.send(prepared)
         limits = self.quirks.limits(answered.headers)
         if answered.status != 200:
-            return self._refuse(answered, model, limits)
+            return self.refuse(answered, model, limits)
         lengths = [len(whole) for whole in wholes]
         reply = read_reply(
             answered,
@@ -167,7 +168,7 @@ class Compatible(NetworkProvider):
         body = {"model": model, "prompt": text, "add_special_tokens": True}
         answered = await self.send(Prepared(model, f"{root}/tokenize", body))
         if answered.status != 200:
-            self._refuse(answered, model, None)
+            self.refuse(answered, model, None)
         tokens = parsed(answered, self.who, self.scrub).get("tokens")
         if not isinstance(tokens, list):
             raise ServerFault(f"{self.title} does not cut texts into tokens")
@@ -212,27 +213,22 @@ class Compatible(NetworkProvider):
 
     async def check_key(self) -> str:
         """See :class:`evalbench.engine.calls.Provider`; by the path that needs the key."""
+        if self.key is not None and not self.key.required:
+            await self.ready()
+            return f"{self.title} answers; it offers {counted(len(await self.fetch_models()))}"
         if self.quirks.key_path == "/models":
-            if not self.secret:
-                listed = await self._listed()
-                return f"{self.title} answers without a key; it offers {listed} models"
             return await super().check_key()
         self.check_secret()
         await self.ready()
         answered = await self.get(self.quirks.key_path)
         if answered.status != 200:
-            self._refuse(answered, "", None)
+            self.refuse(answered, "", None)
         body = parsed(answered, self.who, self.scrub)
         return f"{self.title} accepts the key{self.key_words(body)}"
 
     def key_words(self, body: Mapping[str, Any]) -> str:
         """What the server says about a key, to follow "accepts the key"."""
         return ""
-
-    async def _listed(self) -> int:
-        self.check_secret()
-        await self.ready()
-        return len(await self.fetch_models())
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.calls.Provider`."""

@@ -244,7 +244,7 @@ def usual(said: Told, who: Who, model: str) -> ProviderError:
     Args:
         said: the error response.
         who: the provider.
-        model: the model asked for.
+        model: the model asked for; empty when the request was about none.
     """
     status = said.status
     if rule := _BY_STATUS.get(status):
@@ -263,7 +263,7 @@ def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
         return no_credit(said, who)
     if _WRONG_KEY.search(said.message):
         return bad_key(said, who)
-    if said.param in ("", "model") and _NO_MODEL.search(said.message):
+    if model and said.param in ("", "model") and _NO_MODEL.search(said.message):
         return no_model(said, who, model)
     if said.page:
         return not_an_api(said, who)
@@ -290,7 +290,7 @@ def no_access(said: Told, who: Who, model: str) -> ProviderError:
 
 
 def _not_found(said: Told, who: Who, model: str) -> ProviderError:
-    if said.known and "model" in f"{said.code} {said.message}".lower():
+    if model and said.known and "model" in f"{said.code} {said.message}".lower():
         return no_model(said, who, model)
     return not_an_api(said, who)
 

@@ -141,7 +141,7 @@ class NetworkProvider(ABC):
         self.check_secret()
         await self.ready()
         listed = await self.fetch_models()
-        return f"{self.title} accepts the key; it sees {len(listed)} models"
+        return f"{self.title} accepts the key; it sees {counted(len(listed))}"
 
     async def answer(self, call: Call) -> Reply:
         """See :class:`evalbench.engine.calls.Provider`.
@@ -236,7 +236,7 @@ class NetworkProvider(ABC):
             error.what = f"{self.title} retired the model {model!r} on {facts.retires}"
             if facts.successor:
                 error.cure = f"its successor is {facts.successor}"
-        elif hint := nearest(model, self._names):
+        elif model not in self._names and (hint := nearest(model, self._names)):
             error.cure = hint
         return error
 
@@ -248,3 +248,8 @@ def wire_name(call: Call) -> str:
     """The model's name as the provider knows it: here an ``@`` is part of the name."""
     model = call.model
     return f"{model.name}@{model.revision}" if model.revision else model.name
+
+
+def counted(models: int) -> str:
+    """``1 model``, ``7 models``."""
+    return "1 model" if models == 1 else f"{models} models"

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalbench.engine.calls import Call, MediaPart, ModelRef, TextPart, choose, generate
-from evalbench.engine.calls import assistant, system, user
+from evalbench.engine.calls import (
+    Call,
+    MediaPart,
+    ModelRef,
+    TextPart,
+    assistant,
+    choose,
+    generate,
+    system,
+    user,
+)
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de"

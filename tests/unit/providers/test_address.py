@@ -45,7 +45,9 @@ def test_what_is_no_address(given: str) -> None:
         api_address(given, OWN, version="v1", versioned=True)
 
 
-@pytest.mark.parametrize("given", ["http://me:secret@h/v1", "https://h/v1?key=secret", "http://h/#x"])
+@pytest.mark.parametrize(
+    "given", ["http://me:secret@h/v1", "https://h/v1?key=secret", "http://h/#x"]
+)
 def test_secrets_in_an_address_are_refused_unseen(given: str) -> None:
     with pytest.raises(SpecError) as caught:
         api_address(given, OWN, version="v1", versioned=True)

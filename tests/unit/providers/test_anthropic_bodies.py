@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import Call, MediaPart, ModelRef, TextPart, choose, generate
-from evalbench.engine.calls import assistant, system, user
+from evalbench.engine.calls import (
+    Call,
+    MediaPart,
+    ModelRef,
+    TextPart,
+    assistant,
+    choose,
+    generate,
+    system,
+    user,
+)
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.wire.exchange import Prepared

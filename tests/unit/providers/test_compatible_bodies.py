@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evalbench.engine import registry
-from evalbench.engine.calls import Call, MediaPart, Message, ModelRef, TextPart, generate
+from evalbench.engine.calls import Call, Message, ModelRef, TextPart, generate
 from evalbench.engine.errors import CallRejected, SpecError
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.wire.exchange import Prepared
-from tests.unit.providers.calls import PNG, ask, look, pick, talk
+from tests.unit.providers.calls import IMAGE, PNG, ask, look, pick, talk
 
 BASE = {"base_url": "http://127.0.0.1:8000/v1"}
 
@@ -109,9 +109,9 @@ def test_raw_text_is_continued_where_a_server_does_that() -> None:
     }  # fmt: skip
     with pytest.raises(CallRejected, match="raw text"):
         prepared(Call(ModelRef("groq", "m"), generate(turns)))
+    seen = Call(ModelRef("vllm", "m"), generate([Message("context", (IMAGE,))]))
     with pytest.raises(CallRejected, match="images"):
-        image = Message("context", (MediaPart("image/png", PNG),))
-        prepared(Call(ModelRef("vllm", "m"), generate([image])))
+        prepared(seen)
 
 
 def test_choices_need_a_server_that_scores() -> None:

@@ -111,8 +111,8 @@ ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
     ("openrouter", 402, {"error": {"message": "Insufficient credits", "code": 402}}, e.NoCredit),
     ("openrouter", 400, {"error": {"message": "x is not a valid model ID", "code": 400}},
      e.NoSuchModel),
-    ("openrouter", 404, {"error": {"message": "No endpoints found that support the model's "
-                                   "parameters", "code": 404}}, e.NoSuchModel),
+    ("openrouter", 404, {"error": {"message": "No endpoints found that can handle the requested "
+                                   "parameters.", "code": 404}}, e.AccessDenied),
     ("vllm", 401, {"error": "Unauthorized"}, e.BadKey),
     ("vllm", 404, {"detail": "Not Found"}, e.RunFatal),
     ("vllm", 404, chat("The model `x` does not exist.", "NotFoundError", code=404),

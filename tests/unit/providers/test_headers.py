@@ -61,9 +61,7 @@ def test_durations_as_providers_write_them(milliseconds: int) -> None:
 def test_nothing_in_a_header_can_break_the_reading(headers: dict[str, str]) -> None:
     for read in (h.openai_limits, h.router_limits, h.minute_limits, read_limits):
         limits = read(headers)
-        for value in (
-            () if limits is None else (limits.requests_reset_s, limits.tokens_reset_s)
-        ):
+        for value in () if limits is None else (limits.requests_reset_s, limits.tokens_reset_s):
             assert value is None or value >= 0
     wait = h.retry_after(headers)
     assert wait is None or wait >= 0

@@ -54,9 +54,7 @@ def test_families_can_be_read_and_name_known_providers() -> None:
         ("claude-novella-9", None, "no"),
     ],
 )
-def test_generations_of_claude(
-    model: str, thinking: tuple[str, ...] | None, sampling: str
-) -> None:
+def test_generations_of_claude(model: str, thinking: tuple[str, ...] | None, sampling: str) -> None:
     facts = table_facts("anthropic", model)
     assert (facts.thinking, facts.sampling) == (thinking, sampling)
 

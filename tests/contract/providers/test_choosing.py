@@ -1,0 +1,108 @@
+"""Log-likelihoods of given texts, from a server that echoes a prompt's log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from evalbench.engine import errors as e
+from evalbench.engine.calls import Call, ModelRef, choose
+from evalbench.providers.compatible.presets import Vllm
+from tests.unit.providers.calls import IMAGE, pick
+
+START = 1
+LIKELY = {" A": -2.0, " B": -0.25, " C": -3.0, " D": -1.5}
+
+
+class Server:
+    """Cuts texts into words and echoes them, as vLLM does with its tokenizer."""
+
+    def __init__(self) -> None:
+        self.words = {"<s>": START}
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.url = ""
+
+    def tokens(self, text: str) -> list[int]:
+        pieces = text.replace(" ", "\0 ").replace("\n", "\0\n").split("\0")
+        known = self.words
+        return [START, *(known.setdefault(p, len(known) + 1) for p in pieces if p)]
+
+    async def tokenize(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.requests.append((request.path, body))
+        assert body["add_special_tokens"] is True
+        return web.json_response({"tokens": self.tokens(body["prompt"]), "count": 0})
+
+    async def completions(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.requests.append((request.path, body))
+        assert (body["echo"], body["max_tokens"]) == (True, 1)
+        names = {number: word for word, number in self.words.items()}
+        choices = []
+        for index, prompt in enumerate(body["prompt"]):
+            shown = [names[token] for token in prompt] + ["!"]
+            values = [None, *(LIKELY.get(word, -10.0) for word in shown[1:-1]), -0.1]
+            logprobs = {"tokens": shown, "token_logprobs": values}
+            choices.append({"index": index, "text": "", "logprobs": logprobs})
+        usage = {"prompt_tokens": sum(map(len, body["prompt"])), "completion_tokens": 4}
+        return web.json_response({"id": "c", "model": "m", "choices": choices, "usage": usage})
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    made = Server()
+    app = web.Application()
+    app.router.add_post("/tokenize", made.tokenize)
+    app.router.add_post("/v1/completions", made.completions)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0]
+    made.url = f"http://{host}:{port}"
+    yield made
+    await runner.cleanup()
+
+
+@pytest_asyncio.fixture
+async def vllm(server: Server) -> AsyncIterator[Vllm]:
+    provider = Vllm({"base_url": server.url})
+    yield provider
+    await provider.close()
+
+
+async def test_four_letters(server: Server, vllm: Vllm) -> None:
+    reply = await vllm.answer(pick("vllm/m"))
+    assert reply.logprobs == (-2.0, -0.25, -3.0, -1.5)
+    assert reply.usage.input_tokens
+    paths = [path for path, _ in server.requests]
+    assert paths.count("/v1/completions") == 1
+    assert paths.count("/tokenize") == 5
+
+
+async def test_longer_continuations_are_summed(server: Server, vllm: Vllm) -> None:
+    call = Call(ModelRef("vllm", "m"), choose("Which?", [" A B", " C"]))
+    assert (await vllm.answer(call)).logprobs == (-2.25, -3.0)
+
+
+async def test_a_space_at_the_end_goes_to_the_continuation(server: Server, vllm: Vllm) -> None:
+    call = Call(ModelRef("vllm", "m"), choose("Which? ", ["A", "B"]))
+    assert (await vllm.answer(call)).logprobs == (-2.0, -0.25)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        (choose("Which?", [""]), "adds no token"),
+        (choose("Which?", []), "no continuations"),
+        (choose("  ", [" A"]), "of nothing"),
+        (choose(["Which?", IMAGE], [" A"]), "raw text"),
+    ],
+)
+async def test_what_cannot_be_scored(server: Server, vllm: Vllm, prompt: Any, words: str) -> None:
+    with pytest.raises(e.CallRejected, match=words):
+        await vllm.answer(Call(ModelRef("vllm", "m"), prompt))
