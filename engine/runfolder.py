@@ -42,6 +42,8 @@ class Status:
 
     ``metrics`` holds the headline and everything ungrouped; the whole table is
     in the journal. ``seconds`` adds up over all engines that worked on it.
+    ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
+    that were cut or failed may have cost besides, at worst.
     """
 
     run: str
@@ -66,6 +68,8 @@ class Status:
     rate: float = 0.0
     seconds: float = 0.0
     spend_usd: float | None = None
+    possible_usd: float = 0.0
+    budget_usd: float | None = None
     mixed: bool = False
     problem: str = ""
     outcomes: dict[str, int] = field(default_factory=dict)
@@ -127,14 +131,14 @@ class RunFolder:
         )
 
     def status(self) -> Status:
-        """The last status written; a fresh one when there is none yet."""
+        """The last status written; a fresh one when there is none that can be read."""
+        known = {f.name for f in fields(Status)}
         try:
             raw = orjson.loads((self.path / "status.json").read_bytes())
-        except (OSError, ValueError):
+            status = Status(**{name: value for name, value in raw.items() if name in known})
+            status.state = State(status.state)
+        except (OSError, ValueError, TypeError, AttributeError):
             return Status(self.id)
-        known = {f.name for f in fields(Status)}
-        status = Status(**{name: value for name, value in raw.items() if name in known})
-        status.state = State(status.state)
         return status
 
     def write_status(self, status: Status) -> None:
@@ -149,7 +153,8 @@ class RunFolder:
             return None
         if known.host != socket.gethostname():
             return known.pid if time.time() - known.updated < STALE_S else None
-        return known.pid if process_start(known.pid) == known.pid_started else None
+        started = process_start(known.pid)
+        return known.pid if started and started == known.pid_started else None
 
     def command(self, do: str, **body: Any) -> None:
         """Leave a request for the live engine."""
@@ -284,9 +289,8 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
     Raises:
         RunNotFound: none or several match.
     """
-    path = Path(name).expanduser()
-    if (path / "spec.json").exists():
-        return RunFolder(path.absolute())
+    if (path := _run_path(name)) is not None:
+        return RunFolder(path)
     runs = all_runs(parent)
     ids = [run.id for run in runs]
     if name == "last" and runs:
@@ -302,6 +306,15 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
         why="" if runs else f"no run is in {parent or runs_dir()}",
         cure=nearest(name, ids) if len(ids) > 12 else "list them: evalbench runs",
     )
+
+
+def _run_path(name: str) -> Path | None:
+    try:
+        path = Path(name).expanduser()
+        return path.absolute() if (path / "spec.json").exists() else None
+    except (OSError, RuntimeError):
+        # Too long for a path, not to be entered, or the home of nobody.
+        return None
 
 
 def _matches(name: str, runs: list[RunFolder]) -> Iterator[RunFolder]:
