@@ -65,11 +65,9 @@ class Local:
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        if self._fatal:
-            raise self._fatal
-        if self._halted:
-            raise Halted
+        self._refuse_if_over()
         await before_send()
+        self._refuse_if_over()
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep())
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -80,6 +78,12 @@ class Local:
             return await future
         finally:
             self._calls.pop(key, None)
+
+    def _refuse_if_over(self) -> None:
+        if self._fatal:
+            raise self._fatal
+        if self._halted:
+            raise Halted
 
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
@@ -134,6 +138,14 @@ class Local:
             self._give_up(error)
         except OSError as error:
             self._give_up(WorkerFailed("the local worker could not be started", why=str(error)))
+        except (ValueError, LookupError, TypeError) as error:
+            self._give_up(
+                WorkerFailed(
+                    "the local worker sent something that is not a frame",
+                    why=f"{type(error).__name__}: {error}",
+                    cure=f"a library may print where it must not; see {self._log}",
+                )
+            )
 
     def _give_up(self, error: RunFatal) -> None:
         self._fatal = error

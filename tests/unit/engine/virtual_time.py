@@ -8,7 +8,7 @@ import selectors
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-_STUCK_S = 5.0
+_STUCK_S = 30.0
 
 
 class _Jumping(selectors.DefaultSelector):

@@ -1,0 +1,482 @@
+"""Answers from a worker process: what is sent, what comes back, and what happens when it dies.
+
+The worker here is a script of a few lines that speaks frames.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    ModelInfo,
+    ModelRef,
+    Outcome,
+    Reply,
+    WorkerCommand,
+    generate,
+)
+from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.local import WINDOW, Local
+from evalbench.engine.errors import NoSuchModel, WorkerFailed
+from evalbench.engine.options import Option
+from tests.unit.engine.virtual_time import settle, virtual_time
+
+LANGUAGE = """
+import json, os, struct, sys
+folder = os.path.dirname(os.path.abspath(__file__))
+
+def note(name, what):
+    with open(os.path.join(folder, name), "a") as file:
+        file.write(json.dumps(what) + "\\n")
+
+def read():
+    head = sys.stdin.buffer.read(4)
+    if len(head) < 4:
+        sys.exit(0)
+    frame = json.loads(sys.stdin.buffer.read(struct.unpack(">I", head)[0]))
+    note("heard", [life, frame])
+    return frame
+
+def say(**frame):
+    body = json.dumps(frame).encode()
+    sys.stdout.buffer.write(struct.pack(">I", len(body)) + body)
+    sys.stdout.buffer.flush()
+
+def reply(key, text="yes"):
+    say(type="reply", key=key, reply={"text": text})
+
+def calls():
+    while True:
+        for call in read().get("calls", []):
+            yield call["key"], call["call"]["prompt"]["messages"][0]["parts"][0]["text"]
+
+note("lives", os.getpid())
+life = sum(1 for _ in open(os.path.join(folder, "lives")))
+say(type="hello", protocol=1, pid=os.getpid())
+"""
+
+ANSWERS = "for key, text in calls(): reply(key, text.upper())"
+
+
+class Scripted:
+    """A worker provider whose worker runs a script."""
+
+    name: ClassVar[str] = "scripted-worker"
+    title: ClassVar[str] = "Scripted worker"
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.script: Path = settings["script"]
+        self.argv = (sys.executable, "-I", "-S", str(self.script))
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
+
+    def check_model(self, model: str) -> None: ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        return []
+
+    def worker_command(self, model: str) -> WorkerCommand:
+        return WorkerCommand(self.argv, {"OF_THE_COMMAND": model, "OF_BOTH": "command"})
+
+    def load_request(self, model: str) -> dict[str, Any]:
+        return {"model": model, "settings": {"dtype": "float32"}}
+
+
+class Bench:
+    """A dispatcher with a scripted worker, and all that a test can see of them."""
+
+    def __init__(self, folder: Path, body: str, **more: Any) -> None:
+        self.folder = folder
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.provider = Scripted({"script": folder / "worker.py"})
+        self.provider.script.write_text(LANGUAGE + body)
+        self.log = folder / "worker.log"
+        self.local = Local(self.provider, "m", report=self._report, log=self.log, **more)
+        self.begun: list[str] = []
+
+    def _report(self, kind: str, **body: Any) -> None:
+        self.events.append((kind, body))
+
+    def ask(self, text: str) -> asyncio.Task[Reply]:
+        """Ask one question; its text is its key."""
+
+        async def before_send() -> None:
+            self.begun.append(text)
+
+        call = Call(ModelRef("scripted-worker", "m"), generate(text))
+        return asyncio.create_task(self.local.answer(call, text, before_send))
+
+    def _notes(self, name: str) -> list[Any]:
+        file = self.folder / name
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def heard(self, kind: str, life: int = 1) -> list[dict[str, Any]]:
+        """Frames of one type that reached the worker in one of its lives."""
+        return [f for lived, f in self._notes("heard") if lived == life and f["type"] == kind]
+
+    def asked(self, life: int = 1) -> list[str]:
+        """Keys of the calls that reached the worker."""
+        return [call["key"] for frame in self.heard("answer", life) for call in frame["calls"]]
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of all workers so far."""
+        return self._notes("lives")
+
+
+async def until(condition: Callable[[], Any], what: str) -> None:
+    """Wait for something that a process does."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        await asyncio.sleep(0.005)
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Open:
+    """Opens a dispatcher over a script; closes it in the end."""
+
+    @asynccontextmanager
+    async def opened(body: str = ANSWERS, **more: Any) -> AsyncIterator[Bench]:
+        made = Bench(tmp_path, body, **more)
+        try:
+            yield made
+        finally:
+            await made.local.close()
+
+    return opened
+
+
+def gone(pid: int) -> bool:
+    """Whether a child process has ended and was waited for."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+# -- asking and answering --------------------------------------------------------
+
+
+async def test_a_call_is_answered_by_the_worker(bench: Open) -> None:
+    async with bench() as held:
+        replies = await asyncio.gather(held.ask("one"), held.ask("two"))
+        assert [reply.text for reply in replies] == ["ONE", "TWO"]
+        assert [reply.outcome for reply in replies] == [Outcome.OK] * 2
+        assert held.begun == ["one", "two"]
+        assert held.asked() == ["one", "two"]
+        assert len(held.heard("answer")) == 1, "calls that come together are sent together"
+        assert (await held.ask("three")).text == "THREE"
+        assert len(held.pids) == 1
+        assert held.local.gauges()["worker_pid"] == held.pids[0]
+
+
+async def test_no_worker_is_started_before_it_is_needed(bench: Open) -> None:
+    async with bench() as held:
+        assert held.local.gauges() == {
+            "in_flight": 0,
+            "memory": {},
+            "progress": {},
+            "worker_pid": None,
+        }
+        assert held.pids == []
+
+
+async def test_the_worker_is_told_what_to_load_first(bench: Open) -> None:
+    async with bench() as held:
+        await held.ask("one")
+        first = held._notes("heard")[0][1]
+        assert first == {"type": "load", "model": "m", "settings": {"dtype": "float32"}}
+
+
+async def test_what_the_worker_tells_of_itself_is_shown(bench: Open) -> None:
+    body = """
+read()
+say(type="progress", what="loading", done=1, total=4, unit="B")
+gen = calls()
+key, _ = next(gen)
+reply(key)
+key, _ = next(gen)
+say(type="loaded", info={"device": "cpu", "dtype": "float32"})
+say(type="memory", used=5, peak=9, total=None, rss=7)
+say(type="out-of-memory", keys=["a", "b"], budget=512)
+reply(key)
+read()
+"""
+    async with bench(body) as held:
+        await held.ask("one")
+        assert held.local.gauges()["progress"] == {
+            "what": "loading",
+            "done": 1,
+            "total": 4,
+            "unit": "B",
+        }
+        await held.ask("two")
+        assert held.local.loaded == {"device": "cpu", "dtype": "float32"}
+        assert held.local.gauges()["progress"] == {}
+        assert held.local.gauges()["memory"] == {"used": 5, "peak": 9, "total": None, "rss": 7}
+        assert held.events == [
+            ("model-loaded", {"device": "cpu", "dtype": "float32"}),
+            ("out-of-memory", {"budget": 512, "calls": 2}),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("frame", "error"),
+    [
+        (
+            'error="ContextTooLong", what="too long", why="9 > 8", cure="cut it"',
+            "ContextTooLong: too long\n  why: 9 > 8\n  try: cut it",
+        ),
+        ('error="Nonsense", what="odd"', "ProviderError: odd"),
+        ('error="EvalbenchError", what="odd"', "ProviderError: odd"),
+        ("", "ProviderError: the worker failed"),
+    ],
+)
+async def test_a_call_that_failed_in_the_worker_is_an_error(
+    bench: Open, frame: str, error: str
+) -> None:
+    body = f'for key, _ in calls(): say(type="failed", key=key, {frame})'
+    async with bench(body) as held:
+        reply = await held.ask("one")
+        assert (reply.outcome, reply.error, reply.attempts) == (Outcome.ERROR, error, 1)
+        assert not reply.possibly_billed
+
+
+async def test_the_environment_is_ours_with_additions(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INHERITED", "yes")
+    names = ("INHERITED", "OF_THE_COMMAND", "OF_BOTH", "OF_THE_RUN")
+    body = f"for key, _ in calls(): reply(key, ' '.join(os.environ[n] for n in {names}))"
+    async with bench(body, env={"OF_BOTH": "run", "OF_THE_RUN": "token"}) as held:
+        assert (await held.ask("one")).text == "yes m run token"
+
+
+async def test_what_libraries_print_goes_to_the_log(bench: Open) -> None:
+    async with bench("print('hello there', file=sys.stderr)\n" + ANSWERS) as held:
+        held.log.write_text("from before\n")
+        await held.ask("one")
+        assert held.log.read_text() == "from before\nhello there\n"
+
+
+async def test_the_window_is_wide_and_can_be_set(bench: Open) -> None:
+    async with bench() as held, bench(window=3) as narrow:
+        assert (held.local.window, narrow.local.window) == (WINDOW, 3)
+        narrow.local.set_concurrency(5)
+        assert narrow.local.window == 5
+
+
+async def test_a_question_that_is_withdrawn_is_not_sent(bench: Open) -> None:
+    async with bench() as held:
+        withdrawn = held.ask("one")
+        await settle(1)
+        assert held.begun == ["one"]
+        withdrawn.cancel()
+        await asyncio.wait([withdrawn])
+        await held.ask("two")
+        assert held.asked() == ["two"]
+        assert held.local.gauges()["in_flight"] == 0
+
+
+async def test_an_answer_to_what_nobody_asked_is_passed_over(bench: Open) -> None:
+    async with bench("reply('ghost')\n" + ANSWERS) as held:
+        assert (await held.ask("one")).text == "ONE"
+
+
+# -- when the worker dies -------------------------------------------------------------
+
+
+async def test_a_worker_that_dies_is_started_again_and_asked_only_what_is_open(
+    bench: Open,
+) -> None:
+    body = """
+gen = calls()
+if life == 1:
+    key, text = next(gen)
+    reply(key, text.upper())
+    next(gen)
+    os._exit(3)
+for key, text in gen: reply(key, text.upper())
+"""
+    async with bench(body) as held:
+        replies = await asyncio.gather(*(held.ask(text) for text in ("one", "two", "three")))
+        assert [reply.text for reply in replies] == ["ONE", "TWO", "THREE"]
+        assert held.asked(1) == ["one", "two", "three"]
+        assert held.asked(2) == ["two", "three"]
+        assert held.begun == ["one", "two", "three"], "a call is begun once, however often sent"
+        assert held.events == [("worker-restarted", {"exit": 3, "waiting": 2})]
+        assert len(held.heard("load", 2)) == 1
+
+
+async def test_a_worker_that_dies_again_and_again_is_given_up_with_its_last_words(
+    bench: Open,
+) -> None:
+    body = "next(calls())\nprint('no room\\nout of luck', file=sys.stderr, flush=True); os._exit(9)"
+    async with bench(body) as held:
+        one, two = held.ask("one"), held.ask("two")
+        with pytest.raises(WorkerFailed) as caught:
+            await one
+        assert caught.value.what == "the local worker died 4 times in a row (exit 9)"
+        assert caught.value.why == "out of luck"
+        assert str(held.log) in caught.value.cure
+        with pytest.raises(WorkerFailed):
+            await two
+        assert len(held.pids) == 4
+        with pytest.raises(WorkerFailed):
+            await held.ask("three")
+        assert "three" not in held.begun, "nothing more is sent"
+
+
+async def test_a_worker_that_was_silent_may_have_been_ended_for_its_memory(bench: Open) -> None:
+    async with bench("next(calls())\nos.kill(os.getpid(), 9)") as held:
+        with pytest.raises(WorkerFailed, match=r"exit -9") as caught:
+            await held.ask("one")
+        assert "ended it for its memory" in caught.value.why
+
+
+async def test_deaths_are_forgiven_when_answers_come_between(bench: Open) -> None:
+    body = "key, _ = next(calls())\nreply(key)\nos._exit(1)"
+    async with bench(body) as held:
+        for number in range(6):
+            assert (await held.ask(f"question {number}")).text == "yes"
+        await until(lambda: len(held.events) == 6, "six restarts")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [("NoSuchModel", NoSuchModel), ("OutOfMemory", WorkerFailed)]
+)
+async def test_a_fatal_word_of_the_worker_ends_everything(
+    bench: Open, error: str, kind: type[Exception]
+) -> None:
+    body = f'next(calls())\nsay(type="fatal", error="{error}", what="w", why="y", cure="c")\nread()'
+    async with bench(body) as held:
+        with pytest.raises(kind) as caught:
+            await held.ask("one")
+        assert str(caught.value) == "w\n  why: y\n  try: c"
+        await until(lambda: gone(held.pids[0]), "the worker's end")
+        assert len(held.pids) == 1
+
+
+async def test_a_worker_of_another_version_is_told(bench: Open) -> None:
+    async with bench('say(type="hello", protocol=99)\nread()\nread()') as held:
+        with pytest.raises(WorkerFailed, match="different protocols") as caught:
+            await held.ask("one")
+        assert caught.value.why == "worker 99, engine 1"
+
+
+async def test_a_worker_that_cannot_be_started_is_told(bench: Open) -> None:
+    async with bench() as held:
+        held.provider.argv = (str(held.folder / "nothing"),)
+        with pytest.raises(WorkerFailed, match="could not be started") as caught:
+            await held.ask("one")
+        assert "No such file" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        'sys.stdout.buffer.write(b"Loading weights: 100%\\n" * 9)',
+        'sys.stdout.buffer.write(b"\\0\\0\\0\\4oops")',
+        "say(key='no type')",
+        "say(type='reply')",
+        "say(type='reply', key='one', reply={'outcome': 'splendid'})",
+        "sys.stdout.buffer.write(struct.pack('>I', 2) + b'[]')",
+    ],
+)
+async def test_what_is_no_frame_ends_the_run_instead_of_hanging_it(
+    bench: Open, nonsense: str
+) -> None:
+    async with bench(f"next(calls())\n{nonsense}\nsys.stdout.flush()\nread()") as held:
+        with pytest.raises(WorkerFailed, match="is not a frame") as caught:
+            await held.ask("one")
+        assert str(held.log) in caught.value.cure
+
+
+async def test_a_question_begun_as_the_worker_fails_fails_too(bench: Open) -> None:
+    body = 'next(calls())\nsay(type="fatal", error="NoSuchModel", what="w")\nread()'
+    async with bench(body) as held:
+        failed = asyncio.Event()
+        call = Call(ModelRef("scripted-worker", "m"), generate("two"))
+        late = asyncio.create_task(held.local.answer(call, "two", failed_wait(failed)))
+        with pytest.raises(NoSuchModel):
+            await held.ask("one")
+        failed.set()
+        with pytest.raises(NoSuchModel):
+            await late
+
+
+def failed_wait(event: asyncio.Event) -> Callable[[], Coroutine[Any, Any, None]]:
+    """A ``before_send`` that waits for an event."""
+
+    async def before_send() -> None:
+        await event.wait()
+
+    return before_send
+
+
+# -- stopping ------------------------------------------------------------------------------
+
+
+async def test_halting_drops_what_is_open_and_tells_the_worker(bench: Open) -> None:
+    async with bench("for key, _ in calls(): key == 'quick' and reply(key)") as held:
+        assert (await held.ask("quick")).text == "yes"
+        slow = held.ask("slow")
+        await until(lambda: "slow" in held.asked(), "the slow question")
+        held.local.halt()
+        with pytest.raises(Halted):
+            await slow
+        await until(lambda: held.heard("cancel"), "the cancellation")
+        assert held.heard("cancel") == [{"type": "cancel", "keys": []}]
+        with pytest.raises(Halted):
+            await held.ask("later")
+        assert "later" not in held.begun
+
+
+async def test_a_question_begun_as_the_run_halts_is_not_sent(bench: Open) -> None:
+    async with bench() as held:
+
+        async def before_send() -> None:
+            held.local.halt()
+
+        call = Call(ModelRef("scripted-worker", "m"), generate("one"))
+        with pytest.raises(Halted):
+            await held.local.answer(call, "one", before_send)
+        assert held.pids == []
+
+
+async def test_closing_ends_the_worker(bench: Open) -> None:
+    async with bench() as held:
+        await held.ask("one")
+        await held.local.close()
+        assert gone(held.pids[0])
+
+
+def test_a_worker_that_will_not_go_is_killed(tmp_path: Path) -> None:
+    @virtual_time
+    async def close() -> None:
+        body = "key, _ = next(calls())\nreply(key)\nimport time\nwhile True: time.sleep(60)"
+        held = Bench(tmp_path, body)
+        await held.ask("one")
+        await held.local.close()
+        assert gone(held.pids[0])
+
+    close()
