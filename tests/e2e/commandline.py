@@ -32,6 +32,15 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S)
     return value
 
 
+def plain_environment() -> dict[str, str]:
+    """This process's environment without what would change how commands behave."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SCRIPTED_", "SYNTHETIC_")) and name not in ("NO_COLOR", "COLUMNS")
+    }
+
+
 @dataclass
 class Finished:
     """A command that has ended."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.commandline import PLUGINS, CommandLine
+from tests.e2e.commandline import PLUGINS, CommandLine, plain_environment
 
 
 @pytest.fixture
 def cli(home: Path) -> Iterator[CommandLine]:
     """The command line with a home of its own."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith("SCRIPTED_")}
-    env |= {"PYTHONPATH": str(PLUGINS), "TERM": "dumb", "COLUMNS": "100"}
+    env = plain_environment() | {"PYTHONPATH": str(PLUGINS), "TERM": "dumb"}
     line = CommandLine(home, env)
     yield line
     line.clean_up()

@@ -80,7 +80,9 @@ class Live:
         """See :class:`View`."""
         self.close()
         for watch in watches:
-            self._out.line(f"{watch.id} goes on; watch it again: evalbench attach {watch.id}")
+            self._out.line(f"{watch.id} goes on")
+            self._out.line(f"watch it: evalbench attach {watch.id}")
+            self._out.line(f"end it:   evalbench stop {watch.id}")
 
     def close(self) -> None:
         """See :class:`View`."""

@@ -1,0 +1,75 @@
+"""A terminal of a given size with a shell in it, as tmux gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.e2e.commandline import wait_until
+
+
+class Terminal:
+    """One tmux server with one window, on a socket of its own."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="evalbench-tmux-")
+        self._socket = Path(self._folder.name) / "socket"
+        self._env = {name: value for name, value in env.items() if name not in ("TMUX", "COLUMNS")}
+
+    def open(self, columns: int, rows: int) -> None:
+        """Start the shell; returns when it shows its prompt ``ready>``."""
+        size = ["-x", str(columns), "-y", str(rows)]
+        self._tmux("-f", "/dev/null", "new-session", "-d", *size, "sh")
+        alias = f"alias evalbench='{sys.executable} -m evalbench.tui.cli.main'"
+        self.type(f"{alias}; PS1='ready> '; clear")
+        wait_until(lambda: self.screen().strip() == "ready>", "a prompt", 15)
+
+    def _tmux(self, *words: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", self._socket, *words],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout
+
+    def type(self, text: str) -> None:
+        """Type a line and press Enter."""
+        self._tmux("send-keys", "-l", text)
+        self.press("Enter")
+
+    def press(self, key: str) -> None:
+        """Press one key, in tmux's names (``C-c``, ``Enter``, ``d``)."""
+        self._tmux("send-keys", key)
+
+    def screen(self, *, colours: bool = False) -> str:
+        """What is on the screen now, with its escape sequences if asked for.
+
+        Lines come without the blanks at their end.
+        """
+        return self._tmux("capture-pane", "-p", *(["-e"] if colours else []))
+
+    def wait_for(self, text: str) -> str:
+        """The screen, once it shows ``text``."""
+
+        def look() -> str:
+            screen = self.screen()
+            return screen if text in screen else ""
+
+        try:
+            found: str = wait_until(look, f"{text!r} on the screen", 30)
+        except BaseException as error:
+            error.add_note(self.screen())
+            raise
+        return found
+
+    def close(self) -> None:
+        """Close the terminal under whatever runs in it. May be called twice."""
+        subprocess.run(
+            ["tmux", "-S", self._socket, "kill-server"], capture_output=True, check=False
+        )
+        self._folder.cleanup()
