@@ -133,7 +133,7 @@ def verify_prepared(path: Path) -> int:
         for number, line in enumerate(lines, 1):
             try:
                 ident, tags, inputs, gold = orjson.loads(line)
-            except ValueError:
+            except (ValueError, TypeError):
                 raise DataError("not a sample", path=str(path), line=number, cure=cure) from None
             yield ident, Item(inputs, gold, tags)
 
@@ -219,10 +219,11 @@ def spread(total: int, sizes: list[int]) -> list[int]:
     shares = [0] * len(sizes)
     left = min(total, sum(sizes))
     while left:
-        open_groups = [i for i, size in enumerate(sizes) if shares[i] < size]
-        each, extra = divmod(left, len(open_groups))
-        for rank, i in enumerate(open_groups):
-            take = min(sizes[i] - shares[i], each + (1 if rank < extra else 0))
+        # All groups that still have samples hold the same share here.
+        growing = [i for i, size in enumerate(sizes) if shares[i] < size][:left]
+        each = left // len(growing)
+        for i in growing:
+            take = min(sizes[i] - shares[i], each)
             shares[i] += take
             left -= take
     return shares

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.settings import (
+    COMMON,
     RunSpec,
     build_benchmark,
     build_provider,
@@ -46,24 +47,8 @@ def refused(**given: Any) -> SpecError:
 def test_what_is_not_given_has_its_default() -> None:
     made = spec()
     assert made.candidate == ModelRef("scripted", "good")
-    defaults = {
-        "data": None,
-        "limit": None,
-        "shuffle": False,
-        "seed": 0,
-        "epochs": 1,
-        "concurrency": None,
-        "qps": None,
-        "attempts": 8,
-        "temperature": None,
-        "top_p": None,
-        "max_tokens": None,
-        "key": None,
-        "env_file": None,
-        "desc": "",
-        "tag": (),
-    }
-    assert dict(made.common) == defaults
+    assert made.common == {option.name: option.default for option in COMMON}
+    assert (made.get("limit"), made.get("epochs"), made.get("tag")) == (None, 1, ())
     assert dict(made.options) == {"size": 500, "wording": "riddle"}
     assert dict(made.provider_options) == {"mood": "plain"}
     assert made.filters == {}
