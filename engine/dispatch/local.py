@@ -165,6 +165,7 @@ class Local:
     async def _run_worker(self) -> bool:
         """One worker from start to end. True when it answered at least one call."""
         command = self._provider.worker_command(self._model)
+        self.progress = {"what": "starting the local worker", "done": 0, "total": None, "unit": ""}
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *command.argv,
