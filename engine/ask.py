@@ -85,7 +85,7 @@ class SampleAsk:
             cast: who plays each role.
             row: the sample's row number.
             epoch: from 0.
-            beside: the sample's bytes, see ``journal.writer.sample_body``.
+            beside: the sample's bytes, see ``journal.codec.sample_body``.
             known: what the journal has of this sample.
             halted: whether the run is stopping.
             ask_again: outcomes of stored replies that are worth another call.
@@ -142,7 +142,7 @@ class SampleAsk:
 
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         reply = await part.dispatcher.answer(call, name, before_send)
-        await self._journal.store_reply(self._row, key, reask, reply, None)
+        await self._journal.store_reply(self._row, key, reask, reply)
         self._count(reply, False)
         return _answered(reply)
 

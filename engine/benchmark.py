@@ -165,6 +165,13 @@ class Benchmark(ABC):
             DataError: naming file and row for anything malformed.
         """
 
+    def data_files(self, path: Path) -> list[Path]:
+        """Every file that :meth:`prepare` may read for ``--data path``.
+
+        A change in one of them makes the prepared copy stale.
+        """
+        return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
     @abstractmethod
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask and score one sample. See the module's text for the rules."""

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, newest
+from evalbench.engine.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.benchmark import Benchmark, Sample
 from evalbench.engine.calls import ModelRef, Outcome
 from evalbench.engine.errors import RunChanged
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.reader import Shelf, calls_between
-from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
+from evalbench.engine.journal.reader import unfinished
 
 Identity = Mapping[str, Any]
 Roles = Mapping[str, tuple[ModelRef, Mapping[str, object]]]
@@ -35,47 +34,49 @@ def _show(value: Any) -> str:
     return "not set" if value is None or value in ((), [], {}) else str(value)
 
 
-async def paid_again(journal: Journal, benchmark: Benchmark, roles: Roles, epochs: int) -> int:
+async def paid_again(
+    journal: Journal,
+    benchmark: Benchmark,
+    roles: Roles,
+    epochs: int,
+    ask_again: frozenset[Outcome],
+) -> int:
     """How many stored replies of unfinished samples no longer fit what would be asked now.
 
     Replays those samples against the journal alone; sends nothing.
     """
-    path = journal.path
-
-    def read(shelf: Shelf, first: int) -> list[tuple[int, Sample, list[CallRow]]]:
-        rows = shelf.db.execute(
-            "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM sample s WHERE s.row > ?"
-            " AND (SELECT count(*) FROM score k WHERE k.id >> ? = s.row AND k.id BETWEEN"
-            " s.row << ? AND (s.row + 1 << ?) - 1) < ?"
-            " AND EXISTS (SELECT 1 FROM call c WHERE c.id BETWEEN s.row << ? AND"
-            " (s.row + 1 << ?) - 1) ORDER BY s.row LIMIT 64",
-            (first, *[EPOCH_BITS] * 3, epochs, SLOT_BITS, SLOT_BITS),
-        ).fetchall()
-        return [
-            (row[0], shelf.sample(*row).sample, calls_between(shelf, path, row[0], row[0])[row[0]])
-            for row in rows
-        ]
-
     lost, last = 0, 0
-    while page := await journal.query(partial(read, first=last)):
-        for row, sample, calls in page:
-            last = row
-            for epoch in {call.key.epoch for call in calls}:
-                lost += await _lost(benchmark, roles, sample, epoch, calls)
+    while page := journal.query(
+        partial(
+            unfinished,
+            path=journal.path,
+            after=last,
+            epochs=epochs,
+            most=64,
+            ask_again=ask_again,
+            asked_only=True,
+        )
+    ):
+        for item in page:
+            last = item.row
+            for epoch in item.epochs:
+                calls = [call for call in item.calls if call.key.epoch == epoch]
+                lost += await _lost(benchmark, roles, item.sample, epoch, calls)
     return lost
 
 
 async def _lost(
     benchmark: Benchmark, roles: Roles, sample: Sample, epoch: int, calls: list[CallRow]
 ) -> int:
-    known = newest([call for call in calls if call.key.epoch == epoch])
+    known = newest(calls)
     paid = {
         key
         for key, call in known.items()
         if call.reply is not None and call.reply.outcome is not Outcome.ERROR
     }
     ask = ReplayOnly(known, epoch, roles)
-    with contextlib.suppress(MissingReply, CallFailed):
+    # Whatever else solve raises there, it raises in the run too: that sample fails.
+    with contextlib.suppress(MissingReply, Exception):
         await benchmark.solve(sample, ask)
     return len(paid - ask.used) if ask.changed else 0
 

@@ -1,13 +1,15 @@
 """Prepared data sets: the cached sample file between a benchmark's source and a run.
 
 A child process (the desk) turns whatever the benchmark reads (parquet, hub
-data set, CSV) into two files: ``KEY.jsonl`` with one sample a line and, last,
-``KEY.json`` with the header whose presence says that the file is whole. The
+data set, CSV) into ``KEY.jsonl`` with one sample a line, for large sets
+``KEY.dict`` with a compression dictionary trained on a fair choice of them,
+and, last, ``KEY.json`` with the header whose presence says that all is there. The
 engine reads only these, so it never imports pandas, pyarrow or datasets.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import random
@@ -21,9 +23,12 @@ import orjson
 
 from evalbench.engine.benchmark import Benchmark, DataSource, Item, Sample, sample_ids
 from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.journal import codec
+from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.settings import RunSpec, build_benchmark
 
-_FORMAT = 1
+_FORMAT = 2
+_EXAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +57,16 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
-    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(spec.get("data"))]
+    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec.get("data"))]
     key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
     return cache / "data" / f"{bench.name}-{key}.jsonl"
 
 
-def _fingerprint(data: str | None) -> list[Any]:
+def _fingerprint(bench: Benchmark, data: str | None) -> list[Any]:
     if data is None:
         return []
-    root = Path(data)
-    files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
-    return [[str(p), p.stat().st_size, p.stat().st_mtime_ns] for p in files]
+    files = [(file, file.stat()) for file in bench.data_files(Path(data))]
+    return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
 
 
 def prepare(
@@ -92,6 +96,8 @@ def _write(
     data = bench.prepare(source)
     digest = hashlib.sha256()
     partial = path.with_name(f"{path.name}.{os.getpid()}")
+    examples: list[bytes] = []
+    draw = random.Random(0)  # noqa: S311
     count = 0
     try:
         with partial.open("wb") as file:
@@ -99,6 +105,10 @@ def _write(
                 file.write(sample_line(sample) + b"\n")
                 digest.update(sample.id.encode())
                 count += 1
+                if count <= _EXAMPLES:
+                    examples.append(sample_body(sample))
+                elif (place := draw.randrange(count)) < _EXAMPLES:
+                    examples[place] = sample_body(sample)
                 if progress and count % 20_000 == 0:
                     progress("preparing samples", count, None)
         if not count:
@@ -106,12 +116,18 @@ def _write(
         digest.update(orjson.dumps(data.shared, option=orjson.OPT_SORT_KEYS))
         header = DataHeader(count, digest.hexdigest()[:32], data.origin, data.revision, data.shared)
         partial.replace(path)
-        head = path.with_name(f"{path.stem}.json.{os.getpid()}")
-        head.write_bytes(orjson.dumps(asdict(header)))
-        head.replace(path.with_suffix(".json"))
+        if count >= _EXAMPLES:
+            _replace(path.with_suffix(".dict"), codec.train(examples))
+        _replace(path.with_suffix(".json"), orjson.dumps(asdict(header)))
     finally:
         partial.unlink(missing_ok=True)
     return path
+
+
+def _replace(path: Path, data: bytes) -> None:
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    partial.replace(path)
 
 
 def read_header(path: Path) -> DataHeader:
@@ -151,6 +167,13 @@ def verify_prepared(path: Path) -> int:
     if count != header.count or digest.hexdigest()[:32] != header.data_hash:
         raise DataError("the file differs from its header", path=str(path), cure=cure)
     return count
+
+
+def read_dictionary(path: Path) -> bytes:
+    """The compression dictionary beside a prepared sample file; empty for a small set."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.with_suffix(".dict").read_bytes()
+    return b""
 
 
 def sample_line(sample: Sample) -> bytes:

@@ -4,9 +4,11 @@ It alone loads providers and data sets outside an engine, so the command line
 and the screen stay light and cannot be frozen by an import. Requests and
 answers are JSON lines on its pipes::
 
-    {"ask": "check", "specs": [...]}  ->  {"answer": [{"file": P, "count": N}, ...]}
+    {"ask": "check", "specs": [...]}  ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
-    {"ask": "models", "provider": P}  ->  {"answer": [{"name": ..., ...}, ...]}
+    {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
+    {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
+    {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
 
 Before an answer any number of ``{"progress": [what, done, total]}`` lines may
 come. A failure is ``{"error": {...}}``, see :func:`error_to_json`.
@@ -20,7 +22,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,20 +30,29 @@ from typing import Any
 import orjson
 
 from evalbench.engine import errors, registry
+from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.dataset import prepare, selected_count
-from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.errors import EvalbenchError, SpecError
+from evalbench.engine.money.estimate import estimate, estimate_to_json
+from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.settings import RunSpec, check_spec
+from evalbench.engine.settings import RunSpec, check_spec, make_provider
 
 Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A spec that can start: its prepared sample file and how many samples it selects."""
+    """A spec that can start: its prepared sample file, how many samples it selects, unit prices.
+
+    ``prices`` is the JSON form of :class:`evalbench.engine.money.unit_prices.UnitPrices`;
+    None when they are unknown.
+    """
 
     file: Path
     count: int
+    prices: dict[str, Any] | None = None
 
 
 def check(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[Checked]:
@@ -64,17 +75,43 @@ def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
 
 def _checked(ask: str, specs: Sequence[RunSpec], progress: Progress | None) -> list[Checked]:
     answer = _ask({"ask": ask, "specs": [spec.to_json() for spec in specs]}, progress)
-    return [Checked(Path(item["file"]), item["count"]) for item in answer]
+    return [Checked(Path(item["file"]), item["count"], item.get("prices")) for item in answer]
 
 
-def models(provider: str) -> list[dict[str, Any]]:
+def estimates(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[dict[str, Any]]:
+    """Estimate runs in a child process; each as ``money.estimate.estimate_to_json`` gives it.
+
+    Raises:
+        EvalbenchError: the child's error, as raised there.
+    """
+    found: list[dict[str, Any]] = _ask(
+        {"ask": "estimate", "specs": [spec.to_json() for spec in specs]}, progress
+    )
+    return found
+
+
+def models(
+    provider: str, secret: str = "", settings: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """The models that a provider offers, as dictionaries of ``ModelInfo``.
 
     Raises:
         EvalbenchError: the child's error.
     """
-    listed: list[dict[str, Any]] = _ask({"ask": "models", "provider": provider}, None)
+    request = {"ask": "models", "provider": provider, "secret": secret, "settings": settings or {}}
+    listed: list[dict[str, Any]] = _ask(request, None)
     return listed
+
+
+def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = None) -> str:
+    """Try a key by the provider's cheapest real call; a line on what it can see.
+
+    Raises:
+        ProviderError: the provider refuses it, or cannot be reached.
+    """
+    request = {"ask": "key", "provider": provider, "secret": secret, "settings": settings or {}}
+    told: str = _ask(request, None)
+    return told
 
 
 def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
@@ -146,20 +183,52 @@ def error_from_json(body: dict[str, Any]) -> EvalbenchError:
 
 
 def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
-    if request["ask"] == "models":
-        provider = registry.provider_class(request["provider"])({})
-        return [asdict(model) for model in asyncio.run(provider.models())]
-    checked = []
+    if "provider" in request:
+        return asyncio.run(_ask_provider(request))
+    answers = []
     for raw in request["specs"]:
         spec = RunSpec.from_json(raw)
+        book = PriceBook(spec.get("price"), spec.candidate)
         if request["ask"] == "check":
             check_spec(spec)
         file = prepare(
             spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
         )
-        count = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
-        checked.append({"file": str(file), "count": count})
-    return checked
+        if request["ask"] == "estimate":
+            answers.append(estimate_to_json(asyncio.run(estimate(spec, file, book))))
+            continue
+        answer: dict[str, Any] = {"file": str(file)}
+        answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
+        if request["ask"] == "check":
+            answer["prices"] = _prices(spec, book)
+        answers.append(answer)
+    return answers
+
+
+def _prices(spec: RunSpec, book: PriceBook) -> dict[str, Any] | None:
+    tier = str(spec.provider_options.get("service_tier") or "")
+    prices = book.prices(spec.candidate, service_tier=tier)
+    if prices is None and spec.get("budget") is not None:
+        raise SpecError(
+            "budget",
+            f"a budget cannot be kept for {spec.model}: its price is unknown",
+            cure="give it with --price IN/OUT, in US dollars per million tokens",
+        )
+    return prices.to_json() if prices else None
+
+
+async def _ask_provider(request: dict[str, Any]) -> Any:
+    cls = registry.provider_class(request["provider"])
+    settings = parse_options(cls.options, request["settings"], f"provider {cls.name}")
+    provider = make_provider(cls, settings, request["secret"])
+    if isinstance(provider, WorkerProvider):
+        return [asdict(model) for model in await provider.models()]
+    try:
+        if request["ask"] == "key":
+            return await provider.check_key()
+        return [asdict(model) for model in await provider.models()]
+    finally:
+        await provider.close()
 
 
 def main() -> None:

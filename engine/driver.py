@@ -8,26 +8,30 @@ import traceback
 from collections import deque
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from evalbench.engine.ask import CallFailed, Contestant, SampleAsk, newest
 from evalbench.engine.benchmark import Benchmark, Sample, Score
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.dispatch.base import Halted
-from evalbench.engine.errors import EvalbenchError, RunFatal
+from evalbench.engine.dispatch.base import BudgetSpent, Halted
+from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.reader import Shelf, calls_between, tally_of
-from evalbench.engine.journal.schema import EPOCH_BITS
-from evalbench.engine.journal.writer import sample_body
+from evalbench.engine.journal.codec import sample_body
+from evalbench.engine.journal.reader import Shelf, scores_by_sample, tally_of, unfinished
 from evalbench.engine.scoring.tally import Metric, Tally
 
-_PAGE = 256
+_PAGE = 64
+_LOOK_S = 0.1
 _RATE_WINDOW_S = 20.0
 SAME_FAILURES = 20
 """That many failures of one kind before anything succeeded end the run: nothing will."""
 
 STOP_GRACE_S = 10.0
 """How long a stop waits for calls on the wire: they are paid for, but a stop must end."""
+
+
+_Job = tuple[int, int, Sample, list[CallRow]]
 
 
 class State(StrEnum):
@@ -42,6 +46,13 @@ class State(StrEnum):
     COMPLETE = "complete"
     FAILED = "failed"
     BUDGET = "budget"
+
+
+_RESTS = {
+    State.PAUSING: State.PAUSED,
+    State.STOPPING: State.STOPPED,
+    State.BUDGET: State.BUDGET,
+}
 
 
 class Driver:
@@ -81,6 +92,12 @@ class Driver:
         self.notes: dict[str, dict[str, str]] = {}
         self._recent: deque[tuple[float, int]] = deque()
         self._answered = False
+        self._epochs_of: dict[int, list[tuple[Outcome, Mapping[str, float]]]] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._jobs: deque[_Job] = deque()
+        self._last_row = 0
+        self._exhausted = False
+        self._loading: asyncio.Future[None] | None = None
 
     # -- progress, for status and screens -------------------------------------
 
@@ -116,31 +133,35 @@ class Driver:
 
     # -- driving ----------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Read what the journal already has: tally, size, tokens and calls that were cut off.
+    def open(self, expected: int | None = None) -> None:
+        """Read what the journal already has: tally, size and tokens.
 
         Scores that rest on replies to be asked again are forgotten; their
         replies stay.
+
+        Args:
+            expected: number of samples, when they are still being loaded.
         """
         path = self._journal.path
 
-        def read(shelf: Shelf) -> tuple[Tally, int, tuple[int, int], int]:
+        def read(shelf: Shelf) -> tuple[Tally, int, tuple[int, int]]:
             size = shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0]
             tokens = shelf.db.execute(
                 "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM reply"
             ).fetchone()
-            calls, replies = shelf.db.execute(
-                "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM reply)"
-            ).fetchone()
-            return tally_of(shelf, path), size, tokens, calls - replies
+            return tally_of(shelf, path), size, tokens
 
-        await self._journal.forget_scores(self._ask_again)
-        self.tally, size, tokens, cut = await self._journal.query(read)
-        self.total = size * self._epochs
+        self._journal.forget_scores(self._ask_again)
+        self.tally, size, tokens = self._journal.query(read)
+        self.total = (size if expected is None else expected) * self._epochs
         self.input_tokens, self.output_tokens = tokens
         self._answered = self.done > 0
-        if cut:
-            self._journal.event("cut-off", calls=cut, note="in flight when the engine ended")
+        if self._epochs > 1:
+            self.tally.epochs = self._epochs
+            self.tally.means = Tally()
+            for row, tags, scores in self._journal.query(partial(scores_by_sample, path=path)):
+                for score in scores:
+                    self._count_epoch(row, tags, score)
 
     def halt(self, how: State) -> None:
         """Send no further call. PAUSING waits for those in flight, STOPPING only a little."""
@@ -153,86 +174,97 @@ class Driver:
         for part in self._cast.values():
             part.dispatcher.halt()
 
-    async def drive(self) -> State:
+    async def drive(self, loading: asyncio.Future[None] | None = None) -> State:
         """Work until every sample is finished, the run is halted, or it cannot go on.
 
+        Args:
+            loading: done once the journal has all samples, when they are still
+                being added to its end.
+
         Returns:
-            COMPLETE, PAUSED, STOPPED or FAILED; with FAILED, ``failure`` says why.
+            COMPLETE, PAUSED, STOPPED, BUDGET or FAILED; with FAILED, ``failure`` says why.
+
+        Raises:
+            EvalbenchError: loading failed, or the journal cannot be written any more.
         """
-        jobs: asyncio.Queue[tuple[int, int, Sample, list[CallRow]] | None] = asyncio.Queue(_PAGE)
-        feeder = asyncio.create_task(self._feed(jobs))
-        active: set[asyncio.Task[None]] = set()
+        self._loading = loading
+        ends: float | None = None
         try:
-            while self.halting is None and self.failure is None:
-                window = max(part.dispatcher.window for part in self._cast.values())
-                while len(active) >= window:
-                    await asyncio.wait(active, return_when=asyncio.FIRST_COMPLETED)
-                job = await jobs.get()
-                if job is None:
+            while True:
+                self._hire()
+                if not self._workers:
                     break
-                task = asyncio.create_task(self._solve(*job))
-                active.add(task)
-                task.add_done_callback(active.discard)
-            if active:
-                grace = STOP_GRACE_S if self.failure or self.halting is State.STOPPING else None
-                await asyncio.wait(active, timeout=grace)
+                if self.failure or self.halting is State.STOPPING:
+                    ends = ends or time.monotonic() + STOP_GRACE_S
+                    if time.monotonic() >= ends:
+                        break
+                await asyncio.wait(self._workers, timeout=_LOOK_S)
         finally:
-            feeder.cancel()
-            for task in active:
-                task.cancel()
-            await asyncio.gather(feeder, *active, return_exceptions=True)
-        if feeder.done() and not feeder.cancelled() and (error := feeder.exception()):
-            raise error
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
         if self._journal.broken:
             raise self._journal.broken
+        if loading and loading.done() and not loading.cancelled():
+            loading.result()
         if self.failure:
             return State.FAILED
-        if self.halting and self.done - self.failed < self.total:
-            return State.PAUSED if self.halting is State.PAUSING else State.STOPPED
+        if self.halting and self.done < self.total:
+            return _RESTS[self.halting]
         return State.COMPLETE
 
-    async def _feed(
-        self, jobs: asyncio.Queue[tuple[int, int, Sample, list[CallRow]] | None]
-    ) -> None:
-        """Put every (row, epoch) without a score into ``jobs``, page by page in row order."""
-        path = self._journal.path
-        most = max(_PAGE, self._epochs + 1)
-        last = 0
-        while True:
+    def _hire(self) -> None:
+        """Start as many workers as the dispatchers want samples in work."""
+        if self._halted() or self._exhausted:
+            return
+        for _ in range(self._window() - len(self._workers)):
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
 
-            def read(
-                shelf: Shelf, first: int = last
-            ) -> tuple[list[tuple[int, int, Sample]], Mapping[int, list[CallRow]], int]:
-                rows = shelf.db.execute(
-                    "SELECT s.row, e.value, s.hash, s.occurrence, s.tags, s.body FROM sample s"
-                    " JOIN json_each(?) e LEFT JOIN score k ON k.id = (s.row << ?) | e.value"
-                    " WHERE s.row > ? AND k.id IS NULL ORDER BY s.row, e.value LIMIT ?",
-                    (str(list(range(self._epochs))), EPOCH_BITS, first, most),
-                ).fetchall()
-                if len(rows) == most and rows[0][0] != rows[-1][0]:
-                    # The last sample may have more epochs than fit: leave it to the next page.
-                    end = rows[-1][0]
-                    rows = [row for row in rows if row[0] != end]
-                found = [(r[0], r[1], shelf.sample(r[0], *r[2:]).sample) for r in rows]
-                calls = calls_between(shelf, path, rows[0][0], rows[-1][0]) if rows else {}
-                return found, calls, rows[-1][0] if rows else first
+    def _window(self) -> int:
+        return max(part.dispatcher.window for part in self._cast.values())
 
-            found, calls, last = await self._journal.query(read)
-            if not found:
-                await jobs.put(None)
+    async def _work(self) -> None:
+        """Solve one sample after the other for as long as this worker is wanted."""
+        while not self._halted() and len(self._workers) <= self._window():
+            job = self._next_job()
+            if job is not None:
+                self._hire()
+                await self._solve(*job)
+            elif self._loading is None or self._loading.done():
+                self._exhausted = True
                 return
-            for row, epoch, sample in found:
-                await jobs.put((row, epoch, sample, calls.get(row, [])))
+            else:
+                await asyncio.wait({self._loading}, timeout=_LOOK_S)
+
+    def _next_job(self) -> _Job | None:
+        """The next sample and epoch without a score, in row order; None when there is none now."""
+        if not self._jobs:
+            page = self._journal.query(
+                partial(
+                    unfinished,
+                    path=self._journal.path,
+                    after=self._last_row,
+                    epochs=self._epochs,
+                    most=_PAGE,
+                )
+            )
+            for item in page:
+                self._last_row = item.row
+                for epoch in item.epochs:
+                    calls = [call for call in item.calls if call.key.epoch == epoch]
+                    self._jobs.append((item.row, epoch, item.sample, calls))
+        return self._jobs.popleft() if self._jobs else None
 
     async def _solve(self, row: int, epoch: int, sample: Sample, calls: list[CallRow]) -> None:
-        known = newest([call for call in calls if call.key.epoch == epoch])
         ask = SampleAsk(
             journal=self._journal,
             cast=self._cast,
             row=row,
             epoch=epoch,
             beside=sample_body(sample),
-            known=known,
+            known=newest(calls),
             halted=self._halted,
             ask_again=self._ask_again,
             count=self._count,
@@ -241,22 +273,20 @@ class Driver:
             self.first_sent = time.monotonic()
         try:
             score = await self._benchmark.solve(sample, ask)
+            self._record(row, epoch, sample, score)
+        except BudgetSpent:
+            self.halt(State.BUDGET)
         except Halted:
             return
         except CallFailed as error:
             self._fail(row, epoch, sample, error.reply.error)
-            return
         except EvalbenchError as error:
             self._give_up(error)
-            return
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             self._fail(
                 row, epoch, sample, f"{type(error).__name__}: {error} ({where.name}:{where.lineno})"
             )
-            return
-        self._answered = True
-        self._record(row, epoch, sample, score)
 
     def _halted(self) -> bool:
         return self.halting is not None or self.failure is not None
@@ -273,20 +303,20 @@ class Driver:
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
 
     def _record(self, row: int, epoch: int, sample: Sample, score: Score) -> None:
-        self._put(
-            row,
-            epoch,
-            sample,
-            score.outcome,
-            score.values,
-            {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v},
-        )
+        told = (("parsed", score.parsed), ("note", score.note))
+        detail = {name: value for name, value in told if value}
+        self._put(row, epoch, sample, score.outcome, score.values, detail)
+        self._answered = True
 
     def _fail(self, row: int, epoch: int, sample: Sample, error: str) -> None:
         kind = error.partition(":")[0]
         self.errors[kind] = self.errors.get(kind, 0) + 1
-        self._put(row, epoch, sample, Outcome.ERROR, {}, {"error": error})
-        self._journal.event("sample-failed", error=kind)
+        try:
+            self._put(row, epoch, sample, Outcome.ERROR, {}, {"error": error})
+            self._journal.event("sample-failed", error=kind)
+        except JournalError as broken:
+            self._give_up(broken)
+            return
         if not self._answered and self.errors[kind] >= SAME_FAILURES:
             self._give_up(
                 RunFatal(
@@ -305,9 +335,17 @@ class Driver:
         values: Mapping[str, float],
         detail: Mapping[str, Any],
     ) -> None:
-        if self._journal.broken:
-            self._give_up(self._journal.broken)
-            return
         self._journal.store_score(row, epoch, sample.tags, outcome, values, detail)
         self.tally.add(sample.tags, outcome, values)
+        if self._epochs > 1:
+            self._count_epoch(row, sample.tags, (outcome, values))
         self.last_score = time.monotonic()
+
+    def _count_epoch(
+        self, row: int, tags: Mapping[str, str], score: tuple[Outcome, Mapping[str, float]]
+    ) -> None:
+        """Collect the epochs of a sample; once it has them all, count it in the tally's means."""
+        scores = self._epochs_of.setdefault(row, [])
+        scores.append(score)
+        if len(scores) == self._epochs and self.tally.means is not None:
+            self.tally.means.add_sample(tags, self._epochs_of.pop(row))

@@ -3,7 +3,8 @@
 Started by :mod:`evalbench.engine.process` in a session of its own. Its
 standard input brings one JSON line::
 
-    {"runs": [{"folder": P, "samples": FILE|null, "key": {"ref": {...}, "secret": S}}],
+    {"runs": [{"folder": P, "samples": FILE|null, "prices": {...}|null,
+               "key": {"ref": {...}, "secret": S}}],
      "accept_changes": B, "retry": [OUTCOME], "foreground": B}
 
 Keys come this way and no other: not by argument, file or environment.
@@ -24,6 +25,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,7 @@ import orjson
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import Outcome, WorkerProvider
 from evalbench.engine.changes import differences, paid_again, refuse
-from evalbench.engine.dataset import read_header, read_samples
+from evalbench.engine.dataset import read_dictionary, read_header, read_samples
 from evalbench.engine.desk import error_to_json
 from evalbench.engine.dispatch.base import Dispatcher
 from evalbench.engine.dispatch.limits import Limiter, SharedPace
@@ -48,9 +51,12 @@ from evalbench.engine.errors import (
     UsageError,
 )
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import Shelf, count_scores, spent
 from evalbench.engine.journal.schema import create
 from evalbench.engine.keys import HUGGINGFACE, KeyRef, ScrubbedFormatter, fingerprint
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.record import identity, record
 from evalbench.engine.runfolder import Lock, RunFolder, Status, process_start
@@ -66,24 +72,33 @@ log = logging.getLogger("evalbench")
 
 _STATUS_EVERY_S = 1.0
 _COMMANDS_EVERY_S = 0.2
-_SAMPLES_AT_ONCE = 500
+_SAMPLES_AT_ONCE = 200
+_WORTH_A_DICTIONARY = 1000
 
 
 class HostedRun:
     """One run inside this engine, from lock to rest."""
 
-    def __init__(self, folder: RunFolder, samples: Path | None, key: KeyRef, secret: str) -> None:
-        self.folder = folder
-        self._key = key
-        self._secret = secret
+    def __init__(self, request: dict[str, Any]) -> None:
+        """Take the lock of one run of the request.
+
+        Raises:
+            RunBusy: another engine drives it.
+        """
+        self.folder = folder = RunFolder(Path(request["folder"]))
+        self._key = KeyRef.from_json(request["key"]["ref"])
+        self._secret: str = request["key"]["secret"]
+        self._samples = Path(request["samples"]) if request["samples"] else None
+        self._prices = UnitPrices.from_json(request["prices"]) if request["prices"] else None
         self.spec = folder.spec()
         self.status = folder.status()
-        self._samples = samples
         self._lock = Lock(folder)
         self._seconds_before = 0.0
         self._driver: Driver | None = None
         self._dispatchers: list[Dispatcher] = []
         self._halt: State | None = None
+        self._metrics_fault: Exception | None = None
+        self._budget = Budget()
 
     @property
     def local(self) -> bool:
@@ -102,7 +117,7 @@ class HostedRun:
             create(self.folder.journal)
         self.journal = Journal(self.folder.journal)
         self._ask_again = frozenset({Outcome.ERROR}) | retry
-        stored = await self.journal.query(_meta)
+        stored = self.journal.query(_meta)
         self._loaded = bool(stored.get("loaded"))
         self._seconds_before = stored.get("seconds", 0.0)
         header = read_header(self._samples) if self._samples else None
@@ -111,15 +126,19 @@ class HostedRun:
         data_hash = header.data_hash if header else stored.get("data_hash", "")
         now = identity(self.spec, benchmark, data_hash)
         self.benchmark = benchmark
-        self._reload = not self._loaded
-        if self._loaded:
+        if "identity" in stored:
             await self._check_changes(stored["identity"], now, accept_changes)
-        elif header is None:
+        if not self._loaded and header is None:
             raise UsageError(
-                f"run {self.folder.id} has no samples yet and its data is gone",
-                cure="start it again with evalbench run",
+                f"run {self.folder.id} still needs its data, which is gone",
+                cure="put it back where it was, or start again with evalbench run",
             )
+        if "prices" in stored:
+            # Prices are those of the run's beginning, so that its spend is one sum.
+            held = stored["prices"]
+            self._prices = UnitPrices.from_json(held) if held else self._prices
         facts: dict[str, Any] = {
+            "prices": self._prices.to_json() if self._prices else None,
             "identity": now,
             "spec": self.spec.to_json(),
             "key": self._key.to_json(),
@@ -138,6 +157,8 @@ class HostedRun:
 
     def claim(self) -> None:
         """Say in the status file that this engine drives the run, before it is its turn."""
+        # Whatever lies there was meant for an engine that is gone.
+        self.folder.take_commands()
         self._set_state(State.CREATED)
 
     async def _check_changes(
@@ -146,17 +167,18 @@ class HostedRun:
         changes = differences(stored, now)
         overrides = self._overrides()
         roles = {"candidate": (self.spec.candidate, overrides)}
-        lost = await paid_again(self.journal, self.benchmark, roles, self.spec.get("epochs"))
+        epochs = self.spec.get("epochs")
+        lost = await paid_again(self.journal, self.benchmark, roles, epochs, self._ask_again)
         if not changes and not lost:
             return
-        finished = await self.journal.query(
-            lambda shelf: shelf.db.execute("SELECT count(*) FROM score").fetchone()[0]
-        )
+        finished = self.journal.query(partial(count_scores, ignoring=self._ask_again))
         if not accept and (lost or finished):
             raise refuse(changes, lost, finished)
         self.status.mixed = self.status.mixed or bool(finished)
-        self._reload = stored["data"] != now["data"] or _selection(stored) != _selection(now)
-        self.journal.set(mixed=self.status.mixed)
+        if stored["data"] != now["data"] or _selection(stored) != _selection(now):
+            # Stored as not loaded, so that a crash before the end of loading is made good.
+            self._loaded = False
+        self.journal.set(mixed=self.status.mixed, loaded=self._loaded)
         self.journal.event("changes-accepted", changes=changes, asked_again=lost)
 
     def _overrides(self) -> dict[str, object]:
@@ -168,10 +190,31 @@ class HostedRun:
         begun = time.time()
         self._set_state(State.RUNNING)
         beat = asyncio.create_task(self._beat())
-        problem: EvalbenchError | None = None
+        state, problem = State.FAILED, None
         try:
-            if self._reload:
-                await self._load_samples()
+            state, problem = await self._drive()
+            if isinstance(problem, BadKey | NoCredit | AccessDenied):
+                problem.why = f"{problem.why} ({self._key})" if problem.why else str(self._key)
+        except EvalbenchError as error:
+            problem = error
+        except Exception as error:
+            # A fault of a plug-in or of ours must not take the other runs down.
+            log.exception("run %s crashed", self.folder.id)
+            problem = _crash(error, self.folder)
+        finally:
+            beat.cancel()
+        log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
+        return await self._rest(state, problem)
+
+    async def _drive(self) -> tuple[State, EvalbenchError | None]:
+        """Load what is missing, then drive until nothing is left to do."""
+        loading: asyncio.Task[None] | None = None
+        try:
+            expected = self._expected_samples()
+            if not self._loaded:
+                loading = asyncio.create_task(self._load_samples())
+                if expected is None:
+                    await loading
             self._dispatchers = [dispatcher := self._dispatcher()]
             cast = {
                 "candidate": Contestant(self.spec.candidate, dispatcher, self._overrides()),
@@ -183,22 +226,38 @@ class HostedRun:
                 epochs=self.spec.get("epochs"),
                 ask_again=self._ask_again,
             )
-            await driver.open()
+            self._open_budget(Purse(self._budget, self._prices))
+            driver.open(expected)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
             if self._halt:
                 driver.halt(self._halt)
-            state = await driver.drive()
-            problem = driver.failure
-            if isinstance(problem, BadKey | NoCredit | AccessDenied):
-                problem.why = f"{problem.why} ({self._key})" if problem.why else str(self._key)
-        except EvalbenchError as error:
-            state, problem = State.FAILED, error
+            return await driver.drive(loading), driver.failure
         finally:
-            beat.cancel()
+            if loading:
+                loading.cancel()
+                await asyncio.wait({loading})
             for dispatcher in self._dispatchers:
                 await dispatcher.close()
-        log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
-        return await self._rest(state, problem)
+
+    def _open_budget(self, purse: Purse) -> None:
+        """Go on with what earlier engines spent; calls that they left in flight count at worst."""
+        cut = self.journal.close_cut_calls(purse.worst_case)
+        if cut:
+            self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
+        self._budget.spent, self._budget.possible = self.journal.query(spent)
+        limit = self.spec.get("budget")
+        self._budget.ceiling = None if limit is None else Decimal(str(limit))
+
+    def _expected_samples(self) -> int | None:
+        """How many samples a fresh run will have, so that it can begin while they are loaded.
+
+        None when the journal has samples already: those must be brought in
+        line with the data first.
+        """
+        any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
+        if any_there or not self.status.total:
+            return None
+        return int(self.status.total // self.spec.get("epochs"))
 
     def _dispatcher(self) -> Dispatcher:
         provider = build_provider(self.spec, self._secret)
@@ -219,13 +278,16 @@ class HostedRun:
         limiter = Limiter(
             concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"), pace=pace
         )
-        return Realtime(provider, limiter, attempts=self.spec.get("attempts"), report=report)
+        purse = Purse(self._budget, self._prices)
+        return Realtime(provider, limiter, purse, attempts=self.spec.get("attempts"), report=report)
 
     async def _load_samples(self) -> None:
         """Bring the journal's samples in line with the sample file; kept ones keep their rows."""
         assert self._samples is not None
-        kept = await self.journal.query(_rows_by_id)
+        kept = self.journal.query(_rows_by_id)
         row = max(kept.values(), default=0)
+        if not kept and self.status.total >= _WORTH_A_DICTIONARY:
+            self.journal.use_dictionary("sample", read_dictionary(self._samples))
         batch, stay = [], set()
         for sample in read_samples(self._samples, self.spec, type(self.benchmark)):
             if sample.id in kept:
@@ -238,14 +300,16 @@ class HostedRun:
                 batch = []
         await self.journal.add_samples(batch)
         if gone := set(kept.values()) - stay:
-            await self.journal.forget_samples(gone)
+            self.journal.forget_samples(gone)
         self.journal.set(loaded=True)
-        await self.journal.flush()
+        self.journal.flush()
 
     def halt(self, how: State) -> None:
         """Pause or stop this run."""
+        if self._halt in (how, State.STOPPING):
+            return
         self._halt = how
-        if self._driver and not self._driver.halting:
+        if self._driver:
             self._driver.halt(how)
             self._set_state(how)
 
@@ -259,6 +323,8 @@ class HostedRun:
             case {"do": "concurrency", "value": int(calls)} if calls > 0:
                 for dispatcher in self._dispatchers:
                     dispatcher.set_concurrency(calls)
+            case {"do": "budget", "value": float() | int() | None as limit}:
+                self._budget.ceiling = None if limit is None else Decimal(str(limit))
             case _:
                 self.journal.event("command-refused", command=command)
                 return
@@ -269,11 +335,24 @@ class HostedRun:
         due = 0.0
         while True:
             for command in self.folder.take_commands():
-                self.obey(command)
+                with contextlib.suppress(JournalError):
+                    self.obey(command)
             if time.monotonic() >= due:
                 self._write_status()
                 due = time.monotonic() + _STATUS_EVERY_S
             await asyncio.sleep(_COMMANDS_EVERY_S)
+
+    def _metrics(self) -> list[Metric]:
+        """The metrics so far; none when the benchmark cannot make them."""
+        if self._driver is None:
+            return []
+        try:
+            return self._driver.metrics()
+        except Exception as error:
+            if self._metrics_fault is None:
+                log.exception("the metrics of %s cannot be made", self.folder.id)
+            self._metrics_fault = error
+            return []
 
     def _set_state(self, state: State) -> None:
         self.status.state = state
@@ -299,7 +378,10 @@ class HostedRun:
             status.outcomes = driver.tally.outcomes()
             status.errors = driver.errors
             status.params = driver.notes
-            status.metrics = metrics_json([m for m in driver.metrics() if not m.group])
+            status.metrics = metrics_json([m for m in self._metrics() if not m.group])
+            if self._prices:
+                status.spend_usd = float(self._budget.spent)
+                status.possible_usd = float(self._budget.possible)
         if self._dispatchers:
             status.gauges = self._dispatchers[0].gauges()
         try:
@@ -310,6 +392,8 @@ class HostedRun:
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
         status = self.status
         self._write_status()
+        if self._metrics_fault and not problem:
+            state, problem = State.FAILED, _crash(self._metrics_fault, self.folder)
         status.state = state
         status.problem = str(problem) if problem else ""
         status.exit_code = exit_code(status, problem)
@@ -322,10 +406,11 @@ class HostedRun:
                 state=state,
                 exit_code=status.exit_code,
                 seconds=status.seconds,
-                metrics=metrics_json(self._driver.metrics() if self._driver else []),
+                metrics=metrics_json(self._metrics()),
                 outcomes=status.outcomes,
                 params=status.params,
             )
+        with contextlib.suppress(JournalError):
             await self.journal.close()
         try:
             self.folder.write_status(status)
@@ -340,6 +425,16 @@ class HostedRun:
             with contextlib.suppress(JournalError):
                 await self.journal.close()
         self._lock.release()
+
+
+def _crash(error: Exception, folder: RunFolder) -> EvalbenchError:
+    problem = EvalbenchError(
+        "the run ended by a fault of this program or a plug-in",
+        why=f"{type(error).__name__}: {error}",
+        cure=f"see {folder.engine_log}; nothing that was answered is lost",
+    )
+    problem.exit_code = 6
+    return problem
 
 
 def exit_code(status: Status, problem: EvalbenchError | None) -> int:
@@ -385,9 +480,7 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
     runs: list[HostedRun] = []
     try:
         for item in request["runs"]:
-            samples = Path(item["samples"]) if item["samples"] else None
-            key = KeyRef.from_json(item["key"]["ref"])
-            run = HostedRun(RunFolder(Path(item["folder"])), samples, key, item["key"]["secret"])
+            run = HostedRun(item)
             runs.append(run)
             await run.open(
                 accept_changes=request["accept_changes"],
@@ -398,9 +491,6 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
             await run.abandon()
         ready({"error": error_to_json(error)})
         return error.exit_code
-    for run in runs:
-        run.claim()
-    ready({"ready": os.getpid()})
 
     def stop() -> None:
         for run in runs:
@@ -410,6 +500,9 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
     loop.add_signal_handler(signal.SIGTERM, stop)
     loop.add_signal_handler(signal.SIGINT, stop)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for run in runs:
+        run.claim()
+    ready({"ready": os.getpid()})
     watch = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
     apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
     together = asyncio.gather(*apart)

@@ -81,7 +81,7 @@ def start_run(
         make_run(one, run_dir, total=done.count * one.get("epochs"))
         for one, done in zip(specs, checked, strict=True)
     ]
-    runs = [(folder, done.file) for folder, done in zip(folders, checked, strict=True)]
+    runs = list(zip(folders, checked, strict=True))
     return _spawn(runs, held, accept_changes=False, retry=(), foreground=foreground)
 
 
@@ -112,14 +112,14 @@ def resume_run(
     wanted = spec or before
     held = find_keys([wanted])
     data = wanted.get("data")
-    samples = None
+    checked = None
     if data is None or Path(data).exists():
-        samples = desk.check([wanted], progress)[0].file
+        checked = desk.check([wanted], progress)[0]
     if wanted != before:
         folder.write_spec(wanted)
     try:
         return _spawn(
-            [(folder, samples)],
+            [(folder, checked)],
             held,
             accept_changes=accept_changes,
             retry=[outcome.value for outcome in retry],
@@ -151,7 +151,7 @@ def find_keys(specs: Sequence[RunSpec]) -> list[HeldKey]:
 
 
 def _spawn(
-    runs: Sequence[tuple[RunFolder, Path | None]],
+    runs: Sequence[tuple[RunFolder, desk.Checked | None]],
     held: Sequence[HeldKey],
     *,
     accept_changes: bool,
@@ -163,10 +163,11 @@ def _spawn(
         "runs": [
             {
                 "folder": str(folder.path),
-                "samples": str(samples) if samples else None,
+                "samples": str(checked.file) if checked else None,
+                "prices": checked.prices if checked else None,
                 "key": {"ref": key.ref.to_json(), "secret": key.secret},
             }
-            for (folder, samples), key in zip(runs, held, strict=True)
+            for (folder, checked), key in zip(runs, held, strict=True)
         ],
         "accept_changes": accept_changes,
         "retry": list(retry),

@@ -39,6 +39,14 @@ COMMON: tuple[Option, ...] = (
     ),
     Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
     Option("max_tokens", int, None, "cap on generated tokens of one candidate call", minimum=1),
+    Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
+    Option(
+        "price",
+        str,
+        (),
+        "US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT, over the known price",
+        many=True,
+    ),
     Option("key", str, None, "use the key of this name from the keychain"),
     Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
@@ -226,10 +234,18 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
 
 def build_provider(spec: RunSpec, secret: str = "") -> Provider | WorkerProvider:
     """The provider of a spec's candidate, with its options and its key."""
-    cls = registry.provider_class(spec.candidate.provider)
-    if key_need(spec) is None:
-        return cls(spec.provider_options)
-    return cls(spec.provider_options, secret)  # type: ignore[call-arg]
+    return make_provider(
+        registry.provider_class(spec.candidate.provider), spec.provider_options, secret
+    )
+
+
+def make_provider(
+    cls: registry.ProviderClass, settings: Mapping[str, Any], secret: str = ""
+) -> Provider | WorkerProvider:
+    """A provider from its class; one that takes no key is given none."""
+    if getattr(cls, "key", None) is None:
+        return cls(settings)
+    return cls(settings, secret)  # type: ignore[call-arg]
 
 
 def key_need(spec: RunSpec) -> KeyNeed | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import (
@@ -16,7 +17,7 @@ from evalbench.engine.benchmark import (
     answer_outcome,
 )
 from evalbench.engine.benchmarks import mmlu_prompts as prompts
-from evalbench.engine.benchmarks.mmlu_data import read_data
+from evalbench.engine.benchmarks.mmlu_data import dev_files, read_data
 from evalbench.engine.benchmarks.mmlu_styles import STYLES, Shown, show
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import SpecError
@@ -96,6 +97,10 @@ class Mmlu(Benchmark):
     def prepare(self, source: DataSource) -> DataSet:
         """Read the questions, and the solved examples if any are shown."""
         return read_data(source, self.opt["split"], self.shots)
+
+    def data_files(self, path: Path) -> list[Path]:
+        """The files of a folder, or a single file and the solved examples beside it."""
+        return super().data_files(path) + ([] if path.is_dir() else dev_files(path))
 
     def needs(self) -> frozenset[str]:
         """``choose`` for the original family, ``generate`` for the others."""

@@ -136,16 +136,20 @@ def _path_rows(path: Path, split: str) -> Rows:
         yield from _file_rows(file)
 
 
-def _dev_rows(path: Path) -> Rows:
+def dev_files(path: Path) -> list[Path]:
+    """The files with the solved examples that belong to ``--data path``; they may be missing."""
     if path.is_dir():
-        files = _split_files(path, "dev")
-    else:
-        subject = _subject_in_name(path)
-        files = _split_files(path.parent, "dev")
-        if subject:
-            beside = (path.parent, path.parent.parent / "dev")
-            named = (folder / f"{subject}_dev.csv" for folder in beside)
-            files = [file for file in named if file.is_file()] or files
+        return _split_files(path, "dev")
+    if subject := _subject_in_name(path):
+        beside = (path.parent, path.parent.parent / "dev")
+        named = (folder / f"{subject}_dev.csv" for folder in beside)
+        if files := [file for file in named if file.is_file()]:
+            return files
+    return _split_files(path.parent, "dev")
+
+
+def _dev_rows(path: Path) -> Rows:
+    files = dev_files(path)
     if not files:
         raise DataError(
             "solved examples are asked for and there is no dev split beside the questions",

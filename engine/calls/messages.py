@@ -125,9 +125,9 @@ class Params:
     def asked(self) -> dict[str, Any]:
         """Only what was asked for, by name."""
         return {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if getattr(self, f.name) not in (None, ())
+            name: value
+            for name in self.__slots__
+            if (value := getattr(self, name)) is not None and value != ()
         }
 
     def override(self, **changes: Any) -> Params:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -91,6 +92,10 @@ class Reply:
         possibly_billed: an error whose work may have been charged.
         attempts: how often the call was sent to get this reply.
         limits: the provider's rate-limit headers; for the limiter, never stored.
+        cost: US dollars of the answered attempt by the run's unit prices; None when
+            unknown. Set by the dispatcher.
+        possible_cost: US dollars, at worst, of earlier attempts at this call that
+            failed and may have been billed.
     """
 
     text: str = ""
@@ -108,6 +113,8 @@ class Reply:
     possibly_billed: bool = False
     attempts: int = 1
     limits: RateLimits | None = None
+    cost: Decimal | None = None
+    possible_cost: Decimal = Decimal(0)
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:

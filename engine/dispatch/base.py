@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from typing import Any, Protocol
 
 from evalbench.engine.calls import Call, Outcome, Reply
 from evalbench.engine.errors import ProviderError
+
+ZERO = Decimal(0)
 
 Report = Callable[..., None]
 """``report(kind, **body)`` puts an event into the run's journal."""
@@ -56,12 +59,17 @@ class Halted(BaseException):
     """
 
 
-def failed_reply(error: ProviderError, attempts: int) -> Reply:
+class BudgetSpent(Halted):
+    """The budget is reached: this call was not sent, and nothing else is in flight."""
+
+
+def failed_reply(error: ProviderError, attempts: int, possible_cost: Decimal = ZERO) -> Reply:
     """The reply that stands for a call that could not be answered."""
     return Reply(
         outcome=Outcome.ERROR,
         error=f"{type(error).__name__}: {error}",
         possibly_billed=error.possibly_billed,
+        possible_cost=possible_cost,
         attempts=attempts,
         raw={"status": error.status, "body": error.body} if error.status or error.body else None,
     )

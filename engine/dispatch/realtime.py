@@ -9,10 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
-from evalbench.engine.dispatch.base import Halted, Report, failed_reply
+from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Halted, Report, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.money.budget import BudgetReached, Ticket
+from evalbench.engine.money.purse import Purse
 
 _MOST_IN_WORK = 4096
 
@@ -24,9 +26,16 @@ class Realtime:
     """
 
     def __init__(
-        self, provider: Provider, limiter: Limiter, *, attempts: int, report: Report
+        self,
+        provider: Provider,
+        limiter: Limiter,
+        purse: Purse,
+        *,
+        attempts: int,
+        report: Report,
     ) -> None:
         self._provider = provider
+        self._purse = purse
         self._limiter = limiter
         self._attempts = attempts
         self._report = report
@@ -46,36 +55,56 @@ class Realtime:
         patience = Patience(self._attempts)
         weight = _bytes(call)
         billed = False
+        possible = ZERO
         attempt = 0
         while True:
             attempt += 1
             async with self._limiter.turn(weight):
                 if self._halted.is_set():
                     raise Halted
-                if attempt == 1:
-                    await before_send()
-                started = time.perf_counter()
+                ticket = await self._admit(call)
+                sent = attempt > 1
                 try:
+                    if not sent:
+                        await before_send()
+                        sent = True
+                    started = time.perf_counter()
                     reply = await self._provider.answer(call)
-                except RunFatal:
-                    raise
                 except ProviderError as error:
                     failure = error
+                    possible += self._purse.failed(ticket, failure)
+                    if isinstance(failure, RunFatal):
+                        raise
+                    self._limiter.refused(failure)
+                except BaseException:
+                    # Cut from outside, by a stop after its grace; or never sent.
+                    self._purse.cut(ticket, sent=sent)
+                    raise
                 else:
                     self._limiter.succeeded(reply.limits)
-                    latency = reply.latency_s or time.perf_counter() - started
-                    if attempt == 1 and latency == reply.latency_s:
-                        return reply
                     return replace(
-                        reply, attempts=attempt, latency_s=latency, possibly_billed=billed
+                        reply,
+                        attempts=attempt,
+                        latency_s=reply.latency_s or time.perf_counter() - started,
+                        possibly_billed=billed,
+                        cost=self._purse.answered(ticket, reply),
+                        possible_cost=possible,
                     )
-                self._limiter.refused(failure)
             billed = billed or failure.possibly_billed
             pause = patience.wait(failure)
             if pause is None:
                 failure.possibly_billed = billed
-                return failed_reply(failure, attempt)
+                return failed_reply(failure, attempt, possible)
             await self._wait(failure, pause)
+
+    async def _admit(self, call: Call) -> Ticket:
+        try:
+            return await self._purse.admit(call)
+        except BudgetReached as reached:
+            self._report(
+                "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
+            )
+            raise BudgetSpent from None
 
     async def _wait(self, failure: ProviderError, pause: float) -> None:
         self._report(

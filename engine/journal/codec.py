@@ -10,60 +10,73 @@ bodies with dictionaries trained on the run's first ones.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import zstandard
 
-from evalbench.engine.calls import MediaPart, Message, Params, Prompt, TextPart
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import MediaPart, Message, Params, Prompt, Reply, TextPart
+from evalbench.engine.calls.replies import reply_to_json
 
 _RAW, _PLAIN, _TRAINED = b"\0", b"\1", b"\2"
 _LEVEL = 3
 _SHORT_CONTINUATION = 16
 TRAIN_AFTER = 300
 _DICTIONARY_BYTES = 32 * 1024
+_LONGEST_EXAMPLE = 16 * 1024
+
+
+def train(examples: Sequence[bytes]) -> bytes:
+    """A dictionary for records like these; empty when they are too few or too alike for one."""
+    given: list[bytes | bytearray | memoryview] = [e[:_LONGEST_EXAMPLE] for e in examples]
+    try:
+        # Without k and d the trainer tries many: a few percent better, three times slower.
+        return zstandard.train_dictionary(_DICTIONARY_BYTES, given, k=1000, d=8).as_bytes()
+    except zstandard.ZstdError:
+        return b""
 
 
 class Packer:
-    """Compresses one kind of record; learns a dictionary from the first ones."""
+    """Compresses one kind of record, with a dictionary once there is one.
 
-    def __init__(self, dictionary: bytes | None = None) -> None:
+    Attributes:
+        trained: whether a dictionary is in use.
+    """
+
+    def __init__(self, dictionary: bytes = b"") -> None:
+        self.trained = False
         self._plain = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
         self._unplain = zstandard.ZstdDecompressor()
-        self._trained: zstandard.ZstdCompressor | None = None
-        self._untrained: zstandard.ZstdDecompressor | None = None
-        self._seen: list[bytes] | None = []
+        self._with: zstandard.ZstdCompressor | None = None
+        self._without: zstandard.ZstdDecompressor | None = None
+        self._seen: list[bytes] = []
         if dictionary:
-            self._use(dictionary)
+            self.use(dictionary)
 
-    def _use(self, dictionary: bytes) -> None:
-        known = zstandard.ZstdCompressionDict(dictionary)
-        self._trained = zstandard.ZstdCompressor(
-            level=_LEVEL, dict_data=known, write_checksum=False, write_dict_id=False
-        )
-        self._untrained = zstandard.ZstdDecompressor(dict_data=known)
-        self._seen = None
+    def use(self, dictionary: bytes) -> None:
+        """Pack with this dictionary from now on; an empty one ends the learning without."""
+        self.trained = True
+        self._seen = []
+        if dictionary:
+            known = zstandard.ZstdCompressionDict(dictionary)
+            known.precompute_compress(level=_LEVEL)
+            self._with = zstandard.ZstdCompressor(
+                level=_LEVEL, dict_data=known, write_checksum=False, write_dict_id=False
+            )
+            self._without = zstandard.ZstdDecompressor(dict_data=known)
 
-    def learn(self) -> bytes | None:
-        """Once enough records were packed: the new dictionary, to be stored; else None."""
-        if self._seen is None or len(self._seen) < TRAIN_AFTER:
-            return None
-        examples: list[bytes | bytearray | memoryview] = list(self._seen)
-        self._seen = None
-        try:
-            trained = zstandard.train_dictionary(_DICTIONARY_BYTES, examples).as_bytes()
-        except zstandard.ZstdError:
-            # Too alike or too small to train on: plain frames serve as well.
-            return None
-        self._use(trained)
-        return trained
+    def enough(self) -> list[bytes]:
+        """The records packed so far, once they are enough to train on; else empty."""
+        return self._seen if len(self._seen) >= TRAIN_AFTER else []
 
     def pack(self, data: bytes) -> bytes:
         """A tagged frame that :meth:`unpack` reads."""
-        if self._trained is not None:
-            return _smaller(data, _TRAINED + self._trained.compress(data))
-        if self._seen is not None:
-            self._seen.append(data)
+        if self._with is not None:
+            return _smaller(data, _TRAINED + self._with.compress(data))
+        if not self.trained:
+            self._seen.append(data[:_LONGEST_EXAMPLE])
         return _smaller(data, _PLAIN + self._plain.compress(data))
 
     def unpack(self, frame: bytes) -> bytes:
@@ -73,9 +86,9 @@ class Packer:
             return body
         if tag == _PLAIN:
             return self._unplain.decompress(body)
-        if self._untrained is None:
+        if self._without is None:
             raise ValueError("frame needs a dictionary that is not there")
-        return self._untrained.decompress(body)
+        return self._without.decompress(body)
 
 
 def _smaller(data: bytes, frame: bytes) -> bytes:
@@ -99,6 +112,11 @@ def unpack_beside(frame: bytes, reference: bytes) -> bytes:
     return zstandard.ZstdDecompressor(dict_data=known).decompress(frame[1:])
 
 
+def sample_body(sample: Sample) -> bytes:
+    """The bytes of a sample in the journal; prompts are compressed beside them."""
+    return orjson.dumps([sample.inputs, sample.gold])
+
+
 def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
     """Take a prompt apart.
 
@@ -115,12 +133,14 @@ def split_prompt(prompt: Prompt) -> tuple[str, list[str], dict[bytes, bytes]]:
             if isinstance(part, MediaPart):
                 digest = bytes.fromhex(part.sha256)
                 blobs[digest] = part.data
-                parts.append([part.media_type, part.sha256])
+                # Each its own, so its name goes with the texts: a shape stands for many.
+                texts.append(part.sha256)
+                parts.append(part.media_type)
             elif part.shared:
                 body = part.text.encode()
                 digest = hashlib.sha256(body).digest()
                 blobs[digest] = body
-                parts.append(["", digest.hex()])
+                parts.append([digest.hex()])
             else:
                 texts.append(part.text)
                 parts.append(0)
@@ -144,11 +164,11 @@ def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prom
             if part == 0:
                 parts.append(TextPart(next(own)))
                 continue
-            media_type, digest = part
+            digest = next(own) if isinstance(part, str) else part[0]
             data = blobs.get(bytes.fromhex(digest), b"")
             parts.append(
-                MediaPart(media_type, data, digest)
-                if media_type
+                MediaPart(part, data, digest)
+                if isinstance(part, str)
                 else TextPart(data.decode(), shared=True)
             )
         messages.append(Message(role, tuple(parts)))
@@ -159,8 +179,26 @@ def join_prompt(shape: str, texts: list[str], blobs: dict[bytes, bytes]) -> Prom
     return Prompt(kind, tuple(messages), tuple(continuations), Params(**asked))
 
 
-def shape_blobs(shape: str) -> list[bytes]:
-    """Hashes of the blobs that a shape refers to."""
-    return [
-        bytes.fromhex(part[1]) for _, parts in orjson.loads(shape)[1] for part in parts if part != 0
-    ]
+def prompt_blobs(shape: str, texts: list[str]) -> list[bytes]:
+    """Hashes of the blobs that a prompt refers to."""
+    own = iter(texts)
+    found = []
+    for _, parts in orjson.loads(shape)[1]:
+        for part in parts:
+            if part == 0:
+                next(own)
+            else:
+                found.append(bytes.fromhex(next(own) if isinstance(part, str) else part[0]))
+    return found
+
+
+def reply_body(reply: Reply) -> bytes:
+    """What the body column of a reply holds: everything that has no column of its own."""
+    body = reply_to_json(reply)
+    body.pop("outcome", None)
+    if usage := body.get("usage"):
+        usage.pop("input_tokens", None)
+        usage.pop("output_tokens", None)
+        if not usage:
+            del body["usage"]
+    return orjson.dumps(body)

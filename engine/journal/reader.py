@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,14 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.records import (
+    OUTCOME_CODE,
     OUTCOMES,
     CallKey,
     CallRow,
     Event,
     SampleRow,
     ScoreRow,
+    dollars,
 )
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.scoring.tally import Tally
@@ -37,11 +42,11 @@ class Shelf:
         self._slots: dict[int, tuple[CallKey, int]] = {}
         self.packers = {kind: codec.Packer(self._dictionary(kind)) for kind in PACKED}
 
-    def _dictionary(self, kind: str) -> bytes | None:
+    def _dictionary(self, kind: str) -> bytes:
         row = self.db.execute(
             "SELECT data FROM blob WHERE hash = ?", (f"dictionary/{kind}".encode(),)
         ).fetchone()
-        return row[0] if row else None
+        return row[0] if row else b""
 
     def unpack(self, kind: str, frame: bytes) -> bytes:
         """The bytes behind a packed frame; picks up a dictionary learned since opening."""
@@ -58,10 +63,10 @@ class Shelf:
             self._names[ident] = row[0]
         return self._names[ident]
 
-    def tags(self, ident: int) -> dict[str, str]:
-        """Interned tags."""
-        tags: dict[str, str] = orjson.loads(self.name(ident))
-        return tags
+    def named(self, ident: int) -> dict[str, Any]:
+        """An interned JSON object: tags, values or a short detail."""
+        value: dict[str, Any] = orjson.loads(self.name(ident))
+        return value
 
     def slot(self, ident: int) -> tuple[CallKey, int]:
         """Key and re-ask number of a slot."""
@@ -87,24 +92,34 @@ class Shelf:
         """A sample from its columns."""
         inputs, gold = orjson.loads(self.unpack("sample", frame))
         ident = f"{digest.hex()}.{occurrence}"
-        return SampleRow(row, Sample(ident, inputs, gold, self.tags(tags)))
+        return SampleRow(row, Sample(ident, inputs, gold, self.named(tags)))
 
     def prompt(self, shape: int, frame: bytes, reference: bytes) -> Prompt:
         """A prompt from its columns and its sample's bytes."""
         skeleton = self.name(shape)
         texts = orjson.loads(codec.unpack_beside(frame, reference))
-        blobs = {digest: self.blob(digest) for digest in codec.shape_blobs(skeleton)}
+        blobs = {digest: self.blob(digest) for digest in codec.prompt_blobs(skeleton, texts)}
         return codec.join_prompt(skeleton, texts, blobs)
 
     def reply(
-        self, outcome: int, tokens_in: int | None, tokens_out: int | None, frame: bytes
+        self,
+        outcome: int,
+        tokens_in: int | None,
+        tokens_out: int | None,
+        cost: int | None,
+        possible: int,
+        frame: bytes,
     ) -> Reply:
         """A reply from its columns."""
         body = orjson.loads(self.unpack("reply", frame))
         body["outcome"] = OUTCOMES[outcome].value
         usage = body.setdefault("usage", {})
         usage["input_tokens"], usage["output_tokens"] = tokens_in, tokens_out
-        return reply_from_json(body)
+        return replace(
+            reply_from_json(body),
+            cost=None if cost is None else dollars(cost),
+            possible_cost=dollars(possible),
+        )
 
 
 class JournalReader:
@@ -161,13 +176,15 @@ class JournalReader:
                 ident >> EPOCH_BITS,
                 ident & ((1 << EPOCH_BITS) - 1),
                 OUTCOMES[outcome],
-                orjson.loads(values),
-                orjson.loads(self._shelf.unpack("detail", detail)),
+                self._shelf.named(values),
+                self._shelf.named(detail)
+                if isinstance(detail, int)
+                else orjson.loads(self._shelf.unpack("detail", detail)),
             )
 
     def calls(self, row: int) -> list[CallRow]:
         """Every call of one sample, in the order of their slots."""
-        return calls_between(self._shelf, self.path, row, row).get(row, [])
+        return calls_of(self._shelf, self.path, row)
 
     def events(self, after: int = 0, count: int = 1000) -> list[Event]:
         """Events with an id above ``after``. The newest one's count may still grow."""
@@ -200,47 +217,139 @@ def tally_of(shelf: Shelf, path: Path) -> Tally:
     except sqlite3.Error as error:
         raise understand(error, path) from error
     for tags, outcome, values, count in rows:
-        tally.add(shelf.tags(tags), OUTCOMES[outcome], orjson.loads(values), count)
+        tally.add(shelf.named(tags), OUTCOMES[outcome], shelf.named(values), count)
     return tally
 
 
-def calls_between(shelf: Shelf, path: Path, first: int, last: int) -> Mapping[int, list[CallRow]]:
-    """Calls of the samples in rows ``first`` to ``last``, by row."""
-    found: dict[int, list[CallRow]] = {}
+def scores_by_sample(
+    shelf: Shelf, path: Path
+) -> Iterator[tuple[int, dict[str, str], list[tuple[Outcome, dict[str, float]]]]]:
+    """``(row, tags, (outcome, values) of every epoch)`` of each scored sample, in row order."""
+    try:
+        rows = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
+        for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
+            held = list(group)
+            scores = [(OUTCOMES[code], shelf.named(values)) for _, _, code, values in held]
+            yield row, shelf.named(held[0][1]), scores
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+
+
+def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
+    """Every call of one sample, in the order of their slots."""
     try:
         rows = shelf.db.execute(
             "SELECT c.id, c.hash, c.sent, c.shape, c.body, s.body, r.outcome, r.input, r.output,"
-            " r.cost, r.body FROM call c JOIN sample s ON s.row = c.id >> ?"
+            " r.cost, r.possible, r.body FROM call c JOIN sample s ON s.row = c.id >> ?"
             " LEFT JOIN reply r ON r.id = c.id WHERE c.id BETWEEN ? AND ? ORDER BY c.id",
-            (SLOT_BITS, first << SLOT_BITS, (last + 1 << SLOT_BITS) - 1),
+            (SLOT_BITS, row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1),
         ).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    for (
-        ident,
-        digest,
-        sent,
-        shape,
-        body,
-        sample,
-        outcome,
-        tokens_in,
-        tokens_out,
-        cost,
-        packed,
-    ) in rows:
+    found: list[CallRow] = []
+    for ident, digest, sent, shape, body, sample, outcome, *columns in rows:
         key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
-        reference = shelf.unpack("sample", sample)
-        reply = None if outcome is None else shelf.reply(outcome, tokens_in, tokens_out, packed)
-        row = ident >> SLOT_BITS
-        found.setdefault(row, []).append(
-            CallRow(
-                row, key, reask, digest, sent, shelf.prompt(shape, body, reference), reply, cost
-            )
-        )
+        prompt = shelf.prompt(shape, body, shelf.unpack("sample", sample))
+        reply = None if outcome is None else shelf.reply(outcome, *columns)
+        found.append(CallRow(row, key, reask, digest, sent, prompt, reply))
     return found
 
 
-def error_code() -> int:
-    """The stored code of outcome ``error``."""
-    return OUTCOMES.index(Outcome.ERROR)
+def spent(shelf: Shelf) -> tuple[Decimal, Decimal]:
+    """US dollars of all replies: what they cost, and what failed attempts may have cost besides."""
+    cost, possible = shelf.db.execute(
+        "SELECT coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
+    ).fetchone()
+    return dollars(cost), dollars(possible)
+
+
+def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
+    """Calls that have no reply although no engine is at work on them any more."""
+    calls, replies = shelf.db.execute(
+        "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM reply)"
+    ).fetchone()
+    if calls == replies:
+        return []
+    rows = shelf.db.execute(
+        "SELECT DISTINCT c.id >> ? FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL",
+        (SLOT_BITS,),
+    ).fetchall()
+    return [call for (row,) in rows for call in calls_of(shelf, path, row) if call.reply is None]
+
+
+def count_scores(shelf: Shelf, ignoring: Iterable[Outcome] = ()) -> int:
+    """How many scores there are, leaving out those of some outcomes."""
+    sql = "SELECT count(*) FROM score WHERE outcome NOT IN (SELECT value FROM json_each(?))"
+    return int(shelf.db.execute(sql, (_codes(ignoring),)).fetchone()[0])
+
+
+def _codes(outcomes: Iterable[Outcome]) -> str:
+    return str([OUTCOME_CODE[outcome] for outcome in outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """A sample that lacks a score in some epochs, with the calls it has already made."""
+
+    row: int
+    sample: Sample
+    epochs: list[int]
+    calls: list[CallRow]
+
+
+_UNFINISHED = """
+SELECT s.row, s.hash, s.occurrence, s.tags, s.body,
+    (SELECT group_concat(k.id - (s.row << :epoch_bits)) FROM score k
+     WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
+     AND k.outcome NOT IN (SELECT value FROM json_each(:again))),
+    EXISTS (SELECT 1 FROM call c
+     WHERE c.id BETWEEN s.row << :slot_bits AND (s.row + 1 << :slot_bits) - 1) AS asked
+FROM sample s
+WHERE s.row > :after AND (asked OR NOT :asked_only) AND
+    (SELECT count(*) FROM score k
+     WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
+     AND k.outcome NOT IN (SELECT value FROM json_each(:again))) < :epochs
+ORDER BY s.row LIMIT :most
+"""
+
+
+def unfinished(
+    shelf: Shelf,
+    path: Path,
+    *,
+    after: int,
+    epochs: int,
+    most: int,
+    ask_again: Iterable[Outcome] = (),
+    asked_only: bool = False,
+) -> list[Unfinished]:
+    """Samples beyond row ``after`` without a score in every epoch, in row order.
+
+    Args:
+        shelf, path: the journal.
+        after: the last row of the page before; 0 at first.
+        epochs: how many scores a finished sample has.
+        most: samples to return at most.
+        ask_again: scores of these outcomes do not count.
+        asked_only: leave out samples that have made no call.
+    """
+    limits = {
+        "after": after,
+        "epochs": epochs,
+        "most": most,
+        "again": _codes(ask_again),
+        "asked_only": asked_only,
+        "epoch_bits": EPOCH_BITS,
+        "slot_bits": SLOT_BITS,
+    }
+    try:
+        rows = shelf.db.execute(_UNFINISHED, limits).fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    found = []
+    for row, *columns, done, asked in rows:
+        missing = set(range(epochs)) - {int(epoch) for epoch in (done or "").split(",") if epoch}
+        sample = shelf.sample(row, *columns).sample
+        calls = calls_of(shelf, path, row) if asked else []
+        found.append(Unfinished(row, sample, sorted(missing), calls))
+    return found

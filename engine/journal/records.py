@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import Sample
@@ -39,7 +40,6 @@ class CallRow:
     sent_ms: int
     prompt: Prompt
     reply: Reply | None
-    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,16 @@ class Event:
 
 OUTCOMES = tuple(Outcome)
 OUTCOME_CODE = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+
+
+def picodollars(amount: Decimal) -> int:
+    """US dollars as the whole picodollars that the journal holds, rounded up."""
+    return int((amount * _PICO).to_integral_value(ROUND_CEILING))
+
+
+def dollars(picodollars: int) -> Decimal:
+    """Inverse of :func:`picodollars`."""
+    return Decimal(picodollars) / _PICO
+
+
+_PICO = Decimal(10**12)

@@ -8,7 +8,9 @@ Row numbers carry structure, so no table needs a second index::
 
 A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
 re-ask number; a run has few of them. Times are milliseconds since the run's
-creation. Names that repeat (tags, prompt shapes) are interned in ``name``.
+creation. Texts that repeat (tags, values, prompt shapes) are interned in
+``name``; ``score.detail`` is such a number too, or a packed text when it is
+long. Money is whole picodollars (10⁻¹² US dollars).
 """
 
 from __future__ import annotations
@@ -38,10 +40,10 @@ CREATE TABLE sample (
 CREATE TABLE call (id INTEGER PRIMARY KEY, hash BLOB, sent INTEGER, shape INTEGER, body BLOB);
 CREATE TABLE reply (
     id INTEGER PRIMARY KEY, at INTEGER, outcome INTEGER,
-    input INTEGER, output INTEGER, cost REAL, body BLOB
+    input INTEGER, output INTEGER, cost INTEGER, possible INTEGER, body BLOB
 );
 CREATE TABLE score (
-    id INTEGER PRIMARY KEY, at INTEGER, tags INTEGER, outcome INTEGER, vals BLOB, detail BLOB
+    id INTEGER PRIMARY KEY, at INTEGER, tags INTEGER, outcome INTEGER, vals INTEGER, detail
 );
 CREATE TABLE event (id INTEGER PRIMARY KEY, at INTEGER, kind TEXT, count INTEGER, body BLOB);
 """

@@ -9,14 +9,13 @@ its values: 0 for accuracies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.scoring.statistics import (
-    clustered_mean_interval,
     mean_interval,
     mean_of_rates_interval,
-    pass_at_k,
     wilson,
 )
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -32,17 +31,38 @@ _NOTHING = (None, None)
 def rate(tally: Tally, value: str, name: str, title: str = "", group: str = "") -> Metric:
     """Micro average of a value that is 0 or 1: k = Σ value, n = scored samples, Wilson interval."""
     n, k, _, failed = tally.sums(value)
-    return _proportion(k, n, failed, name, title, group)
+    metric = _proportion(k, n, failed, name, title, group)
+    return metric if tally.epochs == 1 else _over_samples(metric, tally, value)
+
+
+def _over_samples(metric: Metric, tally: Tally, value: str) -> Metric:
+    """The metric with an interval that rests on samples, not on repeated answers.
+
+    The standard error of the mean of the samples' means is the cluster-robust
+    one of Liang and Zeger (Biometrika 73, 1986) with a sample as cluster, where
+    every sample was scored in every epoch; for language model evaluation see
+    E. Miller, "Adding error bars to evals", arXiv 2411.00640.
+    """
+    interval = None
+    if tally.means:
+        n, total, squares, _ = tally.means.sums(value)
+        interval = mean_interval(n, total, squares)
+    low, high = interval or _NOTHING
+    return replace(metric, low=low, high=high, interval=CLUSTERED if interval else "")
 
 
 def share(
     tally: Tally, outcomes: Collection[Outcome], name: str, title: str = "", group: str = ""
 ) -> Metric:
-    """Share of scored samples whose outcome is one of ``outcomes``, with its Wilson interval."""
+    """Share of scored samples whose outcome is one of ``outcomes``, with its Wilson interval.
+
+    With several epochs it is a share of answers, and has no interval.
+    """
     counts = tally.outcomes()
     failed = counts.pop(Outcome.ERROR.value)
     k = sum(counts[outcome.value] for outcome in outcomes)
-    return _proportion(k, sum(counts.values()), failed, name, title, group)
+    metric = _proportion(k, sum(counts.values()), failed, name, title, group)
+    return metric if tally.epochs == 1 else replace(metric, low=None, high=None, interval="")
 
 
 def mean(
@@ -84,8 +104,9 @@ def macro(tally: Tally, value: str, by: str, name: str, title: str = "", group: 
     best: list[float] = []
     for part in tally.groups(by).values():
         n, k, _, failed = part.sums(value)
-        if n:
-            rates.append((k, n))
+        samples, right, _, _ = (part.means or part).sums(value)
+        if samples:
+            rates.append((right, samples))
         if n + failed:
             worst.append(k / (n + failed))
             best.append((k + failed) / (n + failed))
@@ -121,42 +142,6 @@ def table(
 def scored_ok(tally: Tally) -> Tally:
     """The part whose answer was read, with the failed samples kept for the bounds."""
     return tally.where(lambda row: row.outcome in (Outcome.OK, Outcome.ERROR))
-
-
-def epochs_mean(
-    samples: Iterable[Sequence[float]], name: str, title: str = "", group: str = ""
-) -> Metric:
-    """Mean over samples asked in several epochs; the interval treats a sample as one cluster.
-
-    Args:
-        samples: the value of each sample in each epoch that scored it.
-    """
-    clusters = [values for values in samples if values]
-    n = sum(len(values) for values in clusters)
-    total = sum(sum(values) for values in clusters)
-    value = total / n if n else None
-    interval = clustered_mean_interval(clusters)
-    low, high = interval or _NOTHING
-    method = CLUSTERED if interval else ""
-    return Metric(name, value, low, high, total, n, method, value, value, title, group)
-
-
-def epochs_pass_at_k(
-    samples: Iterable[Sequence[float]], k: int, name: str, title: str = "", group: str = ""
-) -> Metric:
-    """pass@k of a 0/1 value: the mean over samples of the chance that one of k answers is right.
-
-    Samples scored in fewer than k epochs are left out; n counts the others.
-    """
-    chances = [
-        pass_at_k(len(values), round(sum(values)), k) for values in samples if len(values) >= k
-    ]
-    n, total = len(chances), sum(chances)
-    value = total / n if n else None
-    interval = mean_interval(n, total, sum(chance * chance for chance in chances))
-    low, high = interval or _NOTHING
-    method = NORMAL if interval else ""
-    return Metric(name, value, low, high, total, n, method, value, value, title, group)
 
 
 def _with_failed(total: float, n: int, failed: int, each: float | None) -> float | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import comb, sqrt
+from collections.abc import Sequence
+from math import sqrt
 
 Interval = tuple[float, float]
 
@@ -82,51 +82,3 @@ def mean_of_rates_interval(groups: Sequence[tuple[float, int]]) -> Interval:
     count = len(groups)
     mean = total / count
     return max(0.0, mean - sqrt(down) / count), min(1.0, mean + sqrt(up) / count)
-
-
-def clustered_mean_interval(clusters: Iterable[Sequence[float]]) -> Interval | None:
-    """Normal interval of a mean whose values come in clusters, robust to ties within them.
-
-    Repeated epochs of one sample are alike, so treating them as independent
-    makes an interval too narrow. With N values in C clusters and their mean m
-    the standard error is
-    ``sqrt( C/(C-1) · Σ_clusters (Σ_values (x - m))² ) / N``.
-    With one value a cluster it is the usual ``s/sqrt(N)``.
-
-    Source: K.-Y. Liang and S. L. Zeger, Biometrika 73 (1986) 13-22 (sandwich
-    estimator, with the C/(C-1) small-sample factor); applied to language model
-    evaluation by E. Miller, "Adding error bars to evals", arXiv 2411.00640.
-
-    Args:
-        clusters: the values of each sample over its epochs; empty ones are left out.
-
-    Returns:
-        None for fewer than two clusters.
-    """
-    filled = [values for values in clusters if values]
-    count = len(filled)
-    if count < 2:
-        return None
-    n = sum(len(values) for values in filled)
-    mean = sum(sum(values) for values in filled) / n
-    squares = sum((sum(values) - mean * len(values)) ** 2 for values in filled)
-    half = Z95 * sqrt(count / (count - 1) * squares) / n
-    return mean - half, mean + half
-
-
-def pass_at_k(n: int, correct: int, k: int) -> float:
-    """Probability that at least one of k answers is right, from n answers of which some are.
-
-    ``1 - C(n - correct, k) / C(n, k)``: unbiased, unlike ``1 - (1 - correct/n)^k``.
-
-    Source: M. Chen et al., "Evaluating large language models trained on code",
-    arXiv 2107.03374, equation 1.
-
-    Args:
-        n: answers given, at least k.
-        correct: right ones among them.
-        k: answers looked at, at least 1.
-    """
-    if not 1 <= k <= n:
-        raise ValueError(f"k must be between 1 and {n}, not {k}")
-    return 1 - comb(n - correct, k) / comb(n, k)

@@ -6,7 +6,7 @@ journal, because it holds nothing but counts of equal rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalbench.engine.calls.replies import Outcome
@@ -27,9 +27,20 @@ class Row:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by (tags, outcome, values)."""
+    """Counts by (tags, outcome, values).
+
+    Attributes:
+        rows: the counts, of samples × epochs.
+        epochs: how often each sample is asked.
+        means: with several epochs, another tally of the same samples, each once
+            with the mean of its values: repeated answers to one question are
+            alike, so intervals must rest on samples. None for a part that was
+            picked by outcome.
+    """
 
     rows: dict[tuple[Tags, Outcome, Values], int] = field(default_factory=dict)
+    epochs: int = 1
+    means: Tally | None = None
 
     def add(
         self,
@@ -59,7 +70,7 @@ class Tally:
 
     def where(self, keep: Callable[[Row], bool]) -> Tally:
         """The part of the tally whose rows satisfy ``keep``."""
-        part = Tally()
+        part = Tally(epochs=self.epochs)
         for row in self:
             if keep(row):
                 part.add(row.tags, row.outcome, row.values, row.count)
@@ -69,10 +80,25 @@ class Tally:
         """One tally per value of ``tag``, in sorted order."""
         parts: dict[str, Tally] = {}
         for row in self:
-            parts.setdefault(row.tags.get(tag, ""), Tally()).add(
+            parts.setdefault(row.tags.get(tag, ""), Tally(epochs=self.epochs)).add(
                 row.tags, row.outcome, row.values, row.count
             )
+        if self.means:
+            for value, part in self.means.groups(tag).items():
+                parts[value].means = part
         return dict(sorted(parts.items()))
+
+    def add_sample(
+        self, tags: Mapping[str, str], scores: Sequence[tuple[Outcome, Mapping[str, float]]]
+    ) -> None:
+        """Count a sample that was asked in several epochs once, with the means of its values."""
+        scored = [values for outcome, values in scores if outcome is not Outcome.ERROR]
+        names = {name for values in scored for name in values}
+        means = {
+            name: sum(v[name] for v in scored if name in v) / sum(name in v for v in scored)
+            for name in names
+        }
+        self.add(tags, Outcome.OK if scored else Outcome.ERROR, means)
 
     def sums(self, name: str) -> tuple[int, float, float, int]:
         """``(n, sum, sum of squares, failed)`` of value ``name``.

@@ -240,3 +240,14 @@ def test_the_authors_rows_have_six_cells(tmp_path: Path) -> None:
 def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no questions"):
         _read(_write(tmp_path / "test.jsonl", []))
+
+
+def test_solved_examples_beside_a_file_belong_to_its_data(tmp_path: Path) -> None:
+    from evalbench.engine.benchmarks.mmlu import Mmlu
+    from evalbench.engine.options import parse_options
+
+    questions = _write(tmp_path / "test.jsonl", [_row(1)])
+    solved = _write(tmp_path / "dev.jsonl", [_row(2)])
+    bench = Mmlu(parse_options(Mmlu.options, {}, "mmlu"))
+    assert bench.data_files(questions) == [questions, solved]
+    assert set(bench.data_files(tmp_path)) == {questions, solved}

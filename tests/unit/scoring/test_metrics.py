@@ -6,7 +6,7 @@ import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.scoring import metrics
-from evalbench.engine.scoring.statistics import clustered_mean_interval, mean_interval, wilson
+from evalbench.engine.scoring.statistics import mean_interval, wilson
 from evalbench.engine.scoring.tally import Tally
 
 
@@ -102,13 +102,48 @@ def test_mean_of_ratings() -> None:
     assert (bounded.bound_low, bounded.bound_high) == (16 / 4, 25 / 4)
 
 
-def test_epochs_are_clusters() -> None:
-    samples = [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 1.0], []]
-    metric = metrics.epochs_mean(samples, "accuracy")
-    assert (metric.k, metric.n, metric.value) == (4.0, 8, 0.5)
-    assert (metric.low, metric.high) == clustered_mean_interval(samples)
+def _asked_twice() -> Tally:
+    """Three samples in two epochs: right twice, right once, wrong and failed."""
+    tally = Tally(epochs=2, means=Tally())
+    for name, scores in {
+        "a": [(Outcome.OK, {"right": 1.0}), (Outcome.OK, {"right": 1.0})],
+        "b": [(Outcome.OK, {"right": 1.0}), (Outcome.OK, {"right": 0.0})],
+        "c": [(Outcome.OK, {"right": 0.0}), (Outcome.ERROR, {})],
+    }.items():
+        tags = {"subject": name}
+        for outcome, values in scores:
+            tally.add(tags, outcome, values)
+        assert tally.means is not None
+        tally.means.add_sample(tags, scores)
+    return tally
 
 
-def test_pass_at_k_leaves_out_samples_with_too_few_answers() -> None:
-    metric = metrics.epochs_pass_at_k([[1.0, 0.0], [0.0, 0.0], [1.0]], 2, "pass@2")
-    assert (metric.value, metric.n) == (0.5, 2)
+def test_epochs_count_answers_but_the_interval_rests_on_samples() -> None:
+    metric = metrics.rate(_asked_twice(), "right", "accuracy")
+    assert (metric.k, metric.n) == (3, 5)
+    assert metric.interval == metrics.CLUSTERED
+    assert (metric.low, metric.high) == pytest.approx(mean_interval(3, 1.5, 1.25))
+
+
+def test_repeating_equal_answers_does_not_narrow_the_interval() -> None:
+    def asked(epochs: int) -> metrics.Metric:
+        tally = Tally(epochs=epochs, means=Tally())
+        for number in range(10):
+            score = (Outcome.OK, {"right": float(number < 7)})
+            tally.add({}, *score, epochs)
+            assert tally.means is not None
+            tally.means.add_sample({}, [score] * epochs)
+        return metrics.rate(tally, "right", "accuracy")
+
+    assert (asked(2).low, asked(2).high) == (asked(9).low, asked(9).high)
+
+
+def test_macro_over_epochs_weighs_samples() -> None:
+    metric = metrics.macro(_asked_twice(), "right", "subject", "macro")
+    assert metric.value == pytest.approx(0.5)
+    assert (metric.bound_low, metric.bound_high) == pytest.approx((0.5, 0.5 + 1 / 6))
+
+
+def test_a_share_of_answers_over_epochs_has_no_interval() -> None:
+    metric = metrics.share(_asked_twice(), (Outcome.OK,), "read")
+    assert (metric.value, metric.low, metric.interval) == (1.0, None, "")

@@ -9,10 +9,8 @@ import pytest
 
 from evalbench.engine.scoring.statistics import (
     Z95,
-    clustered_mean_interval,
     mean_interval,
     mean_of_rates_interval,
-    pass_at_k,
     wilson,
 )
 
@@ -49,7 +47,6 @@ def test_mean_interval_is_the_normal_one() -> None:
 
 def test_one_value_has_no_interval() -> None:
     assert mean_interval(1, 3.0, 9.0) is None
-    assert clustered_mean_interval([[1.0, 0.0]]) is None
 
 
 def test_equal_values_give_a_point_in_spite_of_rounding() -> None:
@@ -83,37 +80,3 @@ def test_mean_of_rates_covers_about_95_percent() -> None:
         low, high = mean_of_rates_interval(groups)
         hits += low <= mean <= high
     assert 0.93 <= hits / 2000 <= 0.98
-
-
-def test_clusters_of_one_are_the_usual_interval() -> None:
-    values = [0.0, 1.0, 1.0, 0.0, 1.0]
-    assert clustered_mean_interval([[v] for v in values]) == pytest.approx(
-        mean_interval(5, sum(values), sum(v * v for v in values))
-    )
-
-
-def test_repeating_equal_answers_does_not_narrow_the_interval() -> None:
-    once = clustered_mean_interval([[0.0], [1.0], [1.0]])
-    assert clustered_mean_interval([[0.0] * 9, [1.0] * 9, [1.0] * 9]) == pytest.approx(once)
-
-
-def test_independent_answers_within_clusters_do_narrow_it() -> None:
-    once = clustered_mean_interval([[0.0], [1.0]])
-    mixed = clustered_mean_interval([[0.0, 1.0], [1.0, 0.0]])
-    assert once is not None
-    assert mixed == pytest.approx((0.5, 0.5))
-    assert once[0] < mixed[0]
-
-
-@pytest.mark.parametrize(
-    ("n", "correct", "k", "value"),
-    [(5, 2, 1, 0.4), (4, 1, 2, 0.5), (5, 1, 5, 1.0), (5, 0, 3, 0.0), (3, 3, 1, 1.0)],
-)
-def test_pass_at_k(n: int, correct: int, k: int, value: float) -> None:
-    assert pass_at_k(n, correct, k) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("k", [0, 4])
-def test_pass_at_k_needs_enough_answers(k: int) -> None:
-    with pytest.raises(ValueError, match="between 1 and 3"):
-        pass_at_k(3, 1, k)
