@@ -59,7 +59,7 @@ class Realtime:
         attempt = 0
         while True:
             attempt += 1
-            async with self._limiter.turn(weight):
+            async with self._limiter.turn(weight, unless=self._halted):
                 if self._halted.is_set():
                     raise Halted
                 ticket = await self._admit(call)
