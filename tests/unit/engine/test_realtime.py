@@ -1,0 +1,397 @@
+"""Answers over the network as they come: places, retries, failures and halting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import pytest
+
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    MediaPart,
+    ModelInfo,
+    ModelRef,
+    Outcome,
+    RateLimits,
+    Reply,
+    generate,
+    user,
+)
+from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.errors import (
+    BadKey,
+    CallRejected,
+    ProviderError,
+    RateLimited,
+    RunFatal,
+    ServerFault,
+)
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.options import Option
+from tests.unit.engine.virtual_time import now, settle, virtual_time
+
+Answer = Callable[[str, int], Awaitable[Reply]]
+
+
+class Acted:
+    """A provider that answers as a test says; ``sent`` holds (text, second) of every attempt."""
+
+    name: ClassVar[str] = "acted"
+    title: ClassVar[str] = "Acted"
+    options: ClassVar[tuple[Option, ...]] = ()
+    key: ClassVar[None] = None
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        self._answer: Answer = settings["answer"]
+        self.sent: list[tuple[str, float]] = []
+        self.inside = 0
+        self.most = 0
+        self.closed = False
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
+
+    def check_model(self, model: str) -> None: ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        return []
+
+    async def check_key(self) -> str:
+        return ""
+
+    async def answer(self, call: Call) -> Reply:
+        text = call.prompt.messages[0].text
+        self.sent.append((text, now()))
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            return await self._answer(text, sum(name == text for name, _ in self.sent))
+        finally:
+            self.inside -= 1
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Desk:
+    """A dispatcher over an acted provider."""
+
+    def __init__(self, answer: Answer, *, concurrency: int | None = 5, attempts: int = 8) -> None:
+        self.provider = Acted({"answer": answer})
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.begun: list[str] = []
+        self.limiter = Limiter(concurrency=concurrency)
+        self.realtime = Realtime(
+            self.provider,
+            self.limiter,
+            Purse(Budget(), None),
+            attempts=attempts,
+            report=lambda kind, **body: self.events.append((kind, body)),
+        )
+
+    def ask(self, text: str, *parts: MediaPart) -> asyncio.Task[Reply]:
+        """Ask a question."""
+
+        async def before_send() -> None:
+            self.begun.append(text)
+
+        call = Call(ModelRef("acted", "m"), generate([user([text, *parts])]))
+        return asyncio.create_task(self.realtime.answer(call, text, before_send))
+
+
+async def at_once(text: str, number: int) -> Reply:
+    return Reply(text.upper())
+
+
+async def after_a_second(text: str, number: int) -> Reply:
+    await asyncio.sleep(1)
+    return Reply(text.upper())
+
+
+def failing(error: ProviderError, times: int = 1) -> Answer:
+    """Fails so many times for each question, then answers."""
+
+    async def answer(text: str, number: int) -> Reply:
+        if number <= times:
+            raise error
+        return Reply(text.upper())
+
+    return answer
+
+
+# -- places ---------------------------------------------------------------------
+
+
+@virtual_time
+async def test_never_more_calls_are_in_flight_than_allowed() -> None:
+    desk = Desk(after_a_second, concurrency=3)
+    replies = await asyncio.gather(*(desk.ask(f"q{n}") for n in range(10)))
+    assert [reply.text for reply in replies] == [f"Q{n}" for n in range(10)]
+    assert desk.provider.most == 3
+    assert now() == 4
+    assert [text for text, _ in desk.provider.sent] == [f"q{n}" for n in range(10)]
+    assert desk.realtime.gauges()["in_flight"] == 0
+
+
+@virtual_time
+async def test_the_number_in_flight_can_be_changed_meanwhile() -> None:
+    desk = Desk(after_a_second, concurrency=1)
+    calls = [desk.ask(f"q{n}") for n in range(6)]
+    await settle()
+    assert desk.provider.inside == 1
+    desk.realtime.set_concurrency(5)
+    await settle()
+    assert desk.provider.inside == 5
+    await asyncio.gather(*calls)
+    assert now() == 2
+
+
+@virtual_time
+async def test_left_alone_it_finds_its_own_number() -> None:
+    desk = Desk(after_a_second, concurrency=None)
+    await asyncio.gather(*(desk.ask(f"q{n}") for n in range(100)))
+    assert desk.provider.most > 30
+
+
+@virtual_time
+async def test_large_images_are_not_in_memory_all_at_once() -> None:
+    desk = Desk(after_a_second, concurrency=5)
+    picture = MediaPart("image/png", bytes(100 * 1024 * 1024), "sha")
+    await asyncio.gather(*(desk.ask(f"q{n}", picture) for n in range(3)))
+    assert desk.provider.most == 1
+
+
+@virtual_time
+async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
+    desk = Desk(failing(RateLimited("slow down", retry_after=5)), concurrency=3)
+    assert desk.realtime.window == 6
+    calls = [desk.ask(f"q{n}") for n in range(4)]
+    await settle()
+    assert desk.realtime.gauges() == {
+        "in_flight": 0,
+        "concurrency": 3,
+        "waiting": 4,
+        "retries": 4,
+        "paused_s": 0.0,
+        "paused_why": "",
+    }
+    assert desk.realtime.window == 10
+    await asyncio.gather(*calls)
+    assert (desk.realtime.gauges()["waiting"], desk.realtime.window) == (0, 6)
+
+
+@virtual_time
+async def test_what_a_reply_says_of_its_limits_pauses_the_key() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        return Reply(limits=RateLimits(requests_remaining=0, requests_reset_s=9))
+
+    desk = Desk(answer)
+    await desk.ask("first")
+    gauges = desk.realtime.gauges()
+    assert (gauges["paused_s"], gauges["paused_why"]) == (9.0, "no requests left")
+    await desk.ask("second")
+    assert desk.provider.sent == [("first", 0), ("second", 9)]
+
+
+# -- retries -----------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_retry_after_is_waited_for_outside_the_place() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        if text == "refused" and number == 1:
+            raise RateLimited("slow down", retry_after=30)
+        await asyncio.sleep(1)
+        return Reply(text)
+
+    desk = Desk(answer, concurrency=1)
+    refused = desk.ask("refused")
+    others = [desk.ask(f"q{n}") for n in range(3)]
+    await asyncio.gather(*others)
+    assert now() == 3, "the others did not wait"
+    assert (await refused).attempts == 2
+    assert desk.provider.sent[-1] == ("refused", 30)
+    assert desk.events == [
+        ("wait", {"reason": "RateLimited", "what": "slow down", "asked": 30}),
+    ]
+
+
+@virtual_time
+async def test_a_call_that_succeeds_in_the_end_says_how_often_it_was_sent() -> None:
+    desk = Desk(failing(ServerFault("broken", retry_after=1), times=3))
+    reply = await desk.ask("q")
+    assert (reply.text, reply.attempts, reply.possibly_billed) == ("Q", 4, False)
+    assert desk.begun == ["q"], "it is begun once, however often it is sent"
+    assert [second for _, second in desk.provider.sent] == [0, 1, 2, 3]
+
+
+@virtual_time
+async def test_an_earlier_attempt_that_may_have_been_billed_is_remembered() -> None:
+    fault = ServerFault("cut", retry_after=1, possibly_billed=True)
+    reply = await Desk(failing(fault)).ask("q")
+    assert (reply.outcome, reply.attempts, reply.possibly_billed) == (Outcome.OK, 2, True)
+
+
+@virtual_time
+async def test_a_call_whose_tries_are_used_up_is_an_error() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        raise ServerFault(
+            f"broken {number}", status=502, body="<html>", possibly_billed=number == 1
+        )
+
+    desk = Desk(answer, attempts=3)
+    reply = await desk.ask("q")
+    assert (reply.outcome, reply.error) == (Outcome.ERROR, "ServerFault: broken 3")
+    assert (reply.attempts, reply.possibly_billed) == (3, True)
+    assert reply.raw == {"status": 502, "body": "<html>"}
+    assert len(desk.provider.sent) == 3
+
+
+@virtual_time
+async def test_a_rejected_call_is_not_tried_again() -> None:
+    desk = Desk(failing(CallRejected("bad request", why="no such field", status=400)))
+    reply = await desk.ask("q")
+    assert reply.outcome is Outcome.ERROR
+    assert reply.error == "CallRejected: bad request\n  why: no such field"
+    assert (reply.attempts, reply.raw) == (1, {"status": 400, "body": ""})
+    assert len(desk.provider.sent) == 1
+    assert desk.events == []
+
+
+@virtual_time
+async def test_an_error_without_a_status_has_no_raw_body() -> None:
+    assert (await Desk(failing(CallRejected("no"))).ask("q")).raw is None
+
+
+@pytest.mark.parametrize("kind", [RunFatal, BadKey])
+def test_what_concerns_every_call_is_raised_at_once(kind: type[RunFatal]) -> None:
+    @virtual_time
+    async def run() -> None:
+        desk = Desk(failing(kind("not with this key")), concurrency=1)
+        one, two = desk.ask("one"), desk.ask("two")
+        for call in (one, two):
+            with pytest.raises(kind, match="not with this key"):
+                await call
+        assert len(desk.provider.sent) == 2
+        assert desk.realtime.gauges()["in_flight"] == 0
+
+    run()
+
+
+@virtual_time
+async def test_a_fault_of_the_provider_itself_frees_its_place() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        raise KeyError("choices")
+
+    desk = Desk(answer, concurrency=1)
+    for text in ("one", "two"):
+        with pytest.raises(KeyError, match="choices"):
+            await desk.ask(text)
+    assert desk.realtime.gauges()["in_flight"] == 0
+
+
+@virtual_time
+async def test_a_latency_that_the_provider_measured_is_kept() -> None:
+    async def measured(text: str, number: int) -> Reply:
+        return Reply(text, latency_s=12.5)
+
+    assert (await Desk(measured).ask("q")).latency_s == 12.5
+    taken = (await Desk(at_once).ask("q")).latency_s
+    assert 0 < taken < 60
+
+
+@virtual_time
+async def test_an_answer_is_otherwise_handed_on_as_it_is() -> None:
+    given = Reply("text", Outcome.REFUSED, "thought", "stop", request_id="r", latency_s=1.0)
+
+    async def answer(text: str, number: int) -> Reply:
+        return given
+
+    assert await Desk(answer).ask("q") == given
+
+
+# -- before it is sent ------------------------------------------------------------------
+
+
+@virtual_time
+async def test_a_call_is_begun_only_when_it_has_its_place() -> None:
+    desk = Desk(after_a_second, concurrency=1)
+    calls = [desk.ask(f"q{n}") for n in range(3)]
+    await settle()
+    assert desk.begun == ["q0"]
+    await asyncio.gather(*calls)
+    assert desk.begun == ["q0", "q1", "q2"]
+
+
+@virtual_time
+async def test_a_call_that_cannot_be_begun_is_not_sent_and_frees_its_place() -> None:
+    desk = Desk(at_once, concurrency=1)
+
+    async def refuse() -> None:
+        raise Halted
+
+    call = Call(ModelRef("acted", "m"), generate("q"))
+    with pytest.raises(Halted):
+        await desk.realtime.answer(call, "q", refuse)
+    assert desk.provider.sent == []
+    assert (await desk.ask("next")).text == "NEXT"
+
+
+# -- halting ---------------------------------------------------------------------------------
+
+
+async def outcome(task: asyncio.Task[Reply]) -> str:
+    """What became of a call."""
+    try:
+        return (await task).text
+    except Halted:
+        return "halted"
+
+
+@virtual_time
+async def test_halting_lets_calls_in_flight_end_and_sends_no_other() -> None:
+    desk = Desk(after_a_second, concurrency=2)
+    calls = [desk.ask(f"q{n}") for n in range(5)]
+    await settle()
+    desk.realtime.halt()
+    assert [await outcome(call) for call in calls] == ["Q0", "Q1", "halted", "halted", "halted"]
+    assert now() == 1
+    assert desk.begun == ["q0", "q1"]
+    assert await outcome(desk.ask("later")) == "halted"
+    assert len(desk.provider.sent) == 2
+
+
+@virtual_time
+async def test_halting_wakes_calls_that_wait_for_another_try() -> None:
+    desk = Desk(failing(RateLimited("slow down", retry_after=200)))
+    call = desk.ask("q")
+    await asyncio.sleep(3)
+    desk.realtime.halt()
+    assert await outcome(call) == "halted"
+    assert now() == 3
+    assert desk.realtime.gauges()["waiting"] == 0
+
+
+@virtual_time
+async def test_halting_wakes_calls_that_wait_for_the_key() -> None:
+    desk = Desk(at_once)
+    desk.limiter.succeeded(RateLimits(requests_remaining=0, requests_reset_s=300))
+    call = desk.ask("q")
+    await asyncio.sleep(3)
+    desk.realtime.halt()
+    assert await outcome(call) == "halted"
+    assert now() == 3
+    assert desk.provider.sent == []
+
+
+@virtual_time
+async def test_closing_closes_the_provider() -> None:
+    desk = Desk(at_once)
+    await desk.realtime.close()
+    assert desk.provider.closed
