@@ -80,7 +80,8 @@ def bytes_per_token(config: Any, dtype: torch.dtype) -> tuple[int, int]:
     layer, and a row of float32 logits twice.
     """
     size = dtype.itemsize
-    heads = config.num_attention_heads
+    # Models without attention have no heads; one of full width is a safe stand-in.
+    heads = getattr(config, "num_attention_heads", None) or 1
     head_size = getattr(config, "head_dim", None) or config.hidden_size // heads
     kv_heads = getattr(config, "num_key_value_heads", None) or heads
     kept = 2 * config.num_hidden_layers * kv_heads * head_size * size

@@ -16,6 +16,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -157,9 +158,20 @@ class Worker:
                 why=str(error),
                 cure="pip install 'evalbench[local]'",
             ) from error
-        self._answering = Answering.load(
-            resolve(frame["model"]), frame["settings"], self._wire.progress
-        )
+        source = resolve(frame["model"])
+        try:
+            self._answering = Answering.load(source, frame["settings"], self._wire.progress)
+        except ProviderError:
+            raise
+        except Exception as error:
+            # Whatever a model's files make the libraries do, it would happen again
+            # at the next start: the run cannot go on.
+            traceback.print_exc()
+            raise WorkerFailed(
+                f"{frame['model']} could not be loaded",
+                why=f"{type(error).__name__}: {error}",
+                cure="the worker's log has the details",
+            ) from error
         self._wire.send({"type": "loaded", "info": self._answering.info})
         self._tell_memory()
 

@@ -1,0 +1,99 @@
+"""Tiny models with random weights, built from their configurations: megabytes, not gigabytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+_TEXT = (
+    "The following are multiple choice questions (with answers) about colours. "
+    "Question: which of these is a colour? A. seven B. blue C. quickly D. table Answer: B "
+    "the quick brown fox jumps over the lazy dog and counts: one two three four five six "
+    + " A B C D"
+    * 20
+)
+VOCABULARY = 320
+
+CHAT_TEMPLATE = (
+    "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant:{% endif %}"
+)
+
+
+def make_llama(folder: Path, *, template: bool = True, **config: Any) -> Path:
+    """Save a random llama and its tokenizer into ``folder``. ``config`` overrides its sizes."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    return _save(folder, LlamaForCausalLM, LlamaConfig, template, config)
+
+
+def make_mistral(folder: Path, **config: Any) -> Path:
+    """The same, with a sliding window in every layer."""
+    from transformers import MistralConfig, MistralForCausalLM
+
+    return _save(folder, MistralForCausalLM, MistralConfig, True, config)
+
+
+def make_gemma(folder: Path, **config: Any) -> Path:
+    """The same, with sliding and full layers in turn and a softcap on the logits."""
+    from transformers import Gemma2Config, Gemma2ForCausalLM
+
+    return _save(folder, Gemma2ForCausalLM, Gemma2Config, True, config)
+
+
+def make_mamba(folder: Path) -> Path:
+    """A model without attention, which can be neither packed nor run in slots."""
+    from transformers import MambaConfig, MambaForCausalLM
+
+    sizes = {"hidden_size": 32, "state_size": 8, "num_hidden_layers": 2, "n_positions": 256}
+    return _save(folder, MambaForCausalLM, MambaConfig, True, sizes)
+
+
+_SIZES = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 512,
+}
+
+
+def _save(folder: Path, model: Any, config: Any, template: bool, sizes: dict[str, Any]) -> Path:
+    import torch
+
+    _tokenizer(template).save_pretrained(folder)
+    sizes = sizes if "state_size" in sizes else {**_SIZES, **sizes}
+    torch.manual_seed(0)
+    settings = config(
+        vocab_size=VOCABULARY, bos_token_id=0, eos_token_id=1, pad_token_id=1, **sizes
+    )
+    network = model(settings)
+    with torch.no_grad():
+        for weight in network.parameters():
+            if weight.dim() > 1:
+                # Larger than the usual start, so that what is attended to matters.
+                weight.mul_(6)
+    network.save_pretrained(folder)
+    return folder
+
+
+def _tokenizer(template: bool) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Tokenizer(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=["<s>", "</s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    inner.train_from_iterator([_TEXT], trainer)
+    outer = PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="</s>")
+    if template:
+        outer.chat_template = CHAT_TEMPLATE
+    return outer
