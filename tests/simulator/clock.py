@@ -24,11 +24,18 @@ class Clock:
         self._offset = (time.time() if start is None else start) - (
             time.monotonic() if running else 0.0
         )
+        self._beginning = self._offset
         self._sleepers: dict[asyncio.Future[None], tuple[float, asyncio.TimerHandle | None]] = {}
 
     def now(self) -> float:
         """The current reading."""
         return self._offset + (time.monotonic() if self.running else 0.0)
+
+    def reset(self) -> None:
+        """Take back every advance. Whoever sleeps is woken."""
+        for sleeper in self._sleepers:
+            _wake(sleeper)
+        self._offset = self._beginning
 
     def advance(self, seconds: float) -> None:
         """Jump forward. Must be called on the loop that sleeps."""

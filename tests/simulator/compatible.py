@@ -10,6 +10,7 @@ from tests.simulator.compatible_chat import Chat
 from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour
+from tests.simulator.text_completions import TextCompletions
 from tests.simulator.world import World
 
 _SITUATIONS = {400: "bad", 401: "wrong", 402: "nocredit", 403: "noaccess", 404: "model"}
@@ -22,22 +23,26 @@ class Compatible:
         access = Access(world, flavour)
         self._chat = Chat(access)
         self._lists = compatible_lists.Lists(access)
+        self._text = TextCompletions(access)
+        self._hosted = flavour.needs_key
         self.name = flavour.name
         self.base_path = flavour.base_path
 
     def routes(self) -> Iterable[Route]:
         """Under the flavour's base path; a server's own endpoints beside it."""
-        base, chat, lists = self.base_path, self._chat, self._lists
+        base, chat, lists, text = self.base_path, self._chat, self._lists, self._text
         yield Route("POST", f"{base}/chat/completions", chat.complete)
         yield Route("GET", f"{base}/models", lists.models)
         yield Route("GET", f"{base}/models/*", lists.model)
+        if not self._hosted:
+            yield Route("POST", f"{base}/completions", text.complete)
         own: dict[str, tuple[Route, ...]] = {
             "deepseek": (
                 Route("POST", f"{base}/v1/chat/completions", chat.complete),
                 Route("GET", f"{base}/v1/models", lists.models),
             ),
             "openrouter": (Route("GET", f"{base}/key", lists.key),),
-            "vllm": (Route("POST", "/vllm/tokenize", lists.tokenize),),
+            "vllm": (Route("POST", "/vllm/tokenize", text.tokenize),),
             "ollama": (
                 Route("GET", "/ollama/api/tags", lists.tags),
                 Route("GET", "/ollama/api/version", compatible_lists.version),

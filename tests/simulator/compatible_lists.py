@@ -1,12 +1,10 @@
-"""What OpenAI-compatible servers have besides chat: model lists, key checks, tokenizers."""
+"""What OpenAI-compatible servers have besides chat: model lists and key checks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.simulator import tokens
 from tests.simulator.compatible_access import Access
-from tests.simulator.compatible_chat import read
 from tests.simulator.exchange import Answer, Exchange, Refused
 from tests.simulator.flavour_errors import word
 from tests.simulator.models import Model
@@ -56,17 +54,6 @@ class Lists:
                 }
             }
         )
-
-    def tokenize(self, exchange: Exchange) -> Answer:
-        """vLLM: token ids of a prompt or of messages."""
-        value = self._access.body(exchange)
-        model = self._access.model(value["model"])
-        text = value.get("prompt")
-        if text is None:
-            text = "\n".join(read(self._access, value, model).everything)
-        count = tokens.count(text, model.chars_per_token)
-        ids = list(range(count))
-        return Answer({"count": count, "max_model_len": model.context, "tokens": ids})
 
     def tags(self, exchange: Exchange) -> Answer:
         """Ollama: its own model list."""

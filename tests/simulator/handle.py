@@ -34,7 +34,7 @@ class Handle:
         return self.base_urls[api]
 
     def reset(self) -> None:
-        """Forget faults, journal, settings, keys, limits and caches."""
+        """Forget faults, journal, settings, keys, limits, caches and advances of the clock."""
         self._call("POST", "/reset")
 
     def fault(self, kind: str = "status", **how: Any) -> None:

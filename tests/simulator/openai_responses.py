@@ -67,6 +67,7 @@ _INCLUDABLE = (
     "reasoning.encrypted_content",
     "message.output_text.logprobs",
 )
+_ECHOED = ("prompt_cache_key", "safety_identifier")
 _LOGPROBS = "message.output_text.logprobs"
 
 
@@ -254,9 +255,7 @@ def _frame(exchange: Exchange, value: dict[str, Any], name: str, effort: str) ->
         "output": [],
         "parallel_tool_calls": True,
         "previous_response_id": None,
-        "prompt_cache_key": value.get("prompt_cache_key"),
         "reasoning": {"effort": effort or None, "summary": reasoning.get("summary")},
-        "safety_identifier": value.get("safety_identifier"),
         "service_tier": "default" if tier == "auto" else tier,
         "store": value.get("store", True),
         "temperature": value.get("temperature", 1.0),
@@ -272,6 +271,7 @@ def _frame(exchange: Exchange, value: dict[str, Any], name: str, effort: str) ->
         "usage": None,
         "user": value.get("user"),
         "metadata": value.get("metadata") or {},
+        **{name: value[name] for name in _ECHOED if value.get(name) is not None},
     }
 
 

@@ -83,20 +83,20 @@ class Simulator:
         return {api.name: self.url + api.base_path for api in self.apis}
 
     def reset(self) -> None:
-        """Forget faults, journal, settings, keys, limits and caches."""
+        """Forget faults, journal, settings, keys, limits, caches and advances of the clock."""
         self.faults.clear()
         self.ledger.reset()
         self.world.reset()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        path, _, query = request.message.path.partition("?")
+        path, _, query = request.raw_path.partition("?")
         if path.startswith("/_sim"):
             return await self._control.serve(request, path, query)
         api, handler, tail = self._route(request, path)
         if api is None:
             return web.json_response({"error": f"no such path: {path}"}, status=404)
         raw = await request.read()
-        target = request.message.path.encode()
+        target = request.raw_path.encode()
         content = int.from_bytes(blake2b(target + raw, digest_size=8).digest())
         self._number += 1
         exchange = Exchange(

@@ -53,7 +53,8 @@ class World:
     latency: Latency = field(default_factory=Latency)
 
     def reset(self) -> None:
-        """Everything but the clock back to its beginning."""
+        """Everything back to its beginning."""
+        self.clock.reset()
         self.brain.reset()
         self.catalogue.reset()
         self.accounts.reset()
