@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply
-from evalbench.engine.dispatch.base import Dispatcher, Halted
+from evalbench.engine.calls.replies import plain
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 
@@ -142,7 +143,12 @@ class SampleAsk:
 
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         reply = await part.dispatcher.answer(call, name, before_send)
-        await self._journal.store_reply(self._row, key, reask, reply)
+        try:
+            stored = self._journal.store_reply(self._row, key, reask, reply)
+        except TypeError:
+            reply = plain(reply)
+            stored = self._journal.store_reply(self._row, key, reask, reply)
+        await stored
         self._count(reply, False)
         return _answered(reply)
 
@@ -150,16 +156,21 @@ class SampleAsk:
         """Ask independent questions at once; replies in order.
 
         All of them are carried through, even when one fails, so that nothing
-        that was paid for is thrown away.
+        that was paid for is thrown away. Of several failures the one raised is
+        that which concerns most: the run, then the halt, then this sample.
         """
         results = await asyncio.gather(
             *(self(role, prompt, step=step) for role, prompt, step in asks),
             return_exceptions=True,
         )
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
+        if failures := [result for result in results if isinstance(result, BaseException)]:
+            raise min(failures, key=_reach)
         return [result for result in results if isinstance(result, Reply)]
+
+
+def _reach(failure: BaseException) -> int:
+    kinds = (EvalbenchError, BudgetSpent, Halted, BaseException)
+    return next(n for n, kind in enumerate(kinds) if isinstance(failure, kind))
 
 
 def _answered(reply: Reply) -> Reply:
@@ -203,4 +214,11 @@ class ReplayOnly:
 
     async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
         """Stored replies, in order."""
-        return [await self(role, prompt, step=step) for role, prompt, step in asks]
+        results = await asyncio.gather(
+            *(self(role, prompt, step=step) for role, prompt, step in asks),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if isinstance(result, Reply)]

@@ -99,6 +99,7 @@ def _write(
     examples: list[bytes] = []
     draw = random.Random(0)  # noqa: S311
     count = 0
+    where = str(source.path or data.origin)
     try:
         with partial.open("wb") as file:
             for sample in sample_ids(data.items):
@@ -112,13 +113,17 @@ def _write(
                 if progress and count % 20_000 == 0:
                     progress("preparing samples", count, None)
         if not count:
-            raise DataError("the data set is empty", path=str(source.path or data.origin))
+            raise DataError("the data set is empty", path=where)
         digest.update(orjson.dumps(data.shared, option=orjson.OPT_SORT_KEYS))
         header = DataHeader(count, digest.hexdigest()[:32], data.origin, data.revision, data.shared)
         partial.replace(path)
         if count >= _EXAMPLES:
             _replace(path.with_suffix(".dict"), codec.train(examples))
         _replace(path.with_suffix(".json"), orjson.dumps(asdict(header)))
+    except orjson.JSONEncodeError as error:
+        raise DataError(
+            "the row cannot be written as JSON", path=where, line=count + 1, why=str(error)
+        ) from None
     finally:
         partial.unlink(missing_ok=True)
     return path

@@ -178,6 +178,8 @@ class HostedRun:
         if stored["data"] != now["data"] or _selection(stored) != _selection(now):
             # Stored as not loaded, so that a crash before the end of loading is made good.
             self._loaded = False
+        if epochs < stored["settings"]["epochs"]:
+            self.journal.forget_epochs(epochs)
         self.journal.set(mixed=self.status.mixed, loaded=self._loaded)
         self.journal.event("changes-accepted", changes=changes, asked_again=lost)
 

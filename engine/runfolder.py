@@ -28,7 +28,7 @@ import orjson
 
 from evalbench.engine.driver import State
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
-from evalbench.engine.journal.schema import FILE
+from evalbench.engine.journal.schema import FILE, NO_SPACE
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.settings import RunSpec
 
@@ -142,9 +142,17 @@ class RunFolder:
         return status
 
     def write_status(self, status: Status) -> None:
-        """Replace the status file."""
+        """Replace the status file; on a full disk, write over the old one in place."""
         status.updated = time.time()
-        write_file(self.path / "status.json", orjson.dumps(asdict(status)))
+        path, data = self.path / "status.json", orjson.dumps(asdict(status))
+        try:
+            write_file(path, data)
+        except OSError as error:
+            if error.errno not in NO_SPACE or not path.exists():
+                raise
+            with path.open("r+b") as file:
+                file.write(data)
+                file.truncate()
 
     def live_pid(self, status: Status | None = None) -> int | None:
         """Process id of the engine that drives this run now, or None."""
@@ -191,11 +199,17 @@ class Lock:
 
         Raises:
             RunBusy: another process holds it.
+            UsageError: there can be no lock in that folder.
         """
-        self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write to {folder.path}", why=error.strerror or str(error)
+            ) from None
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(self._fd)
             pid = folder.live_pid()
             raise RunBusy(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
@@ -152,6 +153,27 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
         params=tuple(ParamNote(*note) for note in value.get("params", ())),
         **known,
     )
+
+
+def plain(reply: Reply) -> Reply:
+    """The same reply without what JSON in UTF-8 cannot carry.
+
+    Halves of surrogate pairs are joined, or replaced when alone; whole numbers
+    beyond 64 bits and objects of no JSON type become texts.
+    """
+    text = json.dumps(reply_to_json(reply), default=str, ensure_ascii=False)
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return replace(
+        reply_from_json(json.loads(whole, parse_int=_storable_int)),
+        limits=reply.limits,
+        cost=reply.cost,
+        possible_cost=reply.possible_cost,
+    )
+
+
+def _storable_int(digits: str) -> int | str:
+    value = int(digits)
+    return value if -(2**63) <= value < 2**64 else digits
 
 
 _PLAIN = (

@@ -20,7 +20,7 @@ from evalbench.engine.calls import Call, Reply, WorkerProvider, frames
 from evalbench.engine.calls.messages import call_to_json
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Halted, Report, failed_reply
-from evalbench.engine.errors import ProviderError, RunFatal, WorkerFailed
+from evalbench.engine.errors import EvalbenchError, ProviderError, RunFatal, WorkerFailed
 
 WINDOW = 768
 _LINGER_S = 0.05
@@ -52,7 +52,7 @@ class Local:
         self._env = env or {}
         self._queue: deque[str] = deque()
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
-        self._fatal: RunFatal | None = None
+        self._fatal: EvalbenchError | None = None
         self._halted = False
         self._wake = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
@@ -134,7 +134,7 @@ class Local:
                         cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
                     )
                 self._report("worker-restarted", exit=code, waiting=len(self._calls))
-        except RunFatal as error:
+        except EvalbenchError as error:
             self._give_up(error)
         except OSError as error:
             self._give_up(WorkerFailed("the local worker could not be started", why=str(error)))
@@ -147,7 +147,7 @@ class Local:
                 )
             )
 
-    def _give_up(self, error: RunFatal) -> None:
+    def _give_up(self, error: EvalbenchError) -> None:
         self._fatal = error
         for _, future in list(self._calls.values()):
             if not future.done():

@@ -15,8 +15,10 @@ long. Money is whole picodollars (10⁻¹² US dollars).
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import tempfile
 from pathlib import Path
 
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
@@ -25,6 +27,9 @@ VERSION = 1
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+MOUNTS = Path("/proc/mounts")
 
 _TABLES = """
 CREATE TABLE run (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -99,19 +104,35 @@ def understand(error: Exception, path: Path) -> JournalError:
     """The error of the tree that an SQLite or operating-system error means."""
     text = str(error)
     code = getattr(error, "sqlite_errorname", "")
-    if code == "SQLITE_FULL" or getattr(error, "errno", None) in (28, 122):
+    number = getattr(error, "errno", None)
+    # SQLite tells a full disk from other failures, but not an exceeded quota.
+    if (
+        code == "SQLITE_FULL"
+        or number in NO_SPACE
+        or (code.startswith("SQLITE_IOERR") and _no_space_in(path.parent))
+    ):
         return JournalFull(
             f"no space is left for {path}",
             why="the disk or your quota is full; everything recorded so far is safe",
             cure="free some space, then: evalbench resume " + path.parent.name,
         )
-    if code.startswith("SQLITE_READONLY") or getattr(error, "errno", None) in (13, 30):
+    if code.startswith("SQLITE_READONLY") or number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return JournalError(
             f"{path.parent} cannot be written to", why=text, cure="choose another --run-dir"
         )
     if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         return JournalError(f"{path} is not a readable journal", why=text)
     return JournalError(f"the journal {path} cannot be used", why=text)
+
+
+def _no_space_in(folder: Path) -> bool:
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(64 * 1024))
+            file.flush()
+    except OSError as error:
+        return error.errno in NO_SPACE
+    return False
 
 
 _NETWORK_TYPES = {
@@ -135,7 +156,7 @@ def on_network_disk(path: Path) -> str:
     do not give; there the journal uses a rollback log.
     """
     try:
-        mounts = Path("/proc/mounts").read_text("utf-8").splitlines()
+        mounts = MOUNTS.read_text("utf-8").splitlines()
     except OSError:
         return ""
     target = str(path.absolute())

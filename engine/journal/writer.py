@@ -246,6 +246,10 @@ class Journal:
             [(row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1) for row in gone],
         )
 
+    def forget_epochs(self, first: int) -> None:
+        """Take out the scores of epoch ``first`` and all later ones; their calls stay."""
+        self._delete("DELETE FROM score WHERE id & ? >= ?", [((1 << EPOCH_BITS) - 1, first)])
+
     def query(self, read: Callable[[Shelf], T]) -> T:
         """What ``read`` finds, with everything stored so far in sight."""
         self._commit()
