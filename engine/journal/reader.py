@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -198,6 +198,19 @@ class JournalReader:
         """All scores, grouped."""
         return tally_of(self._shelf, self.path)
 
+    def taken(self) -> list[tuple[Decimal, int, int]]:
+        """US dollars, input and output tokens that each scored sample took, over all epochs.
+
+        Replies whose price or tokens are unknown count as nothing here.
+        """
+        rows = self._rows(
+            "SELECT coalesce(sum(r.cost), 0), coalesce(sum(r.input), 0), coalesce(sum(r.output), 0)"
+            " FROM (SELECT DISTINCT id >> ? AS row FROM score) k"
+            " LEFT JOIN reply r ON r.id BETWEEN k.row << ? AND (k.row + 1 << ?) - 1 GROUP BY k.row",
+            (EPOCH_BITS, SLOT_BITS, SLOT_BITS),
+        )
+        return [(dollars(cost), given, made) for cost, given, made in rows]
+
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens of all replies."""
         for columns in self._rows(
@@ -305,7 +318,8 @@ SELECT s.row, s.hash, s.occurrence, s.tags, s.body,
     EXISTS (SELECT 1 FROM call c
      WHERE c.id BETWEEN s.row << :slot_bits AND (s.row + 1 << :slot_bits) - 1) AS asked
 FROM sample s
-WHERE s.row > :after AND (asked OR NOT :asked_only) AND
+WHERE s.row > :after AND (asked OR NOT :asked_only)
+    AND (:rows IS NULL OR s.row IN (SELECT value FROM json_each(:rows))) AND
     (SELECT count(*) FROM score k
      WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
      AND k.outcome NOT IN (SELECT value FROM json_each(:again))) < :epochs
@@ -322,6 +336,7 @@ def unfinished(
     most: int,
     ask_again: Iterable[Outcome] = (),
     asked_only: bool = False,
+    rows: Collection[int] | None = None,
 ) -> list[Unfinished]:
     """Samples beyond row ``after`` without a score in every epoch, in row order.
 
@@ -332,6 +347,7 @@ def unfinished(
         most: samples to return at most.
         ask_again: scores of these outcomes do not count.
         asked_only: leave out samples that have made no call.
+        rows: look at these samples only.
     """
     limits = {
         "after": after,
@@ -339,15 +355,16 @@ def unfinished(
         "most": most,
         "again": _codes(ask_again),
         "asked_only": asked_only,
+        "rows": None if rows is None else str(sorted(rows)),
         "epoch_bits": EPOCH_BITS,
         "slot_bits": SLOT_BITS,
     }
     try:
-        rows = shelf.db.execute(_UNFINISHED, limits).fetchall()
+        found_rows = shelf.db.execute(_UNFINISHED, limits).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
     found = []
-    for row, *columns, done, asked in rows:
+    for row, *columns, done, asked in found_rows:
         missing = set(range(epochs)) - {int(epoch) for epoch in (done or "").split(",") if epoch}
         sample = shelf.sample(row, *columns).sample
         calls = calls_of(shelf, path, row) if asked else []
