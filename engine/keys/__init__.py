@@ -13,11 +13,14 @@ from evalbench.engine.keys.keeping import (
     clean_key,
     implausible,
     key_needs,
+    known_names,
     list_keys,
+    looks_like_key,
+    not_here,
     remove_key,
     set_key,
 )
-from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState
+from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainState, probe
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
 from evalbench.engine.keys.scrubbing import (
     ScrubbedFormatter,
@@ -41,8 +44,12 @@ __all__ = [
     "fingerprint",
     "implausible",
     "key_needs",
+    "known_names",
     "list_keys",
+    "looks_like_key",
     "masked",
+    "not_here",
+    "probe",
     "provider_variables",
     "read_env_file",
     "remove_key",

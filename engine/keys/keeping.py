@@ -34,16 +34,35 @@ def key_needs() -> dict[str, KeyNeed]:
     return {**provider_needs(), "huggingface": HUGGINGFACE}
 
 
+def looks_like_key(text: str) -> bool:
+    """Whether a text that should be something else is a key, which must not be repeated."""
+    patterns = filter(None, (need.pattern for need in key_needs().values()))
+    return text.startswith("sk-") or any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+def not_here() -> UsageError:
+    """What a user reads who wrote a key onto a command line; the text does not quote it."""
+    return UsageError(
+        "a key does not belong on the command line",
+        why="everybody on this machine can read command lines, and shells write them down",
+        cure="replace that key by a new one where you got it, then: evalbench keys set PROVIDER"
+        " (it asks, or reads a pipe)",
+    )
+
+
 def user_name(provider: str, name: str) -> str:
     """The user name that a key has in the keychain, under the service ``evalbench``.
 
     Raises:
+        UsageError: the name looks like a key.
         SpecError: a name that could be misread.
     """
+    if looks_like_key(name):
+        raise not_here()
     if not _NAME.fullmatch(name):
         raise SpecError(
             "name",
-            f"a key cannot be named {name!r}",
+            "a key cannot be named like that",
             why="names are letters, digits, dots, dashes and underscores",
         )
     return f"{provider}/{name}"

@@ -61,6 +61,11 @@ def fetch(user: str, timeout: float) -> Answer:
     return _ask({"do": "get", "service": SERVICE, "user": user}, timeout)
 
 
+def probe(timeout: float = UNATTENDED_S) -> Answer:
+    """Whether the keychain answers at all: ``absent`` says that it works."""
+    return fetch("nobody/nothing", timeout)
+
+
 def store(user: str, secret: str, timeout: float) -> Answer:
     """Keep a key, replacing one of the same name."""
     return _ask({"do": "set", "service": SERVICE, "user": user, "secret": secret}, timeout)

@@ -1,0 +1,43 @@
+"""Trying a token of the Hugging Face hub: it is no provider, but its token is kept like a key."""
+
+from __future__ import annotations
+
+from evalbench.engine.errors import BadKey, ConnectionFailed, ProviderError, ServerFault
+
+_REFUSED = (401, 403)
+
+
+def check_hub_token(token: str) -> str:
+    """Ask the hub whose token this is; for the desk only, since it imports the hub's client.
+
+    Returns:
+        One line on what the hub said.
+
+    Raises:
+        BadKey: the hub does not know the token.
+        ProviderError: the hub cannot be reached or is out of order.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        told = HfApi(token=token).whoami()
+    except HfHubHTTPError as error:
+        raise _explained(error.response.status_code) from None
+    except Exception as error:
+        # The client lets errors of its HTTP library through; they may quote what was sent.
+        why = type(error).__name__
+        raise ConnectionFailed(
+            "the Hugging Face hub cannot be reached", why=why, cure="check the connection"
+        ) from None
+    return f"the Hugging Face hub knows it as {told.get('name', 'somebody')}"
+
+
+def _explained(status: int) -> ProviderError:
+    if status in _REFUSED:
+        return BadKey(
+            "the Hugging Face hub does not accept the token",
+            cure="make one at https://huggingface.co/settings/tokens",
+            status=status,
+        )
+    return ServerFault(f"the Hugging Face hub answers with HTTP {status}", status=status)
