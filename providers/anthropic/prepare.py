@@ -8,11 +8,11 @@ from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
 from evalbench.engine.errors import CallRejected
-from evalbench.providers.chat.conversation import raw_text_refused
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import base64_image
 from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.prompts import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 
 WHO = "Anthropic"

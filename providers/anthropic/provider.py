@@ -125,7 +125,9 @@ class Anthropic(NetworkProvider):
             error = read_error(answered, self.who, prepared.model, self.scrub)
             error.limits = limits
             raise error
-        return read_reply(answered, self.who, self.scrub, read_message, limits, "request-id")
+        return read_reply(
+            answered, prepared, self.who, self.scrub, read_message, limits, "request-id"
+        )
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""

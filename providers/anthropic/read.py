@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.wire.exchange import Arrival
 
 _OUTCOMES = {
     "max_tokens": Outcome.TRUNCATED,
@@ -14,7 +15,7 @@ _OUTCOMES = {
 }
 
 
-def read_message(body: Mapping[str, Any]) -> Reply:
+def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A message as a reply; ``raw`` is the body itself.
 
     Blocks are told apart by their ``type``: unknown ones are skipped.
@@ -42,6 +43,10 @@ def read_message(body: Mapping[str, Any]) -> Reply:
         usage=read_usage(body.get("usage")),
         provider_model=body.get("model") or "",
         raw=body,
+        request_id=arrival.request_id,
+        limits=arrival.limits,
+        params=arrival.params,
+        latency_s=arrival.latency_s,
     )
 
 

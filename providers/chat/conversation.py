@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbench.engine.calls import MediaPart, Message, TextPart
-from evalbench.engine.errors import CallRejected
 from evalbench.providers.wire.images import data_uri
+from evalbench.providers.wire.prompts import raw_text_refused
 
 
 def chat_messages(
@@ -31,14 +31,6 @@ def chat_messages(
         role = system_role if message.role == "system" else message.role
         turns.append({"role": role, "content": _content(message, who, detail)})
     return turns
-
-
-def raw_text_refused(who: str) -> CallRejected:
-    """A prompt without turns went to an API that knows only turns."""
-    return CallRejected(
-        f"{who} answers conversations; it does not continue raw text",
-        cure="choose a style of the benchmark that asks in chat turns",
-    )
 
 
 def _content(message: Message, who: str, detail: str) -> str | list[dict[str, Any]]:

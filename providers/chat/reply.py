@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.wire.exchange import Arrival
 
 _OUTCOMES = {
     "length": Outcome.TRUNCATED,
@@ -16,7 +17,7 @@ _OUTCOMES = {
 }
 
 
-def read_chat(body: Mapping[str, Any]) -> Reply:
+def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A completion as a reply; ``raw`` is the body itself.
 
     Raises:
@@ -37,6 +38,10 @@ def read_chat(body: Mapping[str, Any]) -> Reply:
         usage=read_usage(body.get("usage")),
         provider_model=body.get("model") or "",
         raw=body,
+        request_id=arrival.request_id,
+        limits=arrival.limits,
+        params=arrival.params,
+        latency_s=arrival.latency_s,
     )
 
 

@@ -18,7 +18,7 @@ from evalbench.engine.calls import Call, MediaPart, Reply
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.chat.reply import read_usage
 from evalbench.providers.compatible.prepare import TEXT
-from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.exchange import Arrival, Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ def scoring_request(
     return Prepared(model, TEXT, body)
 
 
-def read_scores(body: Mapping[str, Any], context: int, wholes: Sequence[int]) -> Reply:
+def read_scores(
+    body: Mapping[str, Any], arrival: Arrival, context: int, wholes: Sequence[int]
+) -> Reply:
     """Summed natural-log likelihoods of the continuations, in the order asked.
 
     ``raw`` keeps the continuations' tokens only: the echo of a few-shot prompt,
@@ -83,6 +85,7 @@ def read_scores(body: Mapping[str, Any], context: int, wholes: Sequence[int]) ->
 
     Args:
         body: the completion response.
+        arrival: what came beside it.
         context: tokens of the context.
         wholes: tokens of each whole.
 
@@ -105,4 +108,7 @@ def read_scores(body: Mapping[str, Any], context: int, wholes: Sequence[int]) ->
         usage=read_usage(body.get("usage")),
         provider_model=body.get("model") or "",
         raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept},
+        request_id=arrival.request_id,
+        limits=arrival.limits,
+        latency_s=arrival.latency_s,
     )

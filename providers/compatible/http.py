@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -79,9 +80,12 @@ class Http:
         return url
 
     async def _answered(self, request: Any) -> Answered:
+        started = time.perf_counter()
         try:
             async with request as response:
-                return Answered(response.status, response.headers, await response.read())
+                body = await response.read()
+            seconds = time.perf_counter() - started
+            return Answered(response.status, response.headers, body, seconds)
         except ProviderError:
             raise
         except Exception as error:

@@ -6,10 +6,11 @@ from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart
 from evalbench.engine.errors import CallRejected
-from evalbench.providers.chat.conversation import chat_messages, raw_text_refused
+from evalbench.providers.chat.conversation import chat_messages
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.prompts import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 
 CHAT = "/chat/completions"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, RateLimits, Reply
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, ParamNote, RateLimits, Reply
 from evalbench.engine.errors import AccessDenied
 from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import error_object
@@ -59,7 +59,13 @@ class OpenRouter(Compatible):
             prepared.body["provider"] = {"require_parameters": True}
         return prepared
 
-    def refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+    def refuse(
+        self,
+        answered: Answered,
+        model: str,
+        limits: RateLimits | None,
+        notes: tuple[ParamNote, ...] = (),
+    ) -> Reply:
         """See :class:`Compatible`; no route for these parameters is not an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
             said = told(answered, self.scrub, error_object(json_body(answered)), "")
@@ -70,7 +76,7 @@ class OpenRouter(Compatible):
                 cure="ask for fewer parameters, or allow routes that drop some: "
                 "--require-parameters no",
             )
-        return super().refuse(answered, model, limits)
+        return super().refuse(answered, model, limits, notes)
 
     def key_words(self, body: Mapping[str, Any]) -> str:
         """What is left of the key's own spending limit."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
+    ParamNote,
     Params,
     RateLimits,
     Reply,
@@ -107,9 +107,9 @@ class Compatible(NetworkProvider):
             status = hidden_error(json_body(answered))
             answered = answered if status is None else replace(answered, status=status)
         if answered.status != 200:
-            return self.refuse(answered, prepared.model, limits)
+            return self.refuse(answered, prepared.model, limits, prepared.notes)
         reader = read_text if prepared.path == TEXT else read_completion
-        reply = read_reply(answered, self.who, self.scrub, reader, limits, _REQUEST_ID)
+        reply = read_reply(answered, prepared, self.who, self.scrub, reader, limits, _REQUEST_ID)
         if reply.stop_reason in ("error", "insufficient_system_resource"):
             raise ServerFault(
                 f"{self.title} broke the answer off: {reply.stop_reason}",
@@ -118,12 +118,18 @@ class Compatible(NetworkProvider):
             )
         return reply
 
-    def refuse(self, answered: Answered, model: str, limits: RateLimits | None) -> Reply:
+    def refuse(
+        self,
+        answered: Answered,
+        model: str,
+        limits: RateLimits | None,
+        notes: tuple[ParamNote, ...] = (),
+    ) -> Reply:
         """Raise what an error response means, or give the outcome that it is."""
         request_id = answered.headers.get(_REQUEST_ID, "")
         result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
-            return replace(result, limits=limits)
+            return replace(result, limits=limits, params=notes)
         spent = limits is not None and limits.requests_remaining == 0
         if self.quirks.day_requests and spent and isinstance(result, RateLimited):
             result = quota(told(answered, self.scrub, None, request_id), self.who)
@@ -142,7 +148,6 @@ class Compatible(NetworkProvider):
     async def _score(self, call: Call) -> Reply:
         model = wire_name(call)
         texts = choosing.texts_of(call)
-        started = time.perf_counter()
         context, *wholes = await asyncio.gather(
             *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
         )
@@ -152,15 +157,15 @@ class Compatible(NetworkProvider):
         if answered.status != 200:
             return self.refuse(answered, model, limits)
         lengths = [len(whole) for whole in wholes]
-        reply = read_reply(
+        return read_reply(
             answered,
+            prepared,
             self.who,
             self.scrub,
-            lambda body: choosing.read_scores(body, len(context), lengths),
+            lambda body, arrival: choosing.read_scores(body, arrival, len(context), lengths),
             limits,
             _REQUEST_ID,
         )
-        return replace(reply, latency_s=time.perf_counter() - started)
 
     async def _tokens(self, model: str, text: str) -> list[int]:
         """A text cut by the server's own tokenizer, with the marks that begin a prompt."""

@@ -10,6 +10,7 @@ from evalbench.engine.calls import Call, Outcome, Reply, TextPart
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.chat.reply import read_chat, read_usage
+from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.failures import looks_too_long
 
 _OPEN, _CLOSE = "<think>", "</think>"
@@ -17,17 +18,17 @@ _CHARS_PER_TOKEN_AT_MOST = 8.0
 """No tokenizer in use packs ordinary text tighter than this."""
 
 
-def read_completion(body: Mapping[str, Any]) -> Reply:
+def read_completion(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A chat completion; thoughts that a server left in the text are moved to ``reasoning``.
 
     Raises:
         KeyError, IndexError, TypeError: when the body is no completion.
     """
-    reply = read_chat(body)
+    reply = read_chat(body, arrival)
     return _without_thoughts(reply) if _OPEN in reply.text or _CLOSE in reply.text else reply
 
 
-def read_text(body: Mapping[str, Any]) -> Reply:
+def read_text(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A completion of raw text; raises as :func:`read_completion`."""
     choice = body["choices"][0]
     stop = choice.get("finish_reason") or ""
@@ -38,6 +39,10 @@ def read_text(body: Mapping[str, Any]) -> Reply:
         usage=read_usage(body.get("usage")),
         provider_model=body.get("model") or "",
         raw=body,
+        request_id=arrival.request_id,
+        limits=arrival.limits,
+        params=arrival.params,
+        latency_s=arrival.latency_s,
     )
 
 

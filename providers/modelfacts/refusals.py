@@ -18,7 +18,6 @@ from pathlib import Path
 import orjson
 
 from evalbench.engine.paths import cache_dir
-from evalbench.providers.wire.exchange import Negotiable
 
 ANY = ""
 """Stands for every value of a field."""
@@ -38,6 +37,21 @@ _ABOUT_THE_FIELD = re.compile(
     r"|not permitted|deprecated|removed|no longer",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Negotiable:
+    """A field of a request that can be left out when the provider refuses it.
+
+    Attributes:
+        field: dotted path in the wire body, as the provider would name it.
+        value: what was sent there, as JSON text.
+        aliases: other names that an error may use for it.
+    """
+
+    field: str
+    value: str
+    aliases: tuple[str, ...] = ()
 
 
 class Refused:

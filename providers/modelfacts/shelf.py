@@ -25,7 +25,7 @@ class Shelf:
 
     def __init__(self, provider: str, host: str) -> None:
         self._provider = provider
-        self._file = cache_dir() / "models" / f"{provider}-{_file_name(host)}.json"
+        self._file = cache_dir() / "models" / f"{provider}-{host_file(host)}.json"
         self._told: dict[str, tuple[float, Mapping[str, Any]]] | None = None
         self._facts: dict[str, ModelFacts] = {}
 
@@ -74,7 +74,8 @@ class Shelf:
         return self._told
 
 
-def _file_name(host: str) -> str:
+def host_file(host: str) -> str:
+    """A host as part of a file name."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", host)
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
-from evalbench.providers.chat.conversation import chat_messages, raw_text_refused
+from evalbench.providers.chat.conversation import chat_messages
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.openai.terms import Endpoint
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import data_uri
 from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.prompts import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 
 WHO = "OpenAI"

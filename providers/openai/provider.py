@@ -113,11 +113,11 @@ class OpenAI(NetworkProvider):
             reader = read_response
             answered = self._told_apart(answered)
         if answered.status == 200:
-            return read_reply(answered, self.who, self.scrub, reader, limits, _REQUEST_ID)
+            return read_reply(answered, prepared, self.who, self.scrub, reader, limits, _REQUEST_ID)
         request_id = answered.headers.get(_REQUEST_ID, "")
         result = read_error(answered, self.who, prepared.model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
-            return replace(result, limits=limits)
+            return replace(result, limits=limits, params=prepared.notes)
         result.limits = limits
         raise result
 

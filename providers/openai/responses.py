@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.wire.exchange import Arrival
 
 _INCOMPLETE = {
     "max_output_tokens": Outcome.TRUNCATED,
@@ -13,7 +14,7 @@ _INCOMPLETE = {
 }
 
 
-def read_response(body: Mapping[str, Any]) -> Reply:
+def read_response(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A finished response as a reply; ``raw`` is the body itself.
 
     Raises:
@@ -50,6 +51,10 @@ def read_response(body: Mapping[str, Any]) -> Reply:
         usage=read_usage(body.get("usage")),
         provider_model=body.get("model") or "",
         raw=body,
+        request_id=arrival.request_id,
+        limits=arrival.limits,
+        params=arrival.params,
+        latency_s=arrival.latency_s,
     )
 
 

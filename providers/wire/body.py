@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from evalbench.engine.calls import RateLimits, Reply
 from evalbench.engine.errors import ProviderError, ServerFault
-from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, Who, not_an_api, told
 from evalbench.providers.wire.scrub import Scrub
 
@@ -44,16 +43,18 @@ def parsed(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = False) 
 
 def read_reply(
     answered: Answered,
+    prepared: Prepared,
     who: Who,
     scrub: Scrub,
-    read: Callable[[Mapping[str, Any]], Reply],
+    read: Callable[[Mapping[str, Any], Arrival], Reply],
     limits: RateLimits | None,
     request_id: str,
 ) -> Reply:
-    """A good answer as a reply with its limits and request id.
+    """A good answer as a reply.
 
     Args:
         answered: the response.
+        prepared: the request.
         who: the provider.
         scrub: takes the key out.
         read: turns the parsed body into a reply; may raise what indexing raises.
@@ -64,14 +65,14 @@ def read_reply(
         ProviderError: when there is no answer in the body.
     """
     body = parsed(answered, who, scrub, billed=True)
+    identity = answered.headers.get(request_id) or body.get("id") or ""
+    arrival = Arrival(scrub.identity(identity), limits, prepared.notes, answered.seconds)
     try:
-        reply = read(body)
+        return read(body, arrival)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         said = told(answered, scrub, None, "")
         why = f"{type(error).__name__}: {error}"
         raise unreadable(said, who, f"its body is not an answer ({why})", billed=True) from None
-    identity = scrub.text(answered.headers.get(request_id) or str(body.get("id") or ""), 200)
-    return replace(reply, request_id=identity, limits=limits)
 
 
 def unreadable(said: Told, who: Who, why: str, *, billed: bool) -> ProviderError:

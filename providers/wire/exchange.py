@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalbench.engine.calls import ParamNote
+from evalbench.engine.calls import ParamNote, RateLimits
+from evalbench.providers.modelfacts import Negotiable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Prepared:
         body: the JSON body.
         headers: headers beyond those of every request.
         notes: what became of each requested parameter.
-        negotiable: what the request can do without, see :class:`Negotiable`.
+        negotiable: the fields that the request can do without.
     """
 
     model: str
@@ -31,24 +32,20 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Negotiable:
-    """A field of a request that can be left out when the provider refuses it.
-
-    Attributes:
-        field: dotted path in the wire body, as the provider would name it.
-        value: what was sent there, as JSON text.
-        aliases: other names that an error may use for it.
-    """
-
-    field: str
-    value: str
-    aliases: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Answered:
-    """A response: status, headers by lower-case name, and the whole body."""
+    """A response: status, headers (names in any case), the whole body, and how long it took."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What goes into a reply from beside its body."""
+
+    request_id: str = ""
+    limits: RateLimits | None = None
+    params: tuple[ParamNote, ...] = ()
+    latency_s: float = 0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,11 +13,11 @@ import orjson
 
 from evalbench.engine.calls import ModelInfo
 from evalbench.engine.paths import cache_dir
+from evalbench.providers.modelfacts.shelf import host_file
 
 
 def _file(provider: str, host: str) -> Path:
-    safe = re.sub(r"[^A-Za-z0-9.-]", "_", host)
-    return cache_dir() / "models" / f"{provider}-{safe}-list.json"
+    return cache_dir() / "models" / f"{provider}-{host_file(host)}-list.json"
 
 
 def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:

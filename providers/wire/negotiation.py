@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import ParamNote, Params
-from evalbench.providers.modelfacts.refusals import Refused
-from evalbench.providers.wire.exchange import Negotiable
+from evalbench.providers.modelfacts import Negotiable, Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
@@ -83,7 +82,7 @@ class NetworkProvider(ABC):
 
     @abstractmethod
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """A response as a reply, without ``params`` and ``latency_s``.
+        """A response as a reply.
 
         Raises:
             ProviderError: what an error response means.
@@ -172,9 +171,7 @@ class NetworkProvider(ABC):
         """Send a call, once more for each parameter that the provider refuses on the way."""
         prepared = self.prepare(call)
         while True:
-            started = time.perf_counter()
             answered = await self.send(prepared)
-            seconds = time.perf_counter() - started
             try:
                 reply = self.read(answered, prepared)
             except (CallRejected, NoSuchModel) as error:
@@ -186,7 +183,7 @@ class NetworkProvider(ABC):
             except RunFatal as error:
                 raise self._if_it_spoke(error) from None
             self._spoke = True
-            return replace(reply, params=prepared.notes, latency_s=seconds)
+            return reply
 
     def _without_blamed(
         self, error: ProviderError, prepared: Prepared, call: Call

@@ -33,6 +33,11 @@ class Scrub:
             return body.replace(self._bytes, GONE.encode())
         return body
 
+    def identity(self, text: object) -> str:
+        """A request id, cut to a sane length, without the secret."""
+        name = str(text)[:200]
+        return name.replace(self._secret, GONE) if self._secret else name
+
     def text(self, text: str, most: int = 2_000) -> str:
         """An error text without the secret, other keys and logins in addresses, cut to ``most``."""
         if self._secret:

@@ -8,6 +8,8 @@ and come back as raw responses, so that the bytes on the wire are exactly what
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -109,6 +111,7 @@ class SdkClient:
         await self._clients.close()
 
     async def _answered(self, request: Any) -> Answered:
+        started = time.perf_counter()
         try:
             response = await request
         except ProviderError:
@@ -118,7 +121,8 @@ class SdkClient:
             response = getattr(error, "response", None)
             if response is None:
                 raise connection_error(error, self._title, self._address) from None
-        return Answered(response.status_code, response.headers, response.content)
+        seconds = time.perf_counter() - started
+        return Answered(response.status_code, response.headers, response.content, seconds)
 
     async def _open(self) -> tuple[Any, Any]:
         try:
@@ -139,6 +143,9 @@ class SdkClient:
 
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)
+        # Their debug logs, which the environment can switch on, hold headers.
+        for name in ("anthropic", "openai", "httpx2"):
+            logging.getLogger(name).setLevel(logging.WARNING)
         import httpx2
 
         return client, httpx2.Response

@@ -19,8 +19,9 @@ from evalbench.providers.compatible.presets import Ollama
 from evalbench.providers.compatible.read import check_whole_prompt, read_completion, read_text
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.openai.responses import read_response
-from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 
+HERE = Arrival()
 MESSAGE = Prepared("m", "/v1/messages", {})
 CHAT = Prepared("m", "/chat/completions", {})
 RESPONSES = Prepared("m", "/responses", {})
@@ -47,7 +48,7 @@ def chat(stop: str, content: Any = "B", **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_anthropic_stop_reasons(stop: str, outcome: Outcome) -> None:
-    reply = read_message(message(stop, {"type": "text", "text": "B"}))
+    reply = read_message(message(stop, {"type": "text", "text": "B"}), HERE)
     assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, stop, "B")
 
 
@@ -59,13 +60,13 @@ def test_anthropic_blocks_are_told_apart_by_type() -> None:
         {"type": "novelty", "text": "not this"},
         {"type": "text", "text": "B"},
     )
-    reply = read_message(message("end_turn", *blocks))
+    reply = read_message(message("end_turn", *blocks), HERE)
     assert (reply.text, reply.reasoning, reply.provider_model) == ("AB", "Hm.", "m-1")
 
 
 def test_anthropic_refusal_without_text_shows_its_explanation() -> None:
     details = {"type": "refusal", "category": "bio", "explanation": "Not this."}
-    reply = read_message(message("refusal", stop_details=details))
+    reply = read_message(message("refusal", stop_details=details), HERE)
     assert (reply.outcome, reply.text) == (Outcome.REFUSED, "Not this.")
     assert reply.raw["stop_details"]["category"] == "bio"
 
@@ -93,16 +94,16 @@ def test_anthropic_usage_adds_the_cache_to_the_input() -> None:
     ],
 )
 def test_chat_finish_reasons(stop: str, outcome: Outcome) -> None:
-    assert read_chat(chat(stop)).outcome is outcome
+    assert read_chat(chat(stop), HERE).outcome is outcome
 
 
 def test_chat_tokens_spent_without_an_answer_are_no_answer() -> None:
-    reply = read_chat(chat("length", None))
+    reply = read_chat(chat("length", None), HERE)
     assert (reply.outcome, reply.text) == (Outcome.TRUNCATED, "")
 
 
 def test_chat_refusal() -> None:
-    reply = read_chat(chat("stop", None, refusal="I will not."))
+    reply = read_chat(chat("stop", None, refusal="I will not."), HERE)
     assert (reply.outcome, reply.text) == (Outcome.REFUSED, "I will not.")
 
 
@@ -116,7 +117,7 @@ def test_chat_refusal() -> None:
     ],
 )
 def test_chat_reasoning_fields(turn: dict[str, Any], expected: str) -> None:
-    assert read_chat(chat("stop", **turn)).reasoning == expected
+    assert read_chat(chat("stop", **turn), HERE).reasoning == expected
 
 
 def test_chat_content_in_pieces() -> None:
@@ -124,7 +125,7 @@ def test_chat_content_in_pieces() -> None:
         {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
         {"type": "text", "text": "B"},
     ]
-    reply = read_chat(chat("stop", pieces))
+    reply = read_chat(chat("stop", pieces), HERE)
     assert (reply.text, reply.reasoning) == ("B", "Hm.")
 
 
@@ -162,7 +163,7 @@ def said(*pieces: dict[str, Any]) -> dict[str, Any]:
 def test_responses_text_and_summary() -> None:
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
     body = response("completed", thought, said({"type": "output_text", "text": "B"}))
-    reply = read_response(body)
+    reply = read_response(body, HERE)
     assert (reply.text, reply.reasoning, reply.outcome) == ("B", "Hm.", Outcome.OK)
 
 
@@ -171,12 +172,12 @@ def test_responses_text_and_summary() -> None:
     [("max_output_tokens", Outcome.TRUNCATED), ("content_filter", Outcome.FILTERED)],
 )
 def test_responses_incomplete(reason: str, outcome: Outcome) -> None:
-    reply = read_response(response("incomplete", incomplete_details={"reason": reason}))
+    reply = read_response(response("incomplete", incomplete_details={"reason": reason}), HERE)
     assert (reply.outcome, reply.stop_reason, reply.text) == (outcome, reason, "")
 
 
 def test_responses_refusal() -> None:
-    reply = read_response(response("completed", said({"type": "refusal", "refusal": "No."})))
+    reply = read_response(response("completed", said({"type": "refusal", "refusal": "No."})), HERE)
     assert (reply.outcome, reply.text) == (Outcome.REFUSED, "No.")
 
 
@@ -187,7 +188,9 @@ def test_responses_usage() -> None:
         "output_tokens": 20,
         "output_tokens_details": {"reasoning_tokens": 12},
     }
-    assert read_response(response("completed", usage=usage)).usage == Usage(100, 20, 64, 0, 12)
+    assert read_response(response("completed", usage=usage), HERE).usage == Usage(
+        100, 20, 64, 0, 12
+    )
 
 
 def answered(body: Any, status: int = 200, **headers: str) -> Answered:
@@ -254,18 +257,18 @@ def test_a_web_page_instead_of_an_answer_ends_the_run() -> None:
     ],
 )
 def test_thoughts_in_the_text_are_moved(text: str, answer: str, reasoning: str) -> None:
-    reply = read_completion(chat("stop", text))
+    reply = read_completion(chat("stop", text), HERE)
     assert (reply.text, reply.reasoning) == (answer, reasoning)
 
 
 def test_thoughts_that_never_ended_are_no_answer() -> None:
-    reply = read_completion(chat("length", "<think>Hm, let me"))
+    reply = read_completion(chat("length", "<think>Hm, let me"), HERE)
     assert (reply.text, reply.reasoning) == ("", "Hm, let me")
 
 
 def test_raw_text() -> None:
     body = {"choices": [{"text": " a time", "finish_reason": "length"}], "model": "m"}
-    reply = read_text(body)
+    reply = read_text(body, HERE)
     assert (reply.text, reply.outcome) == (" a time", Outcome.TRUNCATED)
 
 
@@ -311,11 +314,11 @@ def test_scores_are_summed_over_the_continuations_tokens_only() -> None:
         "usage": {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9},
         "model": "m",
     }
-    reply = read_scores(body, context=2, wholes=[3, 4])
+    reply = read_scores(body, HERE, context=2, wholes=[3, 4])
     assert reply.logprobs == (-1, -0.75)
     assert reply.raw["continuations"] == [
         {"tokens": ["2"], "logprobs": [-1]},
         {"tokens": ["2", "3"], "logprobs": [-0.5, -0.25]},
     ]
     with pytest.raises((IndexError, ValueError)):
-        read_scores(body, context=2, wholes=[3])
+        read_scores(body, HERE, context=2, wholes=[3])

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalbench.engine.paths import cache_dir
-from evalbench.providers.modelfacts import NOTHING, Refusals
+from evalbench.providers.modelfacts import NOTHING, Negotiable, Refusals
 from evalbench.providers.modelfacts.refusals import blamed
-from evalbench.providers.wire.exchange import Negotiable
 
 SENT = (
     Negotiable("temperature", "0.0"),
