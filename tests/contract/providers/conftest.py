@@ -11,10 +11,7 @@ import pytest
 import pytest_asyncio
 
 from evalbench.engine import registry
-from tests.simulator.fixtures import running_simulator, sim
 from tests.simulator.handle import Handle
-
-__all__ = ["running_simulator", "sim"]
 
 KEY = "sk-planted-key-0123456789"
 

@@ -6,10 +6,19 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import Call, ModelRef, Outcome, generate
+from evalbench.engine.calls import (
+    Call,
+    MediaPart,
+    Message,
+    ModelRef,
+    Outcome,
+    TextPart,
+    generate,
+    user,
+)
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import ask, few_shot, look, talk
+from tests.unit.providers.calls import PNG, ask, few_shot, look, talk
 
 LANES = {
     "anthropic": ("anthropic", "claude-sonnet-5-5", {}),
@@ -233,10 +242,16 @@ async def test_a_server_without_keys(sim: Handle, make: Make) -> None:
     assert "authorization" not in sim.entries()[-1]["headers"]
 
 
-async def test_a_large_image_goes_through(sim: Handle, make: Make) -> None:
-    from evalbench.engine.calls import MediaPart, user
-    from tests.unit.providers.calls import PNG
+@pytest.mark.parametrize("name", ["vllm", "ollama", "lmstudio", "llamacpp"])
+async def test_raw_text_is_continued(sim: Handle, make: Make, name: str) -> None:
+    provider, model = lane(make, name)
+    story = Message("context", (TextPart("Once upon a time"),))
+    reply = await provider.answer(Call(ModelRef.parse(model), generate([story], max_tokens=9)))
+    assert reply.text
+    assert sim.entries()[-1]["body"]["prompt"] == "Once upon a time"
 
+
+async def test_a_large_image_goes_through(sim: Handle, make: Make) -> None:
     image = MediaPart("image/png", PNG + bytes(2_000_000))
     provider = make("compatible")
     call = Call(ModelRef("compatible", "any-model"), generate([user([image, "What is it?"])]))

@@ -12,6 +12,8 @@ from aiohttp import web
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, ModelRef, choose
 from evalbench.providers.compatible.presets import Vllm
+from tests.contract.providers.conftest import Make
+from tests.simulator.handle import Handle
 from tests.unit.providers.calls import IMAGE, pick
 
 START = 1
@@ -106,3 +108,22 @@ async def test_a_space_at_the_end_goes_to_the_continuation(server: Server, vllm:
 async def test_what_cannot_be_scored(server: Server, vllm: Vllm, prompt: Any, words: str) -> None:
     with pytest.raises(e.CallRejected, match=words):
         await vllm.answer(Call(ModelRef("vllm", "m"), prompt))
+
+
+async def test_the_right_letter_is_the_likeliest(sim: Handle, make: Make) -> None:
+    question = "Which one?\nA. one\nB. two\nC. three\nD. four\nAnswer:"
+    sim.brain(gold={"Which one?": "C"})
+    call = Call(
+        ModelRef.parse("vllm/Qwen/Qwen2.5-7B-Instruct"),
+        choose(question, [f" {letter}" for letter in "ABCD"]),
+    )
+    reply = await make("vllm").answer(call)
+    assert reply.logprobs.index(max(reply.logprobs)) == 2
+    assert all(value < 0 for value in reply.logprobs)
+    assert len(reply.raw["continuations"]) == 4
+
+
+async def test_a_context_that_is_too_long_to_score(sim: Handle, make: Make) -> None:
+    call = Call(ModelRef.parse("vllm/Qwen/Qwen2.5-7B-Instruct"), choose("word " * 40_000, [" A"]))
+    with pytest.raises(e.ContextTooLong):
+        await make("vllm").answer(call)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import Call, ModelRef, Outcome, generate
+from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, generate, user
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import LANES, lane
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import ask
+from tests.unit.providers.calls import PNG, ask
 
 SDK = ("anthropic", "openai-chat", "openai-responses")
 CARRIED = (*SDK, "compatible")
@@ -257,3 +258,42 @@ async def test_a_key_that_is_echoed_appears_nowhere(
     provider, model = lane(make, name)
     error = await failure(provider, ask(model))
     assert KEY not in f"{error}{error!r}{error.body}{error.request_id}{provider!r}"
+
+
+def image_call(provider: str, model: str, width: int, height: int) -> Call:
+    """A question about an image of a given size; only its head is real."""
+    head = PNG[:16] + width.to_bytes(4) + height.to_bytes(4) + PNG[24:]
+    image = MediaPart("image/png", head)
+    return Call(ModelRef(provider, model), generate([user([image, "What is it?"])]))
+
+
+async def test_an_image_is_never_shrunk_in_silence(sim: Handle, make: Make) -> None:
+    call = image_call("anthropic", "claude-opus-4-6", 3000, 3000)
+    error = await failure(make("anthropic"), call)
+    assert type(error) is e.CallRejected
+    assert "image" in error.what
+    assert "--oversized-image downsize" in error.cure
+    reply = await make("anthropic", oversized_image="downsize").answer(call)
+    assert reply.outcome is Outcome.OK
+
+
+async def test_a_request_that_is_too_large(sim: Handle, make: Make) -> None:
+    image = MediaPart("image/png", PNG + bytes(26_000_000))
+    call = Call(ModelRef("anthropic", "claude-sonnet-5"), generate([user([image, "Hm?"])]))
+    error = await failure(make("anthropic"), call)
+    assert type(error) is e.CallRejected
+    assert "larger" in error.what
+
+
+@pytest.mark.parametrize("name", CARRIED)
+async def test_debug_logs_of_the_sdks_do_not_show_the_key(
+    sim: Handle, make: Make, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for logger in ("anthropic", "openai", "httpx2", "aiohttp"):
+        caplog.set_level(logging.DEBUG, logger)
+    caplog.set_level(logging.DEBUG)
+    provider, model = lane(make, name)
+    await provider.answer(ask(model))
+    sim.fault(status=401)
+    await failure(provider, ask(model))
+    assert KEY not in caplog.text
