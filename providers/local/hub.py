@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from evalbench.providers.local.catalogue import HubModel
 from evalbench.providers.local.progress import Progress
 
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
+_COMMIT = re.compile("[0-9a-f]{40}")
 _UNWANTED = ("*/*", "consolidated*")
 
 
@@ -43,17 +45,11 @@ def fetch(model: HubModel, progress: Progress) -> Path:
         NoSuchModel: no such repository or revision, or it holds no safetensors.
         WorkerFailed: the hub cannot be reached, or the download cannot be stored.
     """
-    shown = f"downloading {model.repo}"
+    if _COMMIT.fullmatch(model.revision) and (folder := _at_hand(model)):
+        return folder
+    bar = _reporting(f"downloading {model.repo}", progress)
     try:
-        folder = Path(
-            snapshot_download(
-                model.repo,
-                revision=model.revision,
-                allow_patterns=list(_WANTED),
-                ignore_patterns=list(_UNWANTED),
-                tqdm_class=_reporting(shown, progress),
-            )
-        )
+        folder = Path(snapshot_download(**_request(model), tqdm_class=bar))
     except Exception as error:
         # The client lets errors of its HTTP library through; all of them mean
         # that the download did not come about.
@@ -65,6 +61,27 @@ def fetch(model: HubModel, progress: Progress) -> Path:
             cure="look for a repository with config.json and .safetensors files",
         )
     return folder
+
+
+def _request(model: HubModel) -> dict[str, Any]:
+    return {
+        "repo_id": model.repo,
+        "revision": model.revision,
+        "allow_patterns": list(_WANTED),
+        "ignore_patterns": list(_UNWANTED),
+    }
+
+
+def _at_hand(model: HubModel) -> Path | None:
+    """The snapshot of a commit, which cannot change, if all of it is here already.
+
+    Without a network the client would only find it after half a minute of retries.
+    """
+    try:
+        folder = Path(snapshot_download(**_request(model), local_files_only=True))
+    except LocalEntryNotFoundError:
+        return None
+    return None if _missing(folder) else folder
 
 
 def explain(error: Exception, model: HubModel) -> ProviderError:

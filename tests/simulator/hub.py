@@ -31,6 +31,7 @@ class Repository:
         gated: files need a reader's token; the listing does not.
         private: without a reader's token the repository does not seem to exist.
         tags: further names of the one commit.
+        commit: made of the content unless given.
     """
 
     files: Mapping[str, bytes]
@@ -38,14 +39,14 @@ class Repository:
     gated: bool = False
     private: bool = False
     tags: frozenset[str] = frozenset()
+    commit: str = ""
 
-    @property
-    def commit(self) -> str:
-        """A commit that changes with the content."""
-        digest = hashlib.sha1(usedforsecurity=False)
-        for path, data in sorted(self.files.items()):
-            digest.update(path.encode() + b"\0" + data)
-        return digest.hexdigest()
+    def __post_init__(self) -> None:
+        if not self.commit:
+            digest = hashlib.sha1(usedforsecurity=False)
+            for path, data in sorted(self.files.items()):
+                digest.update(path.encode() + b"\0" + data)
+            self.commit = digest.hexdigest()
 
     def has(self, revision: str) -> bool:
         """Whether a branch, tag or commit of that name exists."""

@@ -97,3 +97,50 @@ def _tokenizer(template: bool) -> Any:
     if template:
         outer.chat_template = CHAT_TEMPLATE
     return outer
+
+
+def make_gguf(path: Path) -> Path:
+    """A GGUF file of a one-layer llama in float32, with a byte-level tokenizer."""
+    import gguf
+    import numpy as np
+
+    width, wide, heads = 32, 48, 2
+    letters = [*"abcdefghijklmnopqrstuvwxyz", "Ġ", "Ġa", "th", "the"]
+    tokens = ["<unk>", "<s>", "</s>", *letters]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(width)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(wide)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_rope_dimension_count(width // heads)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([3, 3, 3, *[1] * len(letters)])
+    writer.add_token_merges(["Ġ a", "t h", "th e"])
+    writer.add_unk_token_id(0)
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    random = np.random.default_rng(0)
+    shapes = {
+        "token_embd": (len(tokens), width),
+        "output": (len(tokens), width),
+        "output_norm": (width,),
+        "blk.0.attn_norm": (width,),
+        "blk.0.ffn_norm": (width,),
+        **{f"blk.0.attn_{name}": (width, width) for name in ("q", "k", "v", "output")},
+        "blk.0.ffn_gate": (wide, width),
+        "blk.0.ffn_up": (wide, width),
+        "blk.0.ffn_down": (width, wide),
+    }
+    for name, shape in shapes.items():
+        writer.add_tensor(f"{name}.weight", random.standard_normal(shape).astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
