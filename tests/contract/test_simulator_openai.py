@@ -8,6 +8,7 @@ import math
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 import pytest_asyncio
@@ -24,6 +25,8 @@ def client_of(sim: Handle, key: str = KEY) -> openai.AsyncOpenAI:
         base_url=sim.base_url("openai"),
         max_retries=0,
         timeout=10,
+        # Reading the trust store takes longer than any of these tests, and there is no TLS here.
+        http_client=httpx2.AsyncClient(verify=False),
         _strict_response_validation=True,
     )
 

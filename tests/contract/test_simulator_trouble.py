@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.simulator.clock import Clock
-from tests.simulator.handle import ControlError, Handle, InThread
+from tests.simulator.handle import ControlError, Handle, InProcess, InThread
 
 KEY = "sk-proj-planted-secret"
 PATH = "/openai/v1/chat/completions"
@@ -85,6 +85,26 @@ async def test_hang_ends_with_the_client(sim: Handle, http: aiohttp.ClientSessio
     (entry,) = sim.entries()
     assert entry["client_gone"]
     assert entry["status"] == 0
+
+
+async def test_a_reset_ends_what_hangs(sim: Handle, http: aiohttp.ClientSession) -> None:
+    sim.fault("hang")
+    asking = asyncio.create_task(post(http, sim))
+    await asyncio.to_thread(sim.wait, in_flight=1)
+    sim.reset()
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await asking
+    assert sim.wait(finished=1)["in_flight"] == 0
+
+
+async def test_a_server_stops_while_requests_hang() -> None:
+    async with aiohttp.ClientSession(headers={"authorization": "Bearer k"}) as http:
+        with InThread() as sim:
+            sim.fault("hang")
+            asking = asyncio.create_task(post(http, sim))
+            await asyncio.to_thread(sim.wait, in_flight=1)
+        with pytest.raises(aiohttp.ClientError):
+            await asking
 
 
 async def test_slow_body_on_a_standing_clock() -> None:
@@ -301,3 +321,14 @@ async def test_request_too_large(sim: Handle, http: aiohttp.ClientSession) -> No
 def test_nonsense_orders_are_refused(sim: Handle, nonsense: Any) -> None:
     with pytest.raises(ControlError):
         nonsense(sim)
+
+
+async def test_in_a_process_of_its_own(http: aiohttp.ClientSession) -> None:
+    with InProcess("--latency", "0.01", "--seed", "7", "--count-only") as sim:
+        assert (await post(http, sim))[0] == 200
+        summary = sim.summary()
+        assert summary["requests"] == 1
+        assert sim.entries() == []
+        url = sim.url
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await http.get(f"{url}/_sim")

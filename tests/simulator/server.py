@@ -64,7 +64,7 @@ class Simulator:
         server = web.Server(
             self._serve, request_factory=_request, handler_cancellation=True, access_log=None
         )
-        self._runner = web.ServerRunner(server, shutdown_timeout=0.0)
+        self._runner = web.ServerRunner(server, shutdown_timeout=0.5)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", port, backlog=2048)
         await site.start()
@@ -73,7 +73,8 @@ class Simulator:
         return self.url
 
     async def stop(self) -> None:
-        """Cut every connection and stop listening."""
+        """Wake whoever waits, cut every connection and stop listening."""
+        self.world.clock.reset()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

@@ -14,6 +14,9 @@ from tests.simulator.faults import Fault
 
 _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 
+_FOR_EVER = 1e9
+"""Seconds until a hanging request ends by itself; resetting the clock ends it at once."""
+
 
 class Gone(Exception):
     """The connection was cut on purpose; nothing more can be sent."""
@@ -40,7 +43,8 @@ async def broken(
         case "close_before_headers":
             _close(request)
         case "hang":
-            await asyncio.Event().wait()
+            await clock.sleep(_FOR_EVER)
+            _close(request)
         case "malformed_json":
             return _response(answer, body[: len(body) // 2] or b"{")
         case "empty_body":
