@@ -28,6 +28,8 @@ def print_closing(out: Out, watch: Watch) -> None:
     out.line()
     print_scores(out, final_metrics(watch.folder, status.metrics), all_groups=False)
     out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
+    if status.spend_usd is not None:
+        out.line(f"spent     {figures.dollars(status.spend_usd)}")
     if status.mixed:
         out.line("mixed     settings or data changed along the way: the scores mix two things")
     out.line(f"run       {watch.folder.path}")

@@ -38,9 +38,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         help="prepare the samples in the cache; check them against their hash; count them",
     )
     parser.add_argument("benchmark", metavar="BENCHMARK", help="whose data")
-    add_options(parser, [_DATA], "which data")
+    section = add_options(parser, [_DATA], "which data")
     for name in bare_words(parser, words)[1:2]:
-        add_options(parser, _data_options(registry.benchmark_class(name)), "which data")
+        add_options(parser, _data_options(registry.benchmark_class(name)), section)
     parser.examples(
         "evalbench data fetch mmlu",
         "evalbench data stats mmlu --data FOLDER",

@@ -84,9 +84,9 @@ def outcome_line(outcomes: Mapping[str, int]) -> str:
 
 def duration(seconds: float) -> str:
     """``0.4 s``, ``12 s``, ``5:10`` or ``2:03:04``."""
-    if seconds < 10:
+    if seconds < 9.95:
         return f"{seconds:.1f} s"
-    if seconds < 60:
+    if seconds < 59.5:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -109,6 +109,11 @@ def amount(number: float, unit: str) -> str:
         if number >= size:
             return f"{number / size:.1f} {name}"
     return f"{number:.0f} B"
+
+
+def dollars(spent: float) -> str:
+    """US dollars; small sums keep the digits that matter."""
+    return f"${spent:,.2f}" if spent >= 1 or not spent else f"${spent:.4f}"
 
 
 def rate(per_second: float) -> str:

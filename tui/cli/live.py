@@ -136,6 +136,8 @@ class Live:
         if in_flight := status.gauges.get("in_flight"):
             facts.append(f"{in_flight} in flight")
         facts.append(figures.duration(time.monotonic() - self._begun))
+        if status.spend_usd is not None:
+            facts.append(figures.dollars(status.spend_usd))
         parts.append(_line(" · ".join(facts)))
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:

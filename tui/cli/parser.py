@@ -25,6 +25,10 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
 
+    def short_usage(self, words: str) -> None:
+        """A usage line of the most important words instead of every flag there is."""
+        self.usage = f"{self.prog} {words}"
+
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""
         raise UsageError(f"{self.prog}: {message}", cure=f"{self.prog} --help")
@@ -94,12 +98,15 @@ def flag_values(words: Sequence[str], flag: str) -> list[str]:
     return values + [after for word, after in pairwise(words) if word == flag]
 
 
-def add_options(parser: Parser, options: Iterable[Option], title: str) -> None:
-    """A help section with one flag for each option.
+def add_options(
+    parser: Parser, options: Iterable[Option], section: str | argparse._ArgumentGroup
+) -> argparse._ArgumentGroup:
+    """One flag for each option, in a help section of this title or in one that is there.
 
     A flag that is already there serves both owners.
     """
-    section = parser.add_argument_group(title)
+    if isinstance(section, str):
+        section = parser.add_argument_group(section)
     for option in options:
         if option.flag in parser.flags():
             continue
@@ -114,6 +121,7 @@ def add_options(parser: Parser, options: Iterable[Option], title: str) -> None:
             settings["metavar"] = _metavar(option)
             settings["action"] = "append" if option.many else "store"
         section.add_argument(option.flag, **settings)
+    return section
 
 
 def filter_options(filters: Mapping[str, str]) -> list[Option]:
@@ -152,6 +160,8 @@ def _help(option: Option) -> str:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")
     if option.many:
         notes.append("may be repeated")
-    text = option.help[:1].lower() + option.help[1:]
+    text = option.help
+    if text[1:2].islower() or text[1:2] == " ":
+        text = text[0].lower() + text[1:]
     text += f" ({'; '.join(notes)})" if notes else ""
     return text.replace("%", "%%")

@@ -83,6 +83,8 @@ class Plain:
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:
                 parts.append(f"{one_line(metric.get('title') or name)} {figures.score(metric)}")
+        if status.spend_usd is not None:
+            parts.append(figures.dollars(status.spend_usd))
         if status.failed:
             parts.append(f"{figures.count(status.failed)} failed")
         self._say(watch, " · ".join(parts))

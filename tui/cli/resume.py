@@ -16,6 +16,7 @@ from evalbench.tui.cli.settings import changed, declare_settings
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a run among ``words`` the flags of its benchmark and provider too."""
+    parser.short_usage("RUN [--accept-changes] [--retry KIND]... [settings]")
     parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
     parser.add_argument(
         "--accept-changes",

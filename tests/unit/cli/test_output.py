@@ -1,0 +1,51 @@
+"""Output that its reader may close."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from evalbench.tui.cli.output import Out, plain_terminal
+
+
+def test_a_closed_reader_silences_the_stream_for_good() -> None:
+    code = (
+        "import sys; from evalbench.tui.cli.output import stdout\n"
+        "out = stdout(); sys.stdin.readline(); out.line('x' * 100_000); out.line('more')\n"
+        "sys.exit(7 if out.gone and not out.isatty() else 1)"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdin
+    assert child.stdout
+    assert child.stderr
+    child.stdout.close()
+    child.stdin.write(b"\n")
+    child.stdin.close()
+    assert child.stderr.read() == b""
+    assert child.wait() == 7
+    child.stderr.close()
+
+
+def test_lines_are_seen_at_once() -> None:
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "w") as stream, os.fdopen(read_end) as reader:
+        Out(stream).line("first")
+        assert reader.readline() == "first\n"
+
+
+@pytest.mark.parametrize(
+    ("term", "plain"), [("dumb", True), ("", True), ("unknown", True), ("xterm-256color", False)]
+)
+def test_terminals_that_cannot_move_their_cursor(
+    monkeypatch: pytest.MonkeyPatch, term: str, plain: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert plain_terminal() is plain

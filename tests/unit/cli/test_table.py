@@ -1,0 +1,56 @@
+"""The score table."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.table import FEW, print_scores
+
+
+def _metric(k: int, n: int, **more: Any) -> dict[str, Any]:
+    return {"value": k / n, "low": None, "high": None, "k": k, "n": n, "title": "", **more}
+
+
+def _printed(metrics: dict[str, Any], *, all_groups: bool) -> list[str]:
+    text = io.StringIO()
+    print_scores(Out(text), metrics, all_groups=all_groups)
+    return text.getvalue().splitlines()
+
+
+def test_sections_follow_groups_and_columns_line_up() -> None:
+    metrics = {
+        "accuracy": _metric(30, 100, low=0.2, high=0.4, title="Accuracy"),
+        "accuracy_macro": _metric(31, 100),
+        "accuracy/subject=law": _metric(1, 3, title="law", group="subjects"),
+    }
+    assert _printed(metrics, all_groups=False) == [
+        "metric           score       95 %     k / n",
+        "Accuracy        30.0 %  20.0–40.0  30 / 100",
+        "accuracy_macro  31.0 %             31 / 100",
+        "",
+        "subjects   score  95 %  k / n",
+        "law       33.3 %        1 / 3",
+        "",
+    ]
+
+
+def test_long_sections_are_left_to_show() -> None:
+    many = {f"m{i}": _metric(1, 2, group="subjects") for i in range(FEW + 1)}
+    assert _printed(many, all_groups=False) == [
+        f"not shown: {FEW + 1} subjects (evalbench show prints them)",
+        "",
+    ]
+    assert len(_printed(many, all_groups=True)) == FEW + 3
+
+
+def test_bounds_have_a_column_when_something_failed() -> None:
+    lines = _printed({"a": _metric(1, 2, bound_low=0.25, bound_high=0.75)}, all_groups=True)
+    assert lines[0].endswith("if failed were wrong–right")
+    assert lines[1].endswith("25.0–75.0")
+
+
+def test_names_from_outside_are_text() -> None:
+    lines = _printed({"a": _metric(1, 2, title="[red]x\x1b[2J[/red]")}, all_groups=True)
+    assert lines[1].startswith("[red]x[/red]  50.0 %")
