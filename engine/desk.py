@@ -4,14 +4,15 @@ It alone loads providers and data sets outside an engine, so the command line
 and the screen stay light and cannot be frozen by an import. Requests and
 answers are JSON lines on its pipes::
 
-    {"ask": "check", "specs": [...]}  ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
+    {"ask": "check", "specs": [...], "estimate": B}
+                                      ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
     {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
 
 Before an answer any number of ``{"progress": [what, done, total]}`` lines may
-come. A failure is ``{"error": {...}}``, see :func:`error_to_json`.
+come. A failure is ``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine import errors, registry
+from evalbench.engine import registry
 from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.dataset import prepare, selected_count
-from evalbench.engine.errors import EvalbenchError, SpecError
+from evalbench.engine.errors import EvalbenchError, SpecError, error_from_json, error_to_json
+from evalbench.engine.keys import HUGGINGFACE, strip_environment
+from evalbench.engine.keys.hub import check_hub_token
 from evalbench.engine.money.estimate import estimate, estimate_to_json
 from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.settings import RunSpec, check_spec, make_provider
@@ -47,21 +51,31 @@ class Checked:
     """A spec that can start: its prepared sample file, how many samples it selects, unit prices.
 
     ``prices`` is the JSON form of :class:`evalbench.engine.money.unit_prices.UnitPrices`;
-    None when they are unknown.
+    None when they are unknown. ``estimate`` is as
+    :func:`evalbench.engine.money.estimate.estimate_to_json` gives it; None when it was
+    not asked for, or the run costs nothing.
     """
 
     file: Path
     count: int
     prices: dict[str, Any] | None = None
+    estimate: dict[str, Any] | None = None
 
 
-def check(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[Checked]:
+def check(
+    specs: Sequence[RunSpec], progress: Progress | None = None, *, estimate: bool = False
+) -> list[Checked]:
     """Validate specs against their providers and prepare their data, in a child process.
+
+    Args:
+        specs: what is to run.
+        progress: told what is being prepared.
+        estimate: estimate, besides, the runs that cost something.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
-    return _checked("check", specs, progress)
+    return _checked("check", specs, progress, estimate=estimate)
 
 
 def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
@@ -73,13 +87,20 @@ def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
     return _checked("prepare", [spec], progress)[0]
 
 
-def _checked(ask: str, specs: Sequence[RunSpec], progress: Progress | None) -> list[Checked]:
-    answer = _ask({"ask": ask, "specs": [spec.to_json() for spec in specs]}, progress)
-    return [Checked(Path(item["file"]), item["count"], item.get("prices")) for item in answer]
+def _checked(
+    ask: str, specs: Sequence[RunSpec], progress: Progress | None, *, estimate: bool = False
+) -> list[Checked]:
+    request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
+    return [
+        Checked(Path(item["file"]), item["count"], item.get("prices"), item.get("estimate"))
+        for item in _ask(request, progress)
+    ]
 
 
 def estimates(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[dict[str, Any]]:
     """Estimate runs in a child process; each as ``money.estimate.estimate_to_json`` gives it.
+
+    Needs no key and asks no provider.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
@@ -124,6 +145,8 @@ def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,
+            # Keys come through the pipe. Data sets may need the hub's token.
+            env=strip_environment(os.environ, keep=HUGGINGFACE.variables),
             start_new_session=True,
         ) as child,
     ):
@@ -160,28 +183,6 @@ def _converse(
     raise EOFError
 
 
-def error_to_json(error: EvalbenchError) -> dict[str, Any]:
-    """An error of the tree as JSON, for crossing a pipe."""
-    extra = {name: getattr(error, name) for name in ("field",) if hasattr(error, name)}
-    return {
-        "class": type(error).__name__,
-        "what": error.what,
-        "why": error.why,
-        "cure": error.cure,
-        **extra,
-    }
-
-
-def error_from_json(body: dict[str, Any]) -> EvalbenchError:
-    """Inverse of :func:`error_to_json`."""
-    kind = getattr(errors, body["class"], EvalbenchError)
-    text = {name: body[name] for name in ("why", "cure")}
-    if issubclass(kind, errors.SpecError):
-        return errors.SpecError(body.get("field", ""), body["what"], **text)
-    error: EvalbenchError = kind(body["what"], **text)
-    return error
-
-
 def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
     if "provider" in request:
         return asyncio.run(_ask_provider(request))
@@ -189,7 +190,7 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
     for raw in request["specs"]:
         spec = RunSpec.from_json(raw)
         book = PriceBook(spec.get("price"), spec.candidate)
-        if request["ask"] == "check":
+        if request["ask"] != "prepare":
             check_spec(spec)
         file = prepare(
             spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
@@ -200,12 +201,15 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
         answer: dict[str, Any] = {"file": str(file)}
         answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
         if request["ask"] == "check":
-            answer["prices"] = _prices(spec, book)
+            prices = _prices(spec, book)
+            answer["prices"] = prices.to_json() if prices else None
+            if request["estimate"] and not (prices and prices.free):
+                answer["estimate"] = estimate_to_json(asyncio.run(estimate(spec, file, book)))
         answers.append(answer)
     return answers
 
 
-def _prices(spec: RunSpec, book: PriceBook) -> dict[str, Any] | None:
+def _prices(spec: RunSpec, book: PriceBook) -> UnitPrices | None:
     tier = str(spec.provider_options.get("service_tier") or "")
     prices = book.prices(spec.candidate, service_tier=tier)
     if prices is None and spec.get("budget") is not None:
@@ -214,10 +218,12 @@ def _prices(spec: RunSpec, book: PriceBook) -> dict[str, Any] | None:
             f"a budget cannot be kept for {spec.model}: its price is unknown",
             cure="give it with --price IN/OUT, in US dollars per million tokens",
         )
-    return prices.to_json() if prices else None
+    return prices
 
 
 async def _ask_provider(request: dict[str, Any]) -> Any:
+    if request["ask"] == "key" and request["provider"] == "huggingface":
+        return check_hub_token(request["secret"])
     cls = registry.provider_class(request["provider"])
     settings = parse_options(cls.options, request["settings"], f"provider {cls.name}")
     provider = make_provider(cls, settings, request["secret"])

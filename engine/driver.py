@@ -6,8 +6,7 @@ import asyncio
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.journal.reader import Shelf, scores_by_sample, tally_of, unfinished
 from evalbench.engine.scoring.tally import Metric, Tally
+from evalbench.engine.status import State
 
 _PAGE = 64
 _LOOK_S = 0.1
@@ -31,21 +31,10 @@ STOP_GRACE_S = 10.0
 """How long a stop waits for calls on the wire: they are paid for, but a stop must end."""
 
 
+_FATES = ("sent", "dropped", "refused")
+"""What can become of a requested parameter; the last that happened to any call is shown."""
+
 _Job = tuple[int, int, Sample, list[CallRow]]
-
-
-class State(StrEnum):
-    """Where a run stands. The last five are at rest."""
-
-    CREATED = "created"
-    RUNNING = "running"
-    PAUSING = "pausing"
-    STOPPING = "stopping"
-    PAUSED = "paused"
-    STOPPED = "stopped"
-    COMPLETE = "complete"
-    FAILED = "failed"
-    BUDGET = "budget"
 
 
 _RESTS = {
@@ -72,12 +61,24 @@ class Driver:
         *,
         epochs: int,
         ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
+        rows: Collection[int] | None = None,
     ) -> None:
+        """Prepare driving.
+
+        Args:
+            journal: of the run.
+            benchmark: what is asked, and how it is scored.
+            cast: who plays each role.
+            epochs: how often each sample is asked.
+            ask_again: outcomes of stored replies that are worth another call.
+            rows: work on these samples only, and pause when they are finished.
+        """
         self._journal = journal
         self._benchmark = benchmark
         self._cast = cast
         self._epochs = epochs
         self._ask_again = ask_again
+        self._rows = rows
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
         self.tally = Tally()
@@ -211,6 +212,8 @@ class Driver:
             return State.FAILED
         if self.halting and self.done < self.total:
             return _RESTS[self.halting]
+        if self._rows is not None and self.done < self.total:
+            return State.PAUSED
         return State.COMPLETE
 
     def _hire(self) -> None:
@@ -248,6 +251,7 @@ class Driver:
                     after=self._last_row,
                     epochs=self._epochs,
                     most=_PAGE,
+                    rows=self._rows,
                 )
             )
             for item in page:
@@ -299,7 +303,8 @@ class Driver:
             self.input_tokens += reply.usage.input_tokens or 0
             self.output_tokens += reply.usage.output_tokens or 0
         for note in reply.params:
-            if note.fate != "sent":
+            held = self.notes.get(note.name)
+            if held is None or _FATES.index(note.fate) >= _FATES.index(held["fate"]):
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
 
     def _record(self, row: int, epoch: int, sample: Sample, score: Score) -> None:

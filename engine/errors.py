@@ -33,7 +33,7 @@ decides on retries and no dispatcher reads provider texts:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 
@@ -225,6 +225,30 @@ class WorkerFailed(RunFatal):
 
 class OutOfMemory(ProviderError):
     """A batch did not fit into the device's memory; the dispatcher retries with a smaller one."""
+
+
+def error_to_json(error: EvalbenchError) -> dict[str, str]:
+    """An error of the tree as JSON, for crossing a pipe."""
+    extra = {name: getattr(error, name) for name in ("field",) if hasattr(error, name)}
+    return {
+        "class": type(error).__name__,
+        "what": error.what,
+        "why": error.why,
+        "cure": error.cure,
+        **extra,
+    }
+
+
+def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
+    """Inverse of :func:`error_to_json`."""
+    kind = globals().get(body["class"])
+    if not (isinstance(kind, type) and issubclass(kind, EvalbenchError)):
+        kind = EvalbenchError
+    text = {name: body[name] for name in ("why", "cure")}
+    if issubclass(kind, SpecError):
+        return SpecError(body.get("field", ""), body["what"], **text)
+    error: EvalbenchError = kind(body["what"], **text)
+    return error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

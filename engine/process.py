@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -20,8 +20,15 @@ import orjson
 
 from evalbench.engine import desk
 from evalbench.engine.calls import Outcome
-from evalbench.engine.errors import EvalbenchError, UsageError
-from evalbench.engine.keys import HUGGINGFACE, KeyRef, find_key, strip_environment
+from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
+from evalbench.engine.keys import (
+    HUGGINGFACE,
+    KeyRef,
+    find_key,
+    looks_like_key,
+    not_here,
+    strip_environment,
+)
 from evalbench.engine.runfolder import RunFolder, find_run, make_run
 from evalbench.engine.settings import RunSpec, key_need
 
@@ -57,6 +64,8 @@ def start_run(
     run_dir: Path | None = None,
     foreground: bool = False,
     progress: desk.Progress | None = None,
+    pilot: int | None = None,
+    approve: Callable[[Sequence[desk.Checked]], None] | None = None,
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -67,6 +76,9 @@ def start_run(
         run_dir: folder in which run folders are made; default: the user's.
         foreground: tie the engine to the caller: it stops cleanly when the caller ends.
         progress: told what is being prepared: (what, done, total or None).
+        pilot: work on so many samples of each run, drawn at random, and pause.
+        approve: shown what was found about the specs, with estimates, before anything
+            starts; raises to call it off.
 
     Raises:
         UsageError: for anything wrong in the request; nothing was started.
@@ -76,13 +88,15 @@ def start_run(
     if not specs:
         raise UsageError("there is nothing to run")
     held = find_keys(specs)
-    checked = desk.check(specs, progress)
+    checked = desk.check(specs, progress, estimate=approve is not None)
+    if approve:
+        approve(checked)
     folders = [
         make_run(one, run_dir, total=done.count * one.get("epochs"))
         for one, done in zip(specs, checked, strict=True)
     ]
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, accept_changes=False, retry=(), foreground=foreground)
+    return _spawn(runs, held, foreground=foreground, pilot=pilot)
 
 
 def resume_run(
@@ -131,6 +145,19 @@ def resume_run(
         raise
 
 
+def resume_runs(
+    folders: Sequence[RunFolder],
+    *,
+    foreground: bool = False,
+    progress: desk.Progress | None = None,
+) -> Engine:
+    """Go on with several unchanged runs in one engine; see :func:`resume_run`."""
+    specs = [folder.spec() for folder in folders]
+    held = find_keys(specs)
+    checked = desk.check(specs, progress)
+    return _spawn(list(zip(folders, checked, strict=True)), held, foreground=foreground)
+
+
 def find_keys(specs: Sequence[RunSpec]) -> list[HeldKey]:
     """The key of every spec, looked for anew: environment, keychain, or as the spec says.
 
@@ -144,7 +171,10 @@ def find_keys(specs: Sequence[RunSpec]) -> list[HeldKey]:
             # A model on this machine may lie behind a hub token.
             provider, need = "huggingface", HUGGINGFACE
         file = spec.get("env_file")
-        named = spec.get("key") if provider != "huggingface" else None
+        named = spec.get("key")
+        if named and looks_like_key(named):
+            raise not_here()
+        named = named if provider != "huggingface" else None
         found = find_key(provider, need, named, env_file=Path(file) if file else None)
         held.append(HeldKey(*found))
     return held
@@ -154,9 +184,10 @@ def _spawn(
     runs: Sequence[tuple[RunFolder, desk.Checked | None]],
     held: Sequence[HeldKey],
     *,
-    accept_changes: bool,
-    retry: Sequence[str],
+    accept_changes: bool = False,
+    retry: Sequence[str] = (),
     foreground: bool,
+    pilot: int | None = None,
 ) -> Engine:
     folders = [folder for folder, _ in runs]
     request = {
@@ -172,6 +203,7 @@ def _spawn(
         "accept_changes": accept_changes,
         "retry": list(retry),
         "foreground": foreground,
+        "pilot": pilot,
     }
     read_end, write_end = os.pipe()
     try:
@@ -208,7 +240,7 @@ def _spawn(
     message: dict[str, Any] = orjson.loads(line)
     if "error" in message:
         child.wait()
-        raise desk.error_from_json(message["error"])
+        raise error_from_json(message["error"])
     # The engine outlives this object on purpose.
     child.returncode = 0
     if not foreground:

@@ -20,71 +20,21 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from evalbench.engine.driver import State
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
 from evalbench.engine.journal.schema import FILE, NO_SPACE
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.settings import RunSpec
+from evalbench.engine.status import State, Status
 
+_LETTING_GO_S = 5.0
 STALE_S = 30.0
 """An engine on another machine that has not written its status for so long is taken for dead."""
-
-
-@dataclass(slots=True)
-class Status:
-    """What lists and screens show of a run. Times are seconds since the epoch.
-
-    ``metrics`` holds the headline and everything ungrouped; the whole table is
-    in the journal. ``seconds`` adds up over all engines that worked on it.
-    ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
-    that were cut or failed may have cost besides, at worst.
-    """
-
-    run: str
-    state: State = State.CREATED
-    exit_code: int | None = None
-    benchmark: str = ""
-    model: str = ""
-    desc: str = ""
-    tags: list[str] = field(default_factory=list)
-    created: float = 0.0
-    updated: float = 0.0
-    host: str = ""
-    pid: int | None = None
-    pid_started: str = ""
-    total: int = 0
-    done: int = 0
-    failed: int = 0
-    sent: int = 0
-    from_journal: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    rate: float = 0.0
-    seconds: float = 0.0
-    spend_usd: float | None = None
-    possible_usd: float = 0.0
-    budget_usd: float | None = None
-    mixed: bool = False
-    problem: str = ""
-    outcomes: dict[str, int] = field(default_factory=dict)
-    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
-    params: dict[str, dict[str, str]] = field(default_factory=dict)
-    gauges: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def at_rest(self) -> bool:
-        """Whether the run has ended for now, by its own account."""
-        return self.state in AT_REST
-
-
-AT_REST = frozenset({State.PAUSED, State.STOPPED, State.COMPLETE, State.FAILED, State.BUDGET})
 
 
 class RunFolder:
@@ -208,7 +158,7 @@ class Lock:
                 f"cannot write to {folder.path}", why=error.strerror or str(error)
             ) from None
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take(folder)
         except BlockingIOError:
             os.close(self._fd)
             pid = folder.live_pid()
@@ -216,6 +166,18 @@ class Lock:
                 f"run {folder.id} is already being driven" + (f" by process {pid}" if pid else ""),
                 cure=f"watch it: evalbench attach {folder.id}",
             ) from None
+
+    def _take(self, folder: RunFolder) -> None:
+        """Take the lock; an engine that has brought its run to rest is about to let go of it."""
+        end = time.monotonic() + _LETTING_GO_S
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > end or not folder.status().at_rest:
+                    raise
+            time.sleep(0.01)
 
     def release(self) -> None:
         """Give the lock back."""

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.process import stop_run
-from evalbench.engine.runfolder import RunFolder, Status
+from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.status import Status
 from evalbench.tui.cli import menu
 from evalbench.tui.cli.signals import Signals
 

@@ -9,9 +9,10 @@ from typing import Any
 import orjson
 
 from evalbench.engine.journal import Event
-from evalbench.engine.runfolder import Status
+from evalbench.engine.status import Status
 from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.spending import forecast
 
 _EVERY_S = 1.0
 _METRIC_FIELDS = ("value", "low", "high", "k", "n", "bound_low", "bound_high")
@@ -91,6 +92,8 @@ class JsonLines:
             metrics=metrics_json(status.metrics),
             outcomes=status.outcomes,
             spend_usd=status.spend_usd,
+            possible_usd=status.possible_usd,
+            budget_usd=status.budget_usd,
             done=status.done,
             total=status.total,
             failed=status.failed,
@@ -126,5 +129,8 @@ def _progress(status: Status) -> dict[str, Any]:
         "metrics": metrics_json(dict(list(status.metrics.items())[:1])),
         "outcomes": status.outcomes,
         "spend_usd": status.spend_usd,
+        "possible_usd": status.possible_usd,
+        "budget_usd": status.budget_usd,
+        "forecast_usd": forecast(status),
         "activity": status.gauges.get("progress") or None,
     }

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.runfolder import RunFolder, Status, all_runs
+from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.status import Status
 from evalbench.tui.cli import figures
 from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.follow import shown_state
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.spending import is_free, spent_words
 
 _WIDE = 120
 _MIDDLING = 90
@@ -82,6 +84,8 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
         "rate": status.rate,
         "seconds": status.seconds,
         "spend_usd": status.spend_usd,
+        "possible_usd": status.possible_usd,
+        "budget_usd": status.budget_usd,
         "mixed": status.mixed,
         "problem": status.problem or None,
         "errors": status.errors,
@@ -99,8 +103,9 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
     width = out.console().width
     # An id names benchmark and model, so a narrow screen can do without them.
     wide = ["benchmark", "model"] if width >= _WIDE else []
-    columns = ["id", "state", *wide, "score", "done", "age"]
-    table = plain_table(*columns, right=frozenset(range(len(columns) - 3, len(columns))))
+    money = ["spent"] if any(status.spend_usd for _, status in found) else []
+    columns = ["id", "state", *wide, "score", "done", *money, "age"]
+    table = plain_table(*columns, right=frozenset(range(columns.index("score"), len(columns))))
     for folder, status in found:
         done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         if status.failed:
@@ -112,6 +117,7 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
             "model": one_line(status.model),
             "score": _headline(status.metrics, with_interval=width >= _MIDDLING),
             "done": done,
+            "spent": "" if is_free(status) else spent_words(status),
             "age": figures.age(time.time() - status.created),
         }
         table.add_row(*(Text(cells[name]) for name in columns))

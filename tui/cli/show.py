@@ -10,8 +10,9 @@ from typing import Any
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.process import open_run
-from evalbench.engine.runfolder import RunFolder, Status
+from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
+from evalbench.engine.status import Status
 from evalbench.tui.cli import figures
 from evalbench.tui.cli.clean import clean, one_line
 from evalbench.tui.cli.follow import INTERRUPTED, shown_state
@@ -126,6 +127,7 @@ def _work(status: Status) -> dict[str, str]:
         "tokens": f"{figures.count(status.input_tokens)} in,"
         f" {figures.count(status.output_tokens)} out",
         "time": figures.duration(status.seconds),
+        **({} if status.spend_usd is None else {"spent": figures.dollars(status.spend_usd)}),
     }
 
 

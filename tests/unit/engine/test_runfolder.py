@@ -14,7 +14,6 @@ import orjson
 import pytest
 
 from evalbench.engine import runfolder
-from evalbench.engine.driver import State
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError
 from evalbench.engine.runfolder import (
     STALE_S,
@@ -28,6 +27,7 @@ from evalbench.engine.runfolder import (
     write_file,
 )
 from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.status import State
 
 NOBODY = 2**22 + 1
 """A process id that no Linux or macOS system gives out."""

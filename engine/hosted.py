@@ -1,0 +1,436 @@
+"""One run inside an engine process: opened, checked, driven, brought to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import socket
+import time
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.ask import Contestant
+from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.changes import differences, paid_again, refuse
+from evalbench.engine.dataset import read_header
+from evalbench.engine.dispatch.base import Dispatcher
+from evalbench.engine.dispatch.limits import Limiter, SharedPace
+from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.driver import Driver
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    EvalbenchError,
+    JournalError,
+    NoCredit,
+    UsageError,
+    error_to_json,
+)
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.reader import Shelf, count_scores, spent
+from evalbench.engine.journal.schema import create
+from evalbench.engine.keys import HUGGINGFACE, KeyRef, fingerprint
+from evalbench.engine.loading import load_samples
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import UnitPrices
+from evalbench.engine.paths import cache_dir
+from evalbench.engine.record import identity, record
+from evalbench.engine.runfolder import Lock, RunFolder, process_start
+from evalbench.engine.scoring.tally import Metric
+from evalbench.engine.settings import (
+    CANDIDATE_PARAMS,
+    build_benchmark,
+    build_provider,
+    key_need,
+)
+from evalbench.engine.status import State, exit_code, metrics_json
+
+log = logging.getLogger("evalbench")
+
+_STATUS_EVERY_S = 1.0
+_COMMANDS_EVERY_S = 0.2
+
+
+class HostedRun:
+    """One run inside this engine, from lock to rest."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        """Take the lock of one run of the request.
+
+        Raises:
+            RunBusy: another engine drives it.
+        """
+        self.folder = folder = RunFolder(Path(request["folder"]))
+        self._key = KeyRef.from_json(request["key"]["ref"])
+        self._secret: str = request["key"]["secret"]
+        self._samples = Path(request["samples"]) if request["samples"] else None
+        self._prices = UnitPrices.from_json(request["prices"]) if request["prices"] else None
+        self.spec = folder.spec()
+        self.status = folder.status()
+        self._lock = Lock(folder)
+        self._seconds_before = 0.0
+        self._driver: Driver | None = None
+        self._dispatchers: list[Dispatcher] = []
+        self._halt: State | None = None
+        self._metrics_fault: Exception | None = None
+        self._budget = Budget()
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs on this machine."""
+        return key_need(self.spec) is None and isinstance(build_provider(self.spec), WorkerProvider)
+
+    async def open(
+        self, *, accept_changes: bool, retry: frozenset[Outcome], pilot: int | None = None
+    ) -> None:
+        """Open or make the journal and check that a resumed run is still the same.
+
+        Args:
+            accept_changes: go on although it is not.
+            retry: outcomes of stored replies to ask again, besides errors.
+            pilot: work on so many samples, drawn at random, and pause.
+
+        Raises:
+            RunChanged: when it is not and ``accept_changes`` is false.
+            JournalError: when the journal cannot be used.
+        """
+        fresh = not self.folder.journal.exists()
+        if fresh:
+            create(self.folder.journal)
+        self.journal = Journal(self.folder.journal)
+        self._ask_again = frozenset({Outcome.ERROR}) | retry
+        self._pilot = pilot
+        stored = self.journal.query(_meta)
+        self._loaded = bool(stored.get("loaded"))
+        self._seconds_before = stored.get("seconds", 0.0)
+        header = read_header(self._samples) if self._samples else None
+        self._shared = header.shared if header else stored.get("shared")
+        benchmark = build_benchmark(self.spec, self._shared)
+        data_hash = header.data_hash if header else stored.get("data_hash", "")
+        now = identity(self.spec, benchmark, data_hash)
+        self.benchmark = benchmark
+        if "identity" in stored:
+            await self._check_changes(stored["identity"], now, accept_changes)
+        if not self._loaded and header is None:
+            raise UsageError(
+                f"run {self.folder.id} still needs its data, which is gone",
+                cure="put it back where it was, or start again with evalbench run",
+            )
+        if "prices" in stored:
+            # Prices are those of the run's beginning, so that its spend is one sum.
+            held = stored["prices"]
+            self._prices = UnitPrices.from_json(held) if held else self._prices
+        facts: dict[str, Any] = {
+            "prices": self._prices.to_json() if self._prices else None,
+            "identity": now,
+            "spec": self.spec.to_json(),
+            "key": self._key.to_json(),
+        }
+        if header:
+            facts |= {
+                "record": record(self.spec, benchmark, header),
+                "shared": header.shared,
+                "data_hash": header.data_hash,
+            }
+        if fresh or "created" not in stored:
+            facts["created"] = self.status.created or time.time()
+        self.journal.set(**facts)
+        if self.journal.rollback_on:
+            self.journal.event("rollback-journal", file_system=self.journal.rollback_on)
+
+    def claim(self) -> None:
+        """Say in the status file that this engine drives the run, before it is its turn."""
+        # Whatever lies there was meant for an engine that is gone.
+        self.folder.take_commands()
+        self._set_state(State.CREATED)
+
+    async def _check_changes(
+        self, stored: dict[str, Any], now: dict[str, Any], accept: bool
+    ) -> None:
+        changes = differences(stored, now)
+        overrides = self._overrides()
+        roles = {"candidate": (self.spec.candidate, overrides)}
+        epochs = self.spec.get("epochs")
+        lost = await paid_again(self.journal, self.benchmark, roles, epochs, self._ask_again)
+        if not changes and not lost:
+            return
+        finished = self.journal.query(partial(count_scores, ignoring=self._ask_again))
+        if not accept and (lost or finished):
+            raise refuse(changes, lost, finished)
+        self.status.mixed = self.status.mixed or bool(finished)
+        if stored["data"] != now["data"] or _selection(stored) != _selection(now):
+            # Stored as not loaded, so that a crash before the end of loading is made good.
+            self._loaded = False
+        if epochs < stored["settings"]["epochs"]:
+            self.journal.forget_epochs(epochs)
+        self.journal.set(mixed=self.status.mixed, loaded=self._loaded)
+        self.journal.event("changes-accepted", changes=changes, asked_again=lost)
+
+    def _overrides(self) -> dict[str, object]:
+        given = {name: self.spec.get(name) for name in CANDIDATE_PARAMS}
+        return {name: value for name, value in given.items() if value is not None}
+
+    async def run(self) -> int:
+        """Drive the run to rest. Returns its exit code."""
+        begun = time.time()
+        self._set_state(State.RUNNING)
+        beat = asyncio.create_task(self._beat())
+        state, problem = State.FAILED, None
+        try:
+            state, problem = await self._drive()
+            if isinstance(problem, BadKey | NoCredit | AccessDenied):
+                problem.why = f"{problem.why} ({self._key})" if problem.why else str(self._key)
+        except EvalbenchError as error:
+            problem = error
+        except Exception as error:
+            # A fault of a plug-in or of ours must not take the other runs down.
+            log.exception("run %s crashed", self.folder.id)
+            problem = _crash(error, self.folder)
+        finally:
+            beat.cancel()
+        log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
+        return await self._rest(state, problem)
+
+    async def _drive(self) -> tuple[State, EvalbenchError | None]:
+        """Load what is missing, then drive until nothing is left to do."""
+        loading: asyncio.Task[None] | None = None
+        try:
+            expected = self._expected_samples()
+            if not self._loaded:
+                assert self._samples is not None
+                loading = asyncio.create_task(
+                    load_samples(
+                        self.journal, self._samples, self.spec, self.benchmark, self.status.total
+                    )
+                )
+                if expected is None:
+                    await loading
+            self._dispatchers = [dispatcher := self._dispatcher()]
+            cast = {
+                "candidate": Contestant(self.spec.candidate, dispatcher, self._overrides()),
+            }
+            self._driver = driver = Driver(
+                self.journal,
+                self.benchmark,
+                cast,
+                epochs=self.spec.get("epochs"),
+                ask_again=self._ask_again,
+                rows=self._pilot_rows(),
+            )
+            self._open_budget(Purse(self._budget, self._prices))
+            driver.open(expected)
+            driver.notes = dict(self.status.params)
+            self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
+            if self._halt:
+                driver.halt(self._halt)
+            return await driver.drive(loading), driver.failure
+        finally:
+            if loading:
+                loading.cancel()
+                await asyncio.wait({loading})
+            for dispatcher in self._dispatchers:
+                await dispatcher.close()
+
+    def _open_budget(self, purse: Purse) -> None:
+        """Go on with what earlier engines spent; calls that they left in flight count at worst."""
+        cut = self.journal.close_cut_calls(purse.worst_case)
+        if cut:
+            self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
+        self._budget.spent, self._budget.possible = self.journal.query(spent)
+        limit = self.spec.get("budget")
+        self._budget.ceiling = None if limit is None else Decimal(str(limit))
+
+    def _expected_samples(self) -> int | None:
+        """How many samples a fresh run will have, so that it can begin while they are loaded.
+
+        None when the journal has samples already: those must be brought in
+        line with the data first.
+        """
+        any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
+        if any_there or not self.status.total:
+            return None
+        return int(self.status.total // self.spec.get("epochs"))
+
+    def _pilot_rows(self) -> frozenset[int] | None:
+        """The samples of a pilot, by their rows in a fresh journal; None: all."""
+        size = self.status.total // self.spec.get("epochs")
+        if self._pilot is None or self._pilot >= size:
+            return None
+        draw = random.Random(self.spec.get("seed"))  # noqa: S311
+        self.journal.event("pilot", samples=self._pilot)
+        return frozenset(draw.sample(range(1, size + 1), self._pilot))
+
+    def _dispatcher(self) -> Dispatcher:
+        provider = build_provider(self.spec, self._secret)
+        report = self.journal.event
+        if isinstance(provider, WorkerProvider):
+            return Local(
+                provider,
+                self.spec.model.partition("/")[2],
+                report=report,
+                log=self.folder.worker_log,
+                env={HUGGINGFACE.variables[0]: self._secret} if self._secret else {},
+                window=self.spec.get("concurrency"),
+            )
+        pace = None
+        if self._secret:
+            place = cache_dir() / "limits"
+            pace = SharedPace(place, fingerprint(self._secret), self.spec.candidate.name)
+        limiter = Limiter(
+            concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"), pace=pace
+        )
+        purse = Purse(self._budget, self._prices)
+        return Realtime(provider, limiter, purse, attempts=self.spec.get("attempts"), report=report)
+
+    def halt(self, how: State) -> None:
+        """Pause or stop this run."""
+        if self._halt in (how, State.STOPPING):
+            return
+        self._halt = how
+        if self._driver:
+            self._driver.halt(how)
+            self._set_state(how)
+
+    def obey(self, command: dict[str, Any]) -> None:
+        """Carry out one request from a command file; it is acknowledged as an event."""
+        match command:
+            case {"do": "stop"}:
+                self.halt(State.STOPPING)
+            case {"do": "pause"}:
+                self.halt(State.PAUSING)
+            case {"do": "concurrency", "value": int(calls)} if calls > 0:
+                for dispatcher in self._dispatchers:
+                    dispatcher.set_concurrency(calls)
+            case {"do": "budget", "value": float() | int() | None as limit}:
+                self._budget.ceiling = None if limit is None else Decimal(str(limit))
+            case _:
+                self.journal.event("command-refused", command=command)
+                return
+        self.journal.event("command", **command)
+
+    async def _beat(self) -> None:
+        """Status once a second, commands five times a second."""
+        due = 0.0
+        while True:
+            for command in self.folder.take_commands():
+                with contextlib.suppress(JournalError):
+                    self.obey(command)
+            if time.monotonic() >= due:
+                self._write_status()
+                due = time.monotonic() + _STATUS_EVERY_S
+            await asyncio.sleep(_COMMANDS_EVERY_S)
+
+    def _metrics(self) -> list[Metric]:
+        """The metrics so far; none when the benchmark cannot make them."""
+        if self._driver is None:
+            return []
+        try:
+            return self._driver.metrics()
+        except Exception as error:
+            if self._metrics_fault is None:
+                log.exception("the metrics of %s cannot be made", self.folder.id)
+            self._metrics_fault = error
+            return []
+
+    def _set_state(self, state: State) -> None:
+        self.status.state = state
+        self.status.pid = os.getpid()
+        self.status.pid_started = process_start(os.getpid())
+        self.status.host = socket.gethostname()
+        self.status.exit_code = None
+        self.status.problem = ""
+        self._write_status()
+
+    def _write_status(self) -> None:
+        status, driver = self.status, self._driver
+        if driver:
+            status.total = driver.total
+            status.done = driver.done
+            status.failed = driver.failed
+            status.sent = driver.sent
+            status.from_journal = driver.from_journal
+            status.input_tokens = driver.input_tokens
+            status.output_tokens = driver.output_tokens
+            status.rate = round(driver.rate(), 3)
+            status.seconds = round(self._seconds_before + driver.seconds, 3)
+            status.outcomes = driver.tally.outcomes()
+            status.errors = driver.errors
+            status.params = driver.notes
+            status.metrics = metrics_json([m for m in self._metrics() if not m.group])
+            if self._prices:
+                status.spend_usd = float(self._budget.spent)
+                status.possible_usd = float(self._budget.possible)
+            ceiling = self._budget.ceiling
+            status.budget_usd = None if ceiling is None else float(ceiling)
+        if self._dispatchers:
+            status.gauges = self._dispatchers[0].gauges()
+        try:
+            self.folder.write_status(status)
+        except OSError as error:
+            log.warning("status of %s not written: %s", self.folder.id, error)
+
+    async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
+        status = self.status
+        self._write_status()
+        if self._metrics_fault and not problem:
+            state, problem = State.FAILED, _crash(self._metrics_fault, self.folder)
+        status.state = state
+        status.problem = str(problem) if problem else ""
+        status.exit_code = exit_code(status, problem)
+        status.gauges = {}
+        with contextlib.suppress(JournalError):
+            if problem:
+                self.journal.event("problem", **error_to_json(problem))
+            self.journal.event("ended", state=state, exit_code=status.exit_code)
+            self.journal.set(
+                state=state,
+                exit_code=status.exit_code,
+                seconds=status.seconds,
+                metrics=metrics_json(self._metrics()),
+                outcomes=status.outcomes,
+                params=status.params,
+            )
+        with contextlib.suppress(JournalError):
+            await self.journal.close()
+        try:
+            self.folder.write_status(status)
+        except OSError as error:
+            log.warning("status of %s not written: %s", self.folder.id, error)
+        self._lock.release()
+        return status.exit_code
+
+    async def abandon(self) -> None:
+        """Let go of a run that was opened but will not be driven."""
+        if hasattr(self, "journal"):
+            with contextlib.suppress(JournalError):
+                await self.journal.close()
+        self._lock.release()
+
+
+def _crash(error: Exception, folder: RunFolder) -> EvalbenchError:
+    problem = EvalbenchError(
+        "the run ended by a fault of this program or a plug-in",
+        why=f"{type(error).__name__}: {error}",
+        cure=f"see {folder.engine_log}; nothing that was answered is lost",
+    )
+    problem.exit_code = 6
+    return problem
+
+
+def _meta(shelf: Shelf) -> dict[str, Any]:
+    rows = shelf.db.execute("SELECT key, value FROM run").fetchall()
+    return {key: orjson.loads(value) for key, value in rows}
+
+
+def _selection(stored: dict[str, Any]) -> list[Any]:
+    settings = stored["settings"]
+    return [settings[name] for name in ("limit", "shuffle", "seed", "filters")]

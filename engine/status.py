@@ -1,0 +1,95 @@
+"""What is shown of a run: its states, its status file's contents, its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.scoring.tally import Metric
+
+
+class State(StrEnum):
+    """Where a run stands. The last five are at rest."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    STOPPING = "stopping"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    BUDGET = "budget"
+
+
+@dataclass(slots=True)
+class Status:
+    """What lists and screens show of a run. Times are seconds since the epoch.
+
+    ``metrics`` holds the headline and everything ungrouped; the whole table is
+    in the journal. ``seconds`` adds up over all engines that worked on it.
+    ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
+    that were cut or failed may have cost besides, at worst.
+    """
+
+    run: str
+    state: State = State.CREATED
+    exit_code: int | None = None
+    benchmark: str = ""
+    model: str = ""
+    desc: str = ""
+    tags: list[str] = field(default_factory=list)
+    created: float = 0.0
+    updated: float = 0.0
+    host: str = ""
+    pid: int | None = None
+    pid_started: str = ""
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    sent: int = 0
+    from_journal: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    rate: float = 0.0
+    seconds: float = 0.0
+    spend_usd: float | None = None
+    possible_usd: float = 0.0
+    budget_usd: float | None = None
+    mixed: bool = False
+    problem: str = ""
+    outcomes: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    params: dict[str, dict[str, str]] = field(default_factory=dict)
+    gauges: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the run has ended for now, by its own account."""
+        return self.state in AT_REST
+
+
+AT_REST = frozenset({State.PAUSED, State.STOPPED, State.COMPLETE, State.FAILED, State.BUDGET})
+
+
+def exit_code(status: Status, problem: EvalbenchError | None) -> int:
+    """The exit code that a resting run stands for (see docs/command-line.md)."""
+    if status.state is State.COMPLETE:
+        return 2 if status.failed else 0
+    if status.state is State.BUDGET:
+        return 3
+    if status.state in (State.PAUSED, State.STOPPED):
+        return 4
+    return problem.exit_code if problem else 6
+
+
+def metrics_json(metrics: Sequence[Metric]) -> dict[str, dict[str, Any]]:
+    """Metrics by name, in order."""
+    return {
+        metric.name: {name: value for name, value in asdict(metric).items() if name != "name"}
+        for metric in metrics
+    }
