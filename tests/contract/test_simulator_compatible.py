@@ -352,6 +352,16 @@ async def test_openrouter_errors_inside_200(sim: Handle) -> None:
     assert answer["choices"][0]["error"]["code"] == 502
 
 
+async def test_openrouter_routes_by_parameters(sim: Handle) -> None:
+    strict = {"provider": {"require_parameters": True}}
+    await ask(sim, "openrouter", temperature=0, extra_body=strict)
+    effort = {"reasoning": {"effort": "low"}}
+    await ask(sim, "openrouter", extra_body=effort)
+    with pytest.raises(openai.NotFoundError, match="No endpoints found"):
+        await ask(sim, "openrouter", extra_body=strict | effort)
+    await ask(sim, "openrouter", "qwen/qwen3-32b", extra_body=strict | effort)
+
+
 async def test_openrouter_tells_the_cost(sim: Handle) -> None:
     completion = await ask(sim, "openrouter")
     cost = completion.usage.model_extra["cost"]

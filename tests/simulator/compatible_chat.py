@@ -9,7 +9,7 @@ from tests.simulator.brain import Ask, Completion
 from tests.simulator.compatible_access import Access
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused
 from tests.simulator.flavour_errors import word
-from tests.simulator.flavours import Flavour
+from tests.simulator.flavours import Flavour, routable
 from tests.simulator.images import Image
 from tests.simulator.limits import written
 from tests.simulator.models import Model
@@ -17,6 +17,7 @@ from tests.simulator.promptcache import implicit_prefixes
 from tests.simulator.world import price
 
 _IMAGE_TOKENS = 576
+_UNROUTED = frozenset({"model", "messages", "provider", "models", "route", "transforms", "usage"})
 _CACHING = frozenset({"groq", "openrouter", "deepseek", "xai", "fireworks", "mistral"})
 
 
@@ -80,6 +81,11 @@ class Chat:
                 ignored.append(name)
         if ignored:
             exchange.notes["ignored"] = ignored
+        wishes = value.get("provider")
+        if isinstance(wishes, dict) and wishes.get("require_parameters"):
+            honoured = {*routable(model), *_UNROUTED}
+            if not value.keys() <= honoured:
+                raise Refused(word(self.name, "unrouted"))
         if value.get("stream"):
             self._access.refuse("the simulator answers whole messages only", param="stream")
         if "n" in flavour.known and (value.get("n") or 1) > flavour.max_n:

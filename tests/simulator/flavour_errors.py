@@ -2,8 +2,9 @@
 
 A situation maps to a status and a body in which ``{names}`` are filled in. The
 situations: ``missing`` and ``wrong`` key, ``noaccess``, ``nocredit``, unknown
-``model``, ``overflow`` of the context, ``limit``, ``unknown`` field, ``bad``
-request otherwise, and ``failure`` for scripted statuses.
+``model``, ``unrouted`` parameters, ``overflow`` of the context, ``limit``,
+``unknown`` or ``refused`` field, wrong ``role``, ``bad`` request otherwise, and
+``failure`` for scripted statuses.
 """
 
 from __future__ import annotations
@@ -96,6 +97,17 @@ WORDINGS: dict[str, Wording] = {
             {
                 "error": {"message": "{model} is not a valid model ID", "code": 400},
                 "user_id": "user_simulated",
+            },
+        ),
+        "unrouted": (
+            404,
+            {
+                "error": {
+                    "message": "No endpoints found that can handle the requested parameters. To "
+                    "learn more about provider routing, visit: "
+                    "https://openrouter.ai/docs/provider-routing",
+                    "code": 404,
+                }
             },
         ),
         "overflow": (

@@ -110,6 +110,16 @@ def _groq(model: Model) -> dict[str, Any]:
     }
 
 
+def routable(model: Model) -> list[str]:
+    """The parameters that some route of OpenRouter honours for a model."""
+    parameters = ["max_tokens", "temperature", "top_p", "seed", "stop", "response_format"]
+    if model.logprobs:
+        parameters += ["logprobs", "top_logprobs"]
+    if model.reasons:
+        parameters += ["reasoning", "reasoning_effort", "include_reasoning"]
+    return parameters
+
+
 def _openrouter(model: Model) -> dict[str, Any]:
     price = model.price
     per_token = (
@@ -121,11 +131,6 @@ def _openrouter(model: Model) -> dict[str, Any]:
         if price
         else {"prompt": "0", "completion": "0"}
     )
-    parameters = ["max_tokens", "temperature", "top_p", "seed", "stop", "response_format"]
-    if model.logprobs:
-        parameters += ["logprobs", "top_logprobs"]
-    if model.reasons:
-        parameters += ["reasoning", "include_reasoning"]
     return {
         "canonical_slug": model.id,
         "name": model.title,
@@ -146,7 +151,7 @@ def _openrouter(model: Model) -> dict[str, Any]:
             "is_moderated": False,
         },
         "per_request_limits": None,
-        "supported_parameters": parameters,
+        "supported_parameters": routable(model),
     }
 
 
