@@ -287,6 +287,9 @@ class Journal:
         if self.broken:
             raise self.broken
         self._rows.setdefault(_INTO[table], []).append(row)
+        self._commit_soon()
+
+    def _commit_soon(self) -> None:
         if not self._due:
             self._due = True
             self._loop.call_soon(self._commit)
@@ -299,6 +302,7 @@ class Journal:
     def _committed(self) -> asyncio.Future[None]:
         future: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(future)
+        self._commit_soon()
         return future
 
     def _commit(self) -> None:
