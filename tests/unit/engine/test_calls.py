@@ -33,6 +33,7 @@ from evalbench.engine.calls.messages import (
     prompt_to_json,
 )
 from tests.unit.engine.properties import quickly
+from tests.unit.engine.strategies import calls, models, params
 
 MODEL = ModelRef("acme", "writer")
 PNG = MediaPart("image/png", b"\x89PNG picture")
@@ -40,36 +41,6 @@ PNG = MediaPart("image/png", b"\x89PNG picture")
 
 def digest(prompt: Prompt, model: ModelRef = MODEL) -> bytes:
     return Call(model, prompt).content_hash
-
-
-names = st.text(st.characters(codec="utf-8", exclude_characters="/@"), min_size=1, max_size=8)
-texts = st.text(max_size=20)
-parts = st.one_of(
-    st.builds(TextPart, texts, st.booleans()),
-    st.builds(MediaPart, st.sampled_from(["image/png", "image/jpeg"]), st.binary(max_size=8)),
-)
-roles = st.sampled_from(["system", "user", "assistant", "context"])
-messages = st.builds(Message, roles, st.lists(parts, max_size=3).map(tuple))
-params = st.builds(
-    Params,
-    max_tokens=st.none() | st.integers(1, 10**6),
-    temperature=st.none() | st.floats(0, 2),
-    top_p=st.none() | st.floats(0, 1),
-    seed=st.none() | st.integers(0, 2**31),
-    stop=st.lists(texts, max_size=2).map(tuple),
-    effort=st.none() | st.sampled_from(["low", "high"]),
-    thinking_budget=st.none() | st.integers(0, 10**5),
-    logprobs=st.none() | st.integers(0, 20),
-)
-prompts = st.builds(
-    Prompt,
-    st.sampled_from(["generate", "choose"]),
-    st.lists(messages, max_size=4).map(tuple),
-    st.lists(texts, max_size=4).map(tuple),
-    params,
-)
-models = st.builds(ModelRef, names, names, st.just("") | names)
-calls = st.builds(Call, models, prompts)
 
 
 # -- identity ---------------------------------------------------------------
