@@ -19,6 +19,7 @@ import zstandard
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import MediaPart, Message, Params, Prompt, Reply, TextPart
 from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.errors import JournalError
 
 _RAW, _PLAIN, _TRAINED = b"\0", b"\1", b"\2"
 _LEVEL = 3
@@ -26,6 +27,10 @@ _SHORT_CONTINUATION = 16
 TRAIN_AFTER = 300
 _DICTIONARY_BYTES = 32 * 1024
 _LONGEST_EXAMPLE = 16 * 1024
+
+
+class DictionaryMissing(JournalError):
+    """A frame needs a dictionary that its reader does not have."""
 
 
 def train(examples: Sequence[bytes]) -> bytes:
@@ -80,15 +85,26 @@ class Packer:
         return _smaller(data, _PLAIN + self._plain.compress(data))
 
     def unpack(self, frame: bytes) -> bytes:
-        """Inverse of :meth:`pack`."""
+        """Inverse of :meth:`pack`.
+
+        Raises:
+            JournalError: the frame is damaged.
+        """
         tag, body = frame[:1], frame[1:]
         if tag == _RAW:
             return body
         if tag == _PLAIN:
-            return self._unplain.decompress(body)
+            return _decompress(self._unplain, body)
         if self._without is None:
-            raise ValueError("frame needs a dictionary that is not there")
-        return self._without.decompress(body)
+            raise DictionaryMissing("a record needs a dictionary that is not in the journal")
+        return _decompress(self._without, body)
+
+
+def _decompress(packed: zstandard.ZstdDecompressor, frame: bytes) -> bytes:
+    try:
+        return packed.decompress(frame)
+    except zstandard.ZstdError as error:
+        raise JournalError("a record in the journal is damaged", why=str(error)) from error
 
 
 def _smaller(data: bytes, frame: bytes) -> bytes:
@@ -109,7 +125,7 @@ def unpack_beside(frame: bytes, reference: bytes) -> bytes:
     if frame[:1] == _RAW:
         return frame[1:]
     known = zstandard.ZstdCompressionDict(reference, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return zstandard.ZstdDecompressor(dict_data=known).decompress(frame[1:])
+    return _decompress(zstandard.ZstdDecompressor(dict_data=known), frame[1:])
 
 
 def sample_body(sample: Sample) -> bytes:

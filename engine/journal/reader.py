@@ -49,10 +49,14 @@ class Shelf:
         return row[0] if row else b""
 
     def unpack(self, kind: str, frame: bytes) -> bytes:
-        """The bytes behind a packed frame; picks up a dictionary learned since opening."""
+        """The bytes behind a packed frame; picks up a dictionary learned since opening.
+
+        Raises:
+            JournalError: the frame is damaged.
+        """
         try:
             return self.packers[kind].unpack(frame)
-        except ValueError:
+        except codec.DictionaryMissing:
             self.packers[kind] = codec.Packer(self._dictionary(kind))
             return self.packers[kind].unpack(frame)
 
@@ -158,7 +162,7 @@ class JournalReader:
 
     def size(self) -> int:
         """Number of samples."""
-        for (count,) in self._rows("SELECT coalesce(max(row), 0) FROM sample"):
+        for (count,) in self._rows("SELECT count(*) FROM sample"):
             return int(count)
         return 0
 

@@ -31,6 +31,7 @@ from evalbench.engine.journal.schema import (
     EPOCH_BITS,
     SLOT_BITS,
     connect,
+    journal_mode,
     on_network_disk,
     understand,
 )
@@ -84,8 +85,7 @@ class Journal:
         self._due = False
 
     def _open(self) -> None:
-        mode = "DELETE" if self.rollback_on else "WAL"
-        self._db.execute(f"PRAGMA journal_mode = {mode}")
+        self._db.execute(f"PRAGMA journal_mode = {journal_mode(self.path)}")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._shelf = Shelf(self._db)
         self._names = {text: ident for ident, text in self._db.execute("SELECT id, text FROM name")}
@@ -337,6 +337,7 @@ class Journal:
 
     def _rest(self) -> None:
         try:
+            self._db.execute("PRAGMA busy_timeout = 300")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
