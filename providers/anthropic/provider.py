@@ -18,6 +18,7 @@ from evalbench.providers.anthropic.terms import terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.sdk import SdkClient, anthropic_client
 
@@ -96,9 +97,10 @@ class Anthropic(NetworkProvider):
         )
         return prepare(call, facts, agreed, self._habits)
 
-    async def ready(self) -> None:
+    @property
+    def clients(self) -> OnePerLoop[Any]:
         """See :class:`NetworkProvider`."""
-        await self._client.get()
+        return self._client.clients
 
     async def warm(self, model: str) -> None:
         """Ask the API what the model takes, once a week."""
@@ -153,7 +155,7 @@ class Anthropic(NetworkProvider):
             ProviderError: as :meth:`answer` does.
         """
         self.check_secret()
-        await self.ready()
+        await self.clients.get()
         prepared = self.prepare(call)
         kept = ("model", "messages", "system", "thinking", "output_config")
         body = {name: prepared.body[name] for name in kept if name in prepared.body}
@@ -163,7 +165,3 @@ class Anthropic(NetworkProvider):
         if answered.status != 200:
             raise read_error(answered, self.who, prepared.model, self.scrub)
         return int(parsed(answered, self.who, self.scrub)["input_tokens"])
-
-    async def close(self) -> None:
-        """See :class:`evalbench.engine.calls.Provider`."""
-        await self._client.close()

@@ -37,16 +37,8 @@ class Http:
         self._secret = secret
         self._address = address
         self._title = title
-        self._sessions: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
+        self.sessions: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
-
-    async def get_ready(self) -> None:
-        """Have the session made.
-
-        Raises:
-            RunFatal: when aiohttp is not installed.
-        """
-        await self._sessions.get()
 
     async def post(self, prepared: Prepared) -> Answered:
         """Send a prepared request and read the whole response.
@@ -54,7 +46,7 @@ class Http:
         Raises:
             ProviderError: when no complete response came back.
         """
-        session = await self._sessions.get()
+        session = self.sessions.here() or await self.sessions.get()
         body: Any = orjson.dumps(prepared.body)
         if len(body) > _LARGE:
             body = io.BytesIO(body)
@@ -64,12 +56,8 @@ class Http:
 
     async def fetch(self, path: str) -> Answered:
         """Fetch a path; raises as :meth:`post`."""
-        session = await self._sessions.get()
+        session = self.sessions.here() or await self.sessions.get()
         return await self._answered(session.get(self._url(path), allow_redirects=False))
-
-    async def close(self) -> None:
-        """Close the running loop's session."""
-        await self._sessions.close()
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)

@@ -85,26 +85,6 @@ class OpenRouter(Compatible):
         return f"; ${left:.2f} of its limit is left" if isinstance(left, int | float) else ""
 
 
-class Vllm(Compatible):
-    """A vLLM server. It can also score given texts."""
-
-    name: ClassVar[str] = "vllm"
-    title: ClassVar[str] = "vLLM"
-    own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
-    key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
-    quirks: ClassVar[Quirks] = Quirks(raw_text=True, choose=True)
-
-
-class Ollama(Compatible):
-    """An Ollama server. It drops the start of prompts longer than its own context."""
-
-    name: ClassVar[str] = "ollama"
-    title: ClassVar[str] = "Ollama"
-    own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
-    key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
-    quirks: ClassVar[Quirks] = Quirks(raw_text=True, cuts_prompts=True)
-
-
 class LmStudio(Compatible):
     """The server of LM Studio."""
 

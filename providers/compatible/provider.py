@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -21,12 +20,10 @@ from evalbench.engine.calls import (
 from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import read_error
-from evalbench.providers.compatible import choosing
 from evalbench.providers.compatible.http import Http
 from evalbench.providers.compatible.prepare import TEXT, prepare
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import (
-    check_whole_prompt,
     hidden_error,
     read_completion,
     read_text,
@@ -38,9 +35,10 @@ from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
 
-_REQUEST_ID = "x-request-id"
+REQUEST_ID = "x-request-id"
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
@@ -66,10 +64,9 @@ class Compatible(NetworkProvider):
         """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         return Capabilities(
-            choose=self.quirks.choose,
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
-            reason="" if self.quirks.choose else _NO_CHOICE,
+            reason=_NO_CHOICE,
         )
 
     def prepare(self, call: Call) -> Prepared:
@@ -88,9 +85,10 @@ class Compatible(NetworkProvider):
             )
         return prepare(call, agreed, self.quirks, self.title)
 
-    async def ready(self) -> None:
+    @property
+    def clients(self) -> OnePerLoop[Any]:
         """See :class:`NetworkProvider`."""
-        await self._http.get_ready()
+        return self._http.sessions
 
     async def send(self, prepared: Prepared) -> Answered:
         """See :class:`NetworkProvider`."""
@@ -109,7 +107,7 @@ class Compatible(NetworkProvider):
         if answered.status != 200:
             return self.refuse(answered, prepared.model, limits, prepared.notes)
         reader = read_text if prepared.path == TEXT else read_completion
-        reply = read_reply(answered, prepared, self.who, self.scrub, reader, limits, _REQUEST_ID)
+        reply = read_reply(answered, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
         if reply.stop_reason in ("error", "insufficient_system_resource"):
             raise ServerFault(
                 f"{self.title} broke the answer off: {reply.stop_reason}",
@@ -126,7 +124,7 @@ class Compatible(NetworkProvider):
         notes: tuple[ParamNote, ...] = (),
     ) -> Reply:
         """Raise what an error response means, or give the outcome that it is."""
-        request_id = answered.headers.get(_REQUEST_ID, "")
+        request_id = answered.headers.get(REQUEST_ID, "")
         result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
             return replace(result, limits=limits, params=notes)
@@ -135,49 +133,6 @@ class Compatible(NetworkProvider):
             result = quota(told(answered, self.scrub, None, request_id), self.who)
         result.limits = limits
         raise result
-
-    async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`."""
-        if call.prompt.kind == "choose" and self.quirks.choose:
-            return await self._score(call)
-        reply = await super().attempt(call)
-        if self.quirks.cuts_prompts:
-            check_whole_prompt(call, reply)
-        return reply
-
-    async def _score(self, call: Call) -> Reply:
-        model = wire_name(call)
-        texts = choosing.texts_of(call)
-        context, *wholes = await asyncio.gather(
-            *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
-        )
-        prepared = choosing.scoring_request(model, context, wholes)
-        answered = await self.send(prepared)
-        limits = self.quirks.limits(answered.headers)
-        if answered.status != 200:
-            return self.refuse(answered, model, limits)
-        lengths = [len(whole) for whole in wholes]
-        return read_reply(
-            answered,
-            prepared,
-            self.who,
-            self.scrub,
-            lambda body, arrival: choosing.read_scores(body, arrival, len(context), lengths),
-            limits,
-            _REQUEST_ID,
-        )
-
-    async def _tokens(self, model: str, text: str) -> list[int]:
-        """A text cut by the server's own tokenizer, with the marks that begin a prompt."""
-        root = self.address.url.removesuffix("/v1")
-        body = {"model": model, "prompt": text, "add_special_tokens": True}
-        answered = await self.send(Prepared(model, f"{root}/tokenize", body))
-        if answered.status != 200:
-            self.refuse(answered, model, None)
-        tokens = parsed(answered, self.who, self.scrub).get("tokens")
-        if not isinstance(tokens, list):
-            raise ServerFault(f"{self.title} does not cut texts into tokens")
-        return tokens
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""
@@ -219,12 +174,12 @@ class Compatible(NetworkProvider):
     async def check_key(self) -> str:
         """See :class:`evalbench.engine.calls.Provider`; by the path that needs the key."""
         if self.key is not None and not self.key.required:
-            await self.ready()
+            await self.clients.get()
             return f"{self.title} answers; it offers {counted(len(await self.fetch_models()))}"
         if self.quirks.key_path == "/models":
             return await super().check_key()
         self.check_secret()
-        await self.ready()
+        await self.clients.get()
         answered = await self.get(self.quirks.key_path)
         if answered.status != 200:
             self.refuse(answered, "", None)
@@ -234,7 +189,3 @@ class Compatible(NetworkProvider):
     def key_words(self, body: Mapping[str, Any]) -> str:
         """What the server says about a key, to follow "accepts the key"."""
         return ""
-
-    async def close(self) -> None:
-        """See :class:`evalbench.engine.calls.Provider`."""
-        await self._http.close()

@@ -24,9 +24,7 @@ class Quirks:
         logprobs: whether log-probabilities are reported.
         most_logprobs: most alternatives per token.
         raw_text: whether ``/completions`` continues raw text.
-        choose: whether given texts can be scored, see :mod:`.choosing`.
         day_requests: the request limit in headers is per day.
-        cuts_prompts: the server may silently drop the start of a long prompt.
         key_path: path that says whether a key is good.
         extra: fields of every request.
         limits: reads the rate-limit headers.
@@ -39,9 +37,7 @@ class Quirks:
     logprobs: bool = True
     most_logprobs: int = 20
     raw_text: bool = False
-    choose: bool = False
     day_requests: bool = False
-    cuts_prompts: bool = False
     key_path: str = "/models"
     extra: Mapping[str, Any] = field(default_factory=dict)
     limits: Callable[[Mapping[str, str]], RateLimits | None] = openai_limits

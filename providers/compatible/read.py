@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalbench.engine.calls import Call, Outcome, Reply, TextPart
-from evalbench.engine.errors import ContextTooLong
+from evalbench.engine.calls import Outcome, Reply
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.chat.reply import read_chat, read_usage
 from evalbench.providers.wire.exchange import Arrival
 from evalbench.providers.wire.failures import looks_too_long
 
 _OPEN, _CLOSE = "<think>", "</think>"
-_CHARS_PER_TOKEN_AT_MOST = 8.0
-"""No tokenizer in use packs ordinary text tighter than this."""
 
 
 def read_completion(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -81,31 +78,3 @@ def hidden_error(body: object) -> int | None:
     if 400 <= status < 600:
         return status
     return 400 if looks_too_long(str(error.get("message"))) else 502
-
-
-def check_whole_prompt(call: Call, reply: Reply) -> None:
-    """Refuse an answer to a prompt that the server cut.
-
-    The server counts the tokens it read. Far fewer than the text can have
-    been made of means that the start is gone, and with it the examples or the
-    question: such an answer is no answer.
-
-    Raises:
-        ContextTooLong: when that happened.
-    """
-    read = reply.usage.input_tokens
-    if not read:
-        return
-    sent = sum(
-        len(part.text)
-        for message in call.prompt.messages
-        for part in message.parts
-        if isinstance(part, TextPart)
-    )
-    least = int(sent / _CHARS_PER_TOKEN_AT_MOST)
-    if read < least:
-        raise ContextTooLong(
-            f"the server cut the prompt: it read {read} tokens of at least {least}",
-            why="its context is smaller than the model's, and it drops the start without a word",
-            cure="give it more, for Ollama with OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
-        )

@@ -20,6 +20,7 @@ from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body
 from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.sdk import SdkClient, openai_client
 
@@ -93,9 +94,10 @@ class OpenAI(NetworkProvider):
         agreed = terms(params, facts, self.refusals.of(model), endpoint)
         return prepare(call, facts, agreed, endpoint, self._habits)
 
-    async def ready(self) -> None:
+    @property
+    def clients(self) -> OnePerLoop[Any]:
         """See :class:`NetworkProvider`."""
-        await self._client.get()
+        return self._client.clients
 
     async def send(self, prepared: Prepared) -> Answered:
         """See :class:`NetworkProvider`."""
@@ -142,7 +144,3 @@ class OpenAI(NetworkProvider):
         except (KeyError, TypeError, AttributeError) as error:
             raise ServerFault("OpenAI's model list cannot be read", why=str(error)) from None
         return sorted((line for line in lines if line), key=lambda line: line.name)
-
-    async def close(self) -> None:
-        """See :class:`evalbench.engine.calls.Provider`."""
-        await self._client.close()

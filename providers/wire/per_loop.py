@@ -24,8 +24,18 @@ class OnePerLoop(Generic[T]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._making: asyncio.Future[T] | None = None
 
+    def here(self) -> T | None:
+        """The running loop's client, if it has been made."""
+        making = self._making
+        if making is None or not making.done() or self._loop is not asyncio.get_running_loop():
+            return None
+        failed = making.cancelled() or making.exception() is not None
+        return None if failed else making.result()
+
     async def get(self) -> T:
-        """The running loop's client."""
+        """The running loop's client, made now if need be."""
+        if (client := self.here()) is not None:
+            return client
         loop = asyncio.get_running_loop()
         if self._making is None or self._loop is not loop:
             # A client of another loop is dropped: that loop alone could close it.
@@ -33,8 +43,7 @@ class OnePerLoop(Generic[T]):
             self._making = asyncio.ensure_future(self._make())
         making = self._making
         if making.done():
-            if making.exception() is None:
-                return making.result()
+            # It failed before: this call reports why, the next one tries anew.
             self._making = None
         # Shielded: a cancelled call must not take the client from the others.
         return await asyncio.shield(making)

@@ -28,6 +28,7 @@ from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import Who, no_key
 from evalbench.providers.wire.listing import keep_list, kept_list
+from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.scrub import Scrub
 
 _ASIDE_S = 5.0
@@ -58,11 +59,17 @@ class NetworkProvider(ABC):
         self.timeout: float = settings.get("timeout") or 600.0
         self.secret = secret.strip()
         self._spoke = False
+        self._warmed: set[str] = set()
         self._asides: dict[str, asyncio.Task[None]] = {}
         self._names: Sequence[str] = ()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} at {self.address.host}>"
+
+    @property
+    @abstractmethod
+    def clients(self) -> OnePerLoop[Any]:
+        """The clients that requests go through."""
 
     @abstractmethod
     def prepare(self, call: Call) -> Prepared:
@@ -96,10 +103,6 @@ class NetworkProvider(ABC):
     async def fetch_models(self) -> list[ModelInfo]:
         """The live model list."""
 
-    @abstractmethod
-    async def ready(self) -> None:
-        """Have the client made, outside any deadline: an SDK takes seconds to import."""
-
     async def warm(self, model: str) -> None:  # noqa: B027 - most APIs say nothing about models
         """Learn what the API itself says about a model."""
 
@@ -126,7 +129,7 @@ class NetworkProvider(ABC):
         """The live list; the copy on disk when the provider cannot be reached."""
         self.check_secret()
         try:
-            await self.ready()
+            await self.clients.get()
             listed = await self.fetch_models()
         except TransientError:
             if copy := kept_list(self.name, self.address.host):
@@ -138,9 +141,13 @@ class NetworkProvider(ABC):
     async def check_key(self) -> str:
         """See :class:`evalbench.engine.calls.Provider`; lists the models, which is free."""
         self.check_secret()
-        await self.ready()
+        await self.clients.get()
         listed = await self.fetch_models()
         return f"{self.title} accepts the key; it sees {counted(len(listed))}"
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        await self.clients.close()
 
     async def answer(self, call: Call) -> Reply:
         """See :class:`evalbench.engine.calls.Provider`.
@@ -150,9 +157,13 @@ class NetworkProvider(ABC):
         never more steps than parameters.
         """
         self.check_secret()
-        await self.ready()
+        if self.clients.here() is None:
+            # Outside the deadline: an SDK takes seconds to import.
+            await self.clients.get()
         name = wire_name(call)
-        await self._aside(f"warm {name}", lambda: self.warm(name))
+        if name not in self._warmed:
+            await self._aside(f"warm {name}", lambda: self.warm(name))
+            self._warmed.add(name)
         try:
             async with asyncio.timeout(self.timeout) as deadline:
                 return await self.attempt(call)

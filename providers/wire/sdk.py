@@ -74,15 +74,7 @@ class SdkClient:
         self._secret = secret
         self._address = address
         self._title = title
-        self._clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
-
-    async def get(self) -> tuple[Any, Any]:
-        """The client and the response class of its HTTP library.
-
-        Raises:
-            RunFatal: when the SDK is not installed.
-        """
-        return await self._clients.get()
+        self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
         """Send a prepared request.
@@ -90,7 +82,7 @@ class SdkClient:
         Raises:
             ProviderError: when no complete response came back.
         """
-        client, response_class = await self._clients.get()
+        client, response_class = await self.clients.get()
         headers = {**_JSON, **prepared.headers} if prepared.headers else _JSON
         return await self._answered(
             client.post(
@@ -103,12 +95,8 @@ class SdkClient:
 
     async def fetch(self, path: str) -> Answered:
         """Fetch a path; raises as :meth:`post`."""
-        client, response_class = await self._clients.get()
+        client, response_class = await self.clients.get()
         return await self._answered(client.get(path, cast_to=response_class))
-
-    async def close(self) -> None:
-        """Close the running loop's client."""
-        await self._clients.close()
 
     async def _answered(self, request: Any) -> Answered:
         started = time.perf_counter()

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, ModelRef, choose
-from evalbench.providers.compatible.presets import Vllm
+from evalbench.providers.compatible.vllm import Vllm
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import IMAGE, pick

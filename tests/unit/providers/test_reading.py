@@ -15,8 +15,8 @@ from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.chat.reply import read_usage as chat_usage
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.compatible.choosing import read_scores
-from evalbench.providers.compatible.presets import Ollama
-from evalbench.providers.compatible.read import check_whole_prompt, read_completion, read_text
+from evalbench.providers.compatible.ollama import Ollama, check_whole_prompt
+from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.openai.responses import read_response
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared

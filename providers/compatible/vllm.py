@@ -1,0 +1,67 @@
+"""The preset ``vllm``: the one kind of server that also scores given texts."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import ClassVar
+
+from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
+from evalbench.engine.errors import ServerFault
+from evalbench.providers.compatible import choosing
+from evalbench.providers.compatible.provider import REQUEST_ID, Compatible
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.provider import wire_name
+
+
+class Vllm(Compatible):
+    """A vLLM server."""
+
+    name: ClassVar[str] = "vllm"
+    title: ClassVar[str] = "vLLM"
+    own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
+    key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
+    quirks: ClassVar[Quirks] = Quirks(raw_text=True)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        return replace(super().capabilities(model), choose=True, reason="")
+
+    async def attempt(self, call: Call) -> Reply:
+        """See :class:`NetworkProvider`; scores the continuations of a ``choose`` call."""
+        if call.prompt.kind != "choose":
+            return await super().attempt(call)
+        model = wire_name(call)
+        texts = choosing.texts_of(call)
+        context, *wholes = await asyncio.gather(
+            *(self._tokens(model, text) for text in (texts.context, *texts.wholes))
+        )
+        prepared = choosing.scoring_request(model, context, wholes)
+        answered = await self.send(prepared)
+        limits = self.quirks.limits(answered.headers)
+        if answered.status != 200:
+            return self.refuse(answered, model, limits)
+        lengths = [len(whole) for whole in wholes]
+        return read_reply(
+            answered,
+            prepared,
+            self.who,
+            self.scrub,
+            lambda body, arrival: choosing.read_scores(body, arrival, len(context), lengths),
+            limits,
+            REQUEST_ID,
+        )
+
+    async def _tokens(self, model: str, text: str) -> list[int]:
+        """A text cut by the server's own tokenizer, with the marks that begin a prompt."""
+        root = self.address.url.removesuffix("/v1")
+        body = {"model": model, "prompt": text, "add_special_tokens": True}
+        answered = await self.send(Prepared(model, f"{root}/tokenize", body))
+        if answered.status != 200:
+            self.refuse(answered, model, None)
+        tokens = parsed(answered, self.who, self.scrub).get("tokens")
+        if not isinstance(tokens, list):
+            raise ServerFault(f"{self.title} does not cut texts into tokens")
+        return tokens
