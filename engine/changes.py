@@ -25,13 +25,17 @@ def differences(stored: Identity, now: Identity, prefix: str = "") -> list[str]:
         old, new = stored.get(name), now.get(name)
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             lines += differences(old, new, f"{prefix}{name}.")
-        elif old != new:
+        elif old != new and not (_unset(old) and _unset(new)):
             lines.append(f"{prefix}{name} was {_show(old)}, is now {_show(new)}")
     return lines
 
 
 def _show(value: Any) -> str:
-    return "not set" if value is None or value in ((), [], {}) else str(value)
+    return "not set" if _unset(value) else str(value)
+
+
+def _unset(value: Any) -> bool:
+    return value is None or value in ((), [], {})
 
 
 async def paid_again(

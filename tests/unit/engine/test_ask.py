@@ -1,0 +1,208 @@
+"""Asking: the journal first, intent before sending, the reply stored before it is used."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, bind, newest
+from evalbench.engine.benchmark import Ask, Sample, Score
+from evalbench.engine.calls import Call, ModelRef, Outcome, Params, Prompt, Reply, choose, generate
+from evalbench.engine.journal import CallKey, CallRow
+from tests.unit.engine.driving import Answers, World, error, one_question, right, until
+from tests.unit.engine.journals import KEY, MODEL
+
+HI = generate("hi", max_tokens=4)
+
+
+def row(prompt: Prompt, reply: Reply | None, key: CallKey = KEY, reask: int = 0) -> CallRow:
+    """A call as the journal holds it."""
+    return CallRow(1, key, reask, Call(MODEL, prompt).content_hash, 0, prompt, reply)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> World:
+    """A run of one sample."""
+    made = World(tmp_path / "journal.db")
+    await made.fill(1)
+    return made
+
+
+# -- binding -------------------------------------------------------------------
+
+
+def test_a_prompt_is_bound_with_the_runs_parameters_over_its_own() -> None:
+    call = bind(HI, MODEL, {"temperature": 0.0, "top_p": None})
+    assert call == Call(MODEL, replace(HI, params=Params(max_tokens=4, temperature=0.0)))
+
+
+def test_without_parameters_of_the_run_it_stays_as_it_is() -> None:
+    assert bind(HI, MODEL, {}) == Call(MODEL, HI)
+
+
+def test_likelihoods_have_no_sampling_parameters() -> None:
+    asked = choose("A", [" x"])
+    assert bind(asked, MODEL, {"temperature": 0.0}) == Call(MODEL, asked)
+
+
+def test_the_newest_re_ask_of_each_call_counts() -> None:
+    other = KEY._replace(step="other")
+    rows = [
+        row(HI, Reply("first")),
+        row(HI, Reply("third"), reask=2),
+        row(HI, Reply("second"), reask=1),
+        row(HI, None, other),
+    ]
+    assert newest(rows) == {KEY: rows[1], other: rows[3]}
+    assert newest([]) == {}
+
+
+# -- the order of things ---------------------------------------------------------
+
+
+async def test_a_call_is_in_the_journal_before_it_leaves_and_its_reply_before_it_is_used(
+    world: World,
+) -> None:
+    seen: list[bool] = []
+
+    def answer(call: Call) -> Reply:
+        seen.extend(held.reply is not None for held in world.calls(1))
+        return Reply("yes")
+
+    async def solve(of: Sample, ask: Ask) -> Score:
+        reply = await ask("candidate", HI)
+        seen.extend(held.reply == reply for held in world.calls(1))
+        return right(reply)
+
+    await world.drive(Answers(answer), solve)
+    assert seen == [False, True]
+
+
+async def test_a_call_that_was_cut_off_is_asked_again_under_the_same_number(world: World) -> None:
+    class Cut(Answers):
+        async def answer(
+            self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
+        ) -> Reply:
+            await before_send()
+            raise RuntimeError("the engine died")
+
+    await world.drive(Cut())
+    assert [(held.reask, held.reply) for held in world.calls(1)] == [(0, None)]
+    await world.drive(Answers())
+    assert [(held.reask, held.reply) for held in world.calls(1)] == [(0, Reply("yes"))]
+
+
+async def test_every_call_has_a_name_of_its_own_in_the_engine(world: World) -> None:
+    names: list[str] = []
+
+    class Named(Answers):
+        async def answer(
+            self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
+        ) -> Reply:
+            names.append(key)
+            return await super().answer(call, key, before_send)
+
+    await world.fill(3)
+    await world.drive(Named(lambda call: error()), one_question, epochs=2)
+    await world.drive(Named(), one_question, epochs=2)
+    assert len(set(names)) == len(names) == 12
+
+
+async def test_a_failed_call_can_be_told_from_a_fault(world: World) -> None:
+    caught: list[Exception] = []
+
+    async def solve(of: Sample, ask: Ask) -> Score:
+        try:
+            return right(await ask("candidate", HI))
+        except CallFailed as failed:
+            caught.append(failed)
+            raise
+
+    _, driver = await world.drive(Answers(lambda call: error("ServerFault: broken")), solve)
+    assert [str(failed) for failed in caught] == ["ServerFault: broken"]
+    assert driver.errors == {"ServerFault": 1}
+
+
+async def test_independent_questions_are_in_flight_together(world: World) -> None:
+    answers = Answers(lambda call: Reply(call.prompt.messages[0].text.upper()))
+    answers.gate.clear()
+    texts = ["a", "b", "c"]
+
+    async def solve(of: Sample, ask: Ask) -> Score:
+        replies = await ask.many([("candidate", generate(text), text) for text in texts])
+        return Score(Outcome.OK, {}, {"texts": [reply.text for reply in replies]})
+
+    async def open_gate() -> None:
+        await until(lambda: answers.inside == 3)
+        answers.gate.set()
+
+    opening = asyncio.create_task(open_gate())
+    await world.drive(answers, solve)
+    await opening
+    with world.read() as reader:
+        (score,) = reader.scores()
+    assert score.detail["parsed"]["texts"] == ["A", "B", "C"]
+
+
+# -- replay -------------------------------------------------------------------------
+
+
+def replay(*rows: CallRow, overrides: dict[str, object] | None = None) -> ReplayOnly:
+    return ReplayOnly(newest(rows), 0, {"candidate": (MODEL, overrides or {})})
+
+
+async def test_a_replay_answers_from_the_journal() -> None:
+    ask = replay(row(HI, Reply("yes")))
+    assert await ask("candidate", HI) == Reply("yes")
+    assert (ask.used, ask.changed) == ({KEY}, False)
+
+
+async def test_a_replay_binds_the_runs_parameters_too() -> None:
+    hot = replace(HI, params=replace(HI.params, temperature=1.0))
+    ask = replay(row(hot, Reply("yes")), overrides={"temperature": 1.0})
+    assert await ask("candidate", HI) == Reply("yes")
+
+
+@pytest.mark.parametrize("held", [None, row(HI, None), row(HI, Reply("x"), KEY._replace(epoch=1))])
+async def test_a_replay_asks_nobody(held: CallRow | None) -> None:
+    ask = replay(*[held] if held else [])
+    with pytest.raises(MissingReply):
+        await ask("candidate", HI)
+    assert (ask.used, ask.changed) == (set(), False)
+
+
+async def test_a_replay_notices_another_question() -> None:
+    ask = replay(row(HI, Reply("yes")))
+    with pytest.raises(MissingReply):
+        await ask("candidate", generate("hello", max_tokens=4))
+    assert (ask.used, ask.changed) == (set(), True)
+
+
+async def test_another_model_or_step_is_another_call_not_another_question() -> None:
+    other = ReplayOnly(newest([row(HI, Reply("yes"))]), 0, {"candidate": (ModelRef("a", "b"), {})})
+    for ask, step in ((other, "answer"), (replay(row(HI, Reply("yes"))), "second")):
+        with pytest.raises(MissingReply):
+            await ask("candidate", HI, step=step)
+        assert not ask.changed
+
+
+async def test_a_stored_error_fails_the_replay_as_it_failed_the_run() -> None:
+    ask = replay(row(HI, error()))
+    with pytest.raises(CallFailed) as caught:
+        await ask("candidate", HI)
+    assert caught.value.reply == error()
+
+
+async def test_no_except_clause_of_a_benchmark_hides_a_missing_reply() -> None:
+    assert not issubclass(MissingReply, Exception)
+
+
+async def test_many_replies_are_replayed_in_order() -> None:
+    ask = replay(*(row(generate(t), Reply(t), KEY._replace(step=t)) for t in "abc"))
+    replies = await ask.many([("candidate", generate(t), t) for t in "cab"])
+    assert [reply.text for reply in replies] == ["c", "a", "b"]
+    assert len(ask.used) == 3
