@@ -27,6 +27,11 @@ def chat(message: str, kind: str = "invalid_request_error", **more: Any) -> dict
     return {"error": {"message": message, "type": kind, **more}}
 
 
+def built(name: str) -> Any:
+    provider: Any = registry.provider_class(name)
+    return provider({}, KEY)
+
+
 def meaning(provider: Any, status: int, body: Any, **headers: str) -> e.ProviderError:
     raw = body if isinstance(body, bytes) else orjson.dumps(body)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -146,12 +151,12 @@ ELSEWHERE: list[tuple[str, int, Any, type[e.ProviderError]]] = [
 
 @pytest.mark.parametrize(("name", "status", "body", "kind"), ELSEWHERE)
 def test_compatible(name: str, status: int, body: Any, kind: type[e.ProviderError]) -> None:
-    provider: Any = registry.provider_class(name)({}, KEY)
+    provider = built(name)
     assert type(meaning(provider, status, body)) is kind
 
 
 def test_a_daily_limit_in_groqs_headers() -> None:
-    groq: Any = registry.provider_class("groq")({}, KEY)
+    groq = built("groq")
     body = chat("Rate limit reached", code="rate_limit_exceeded")
     used_up = meaning(groq, 429, body, x_ratelimit_remaining_requests="0")
     busy = meaning(groq, 429, body, x_ratelimit_remaining_requests="5")
@@ -167,7 +172,7 @@ def test_a_filtered_prompt_is_an_outcome(code: str) -> None:
 
 def test_moderation_by_a_router_is_an_outcome() -> None:
     error = {"code": 403, "message": "flagged", "metadata": {"reasons": ["violence"]}}
-    router: Any = registry.provider_class("openrouter")({}, KEY)
+    router = built("openrouter")
     answered = Answered(403, {}, orjson.dumps({"error": error}))
     assert router.read(answered, Prepared("m", "/x", {})).outcome is Outcome.FILTERED
 

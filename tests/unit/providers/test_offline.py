@@ -28,6 +28,7 @@ def test_every_provider_is_whole(name: str) -> None:
     assert provider.name == name
     assert provider.title
     assert {option.name for option in NETWORK_OPTIONS} <= {o.name for o in provider.options}
+    assert provider.key is not None
     assert provider.key.variables
     assert not provider.key.required or provider.key.page.startswith("https://")
     assert "planted" not in repr(provider)

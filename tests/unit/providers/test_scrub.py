@@ -51,6 +51,11 @@ def test_plain_texts_stay(text: str) -> None:
     assert Scrub(KEY).text(text) == text
 
 
+def test_the_sentence_around_a_key_stays() -> None:
+    text = Scrub("").text("Incorrect API key provided: sk-proj-********wxyz. You can find it.")
+    assert text == f"Incorrect API key provided: {GONE}. You can find it."
+
+
 def test_answers_lose_only_the_exact_key() -> None:
     body = b"an answer about sk-proj-abcdefghij1234567890 keys"
     assert Scrub(KEY).exact(body) == body

@@ -14,7 +14,7 @@ from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.transport import connection_error
 
 HERE = Address("http://127.0.0.1:8000/v1", official=False)
-KEY: Any = ConnectionKey("127.0.0.1", 8000, False, None, None, None, None)
+KEY: Any = ConnectionKey("127.0.0.1", 8000, False, True, None, None, None)
 
 
 def wrapped(inner: BaseException, *outer: type[Exception]) -> BaseException:
