@@ -9,7 +9,7 @@ SMALLEST = 32
 """Tokens of a batch that is not halved any further."""
 
 _CPU_BATCH = 512
-_DEVICE_BATCH = 8192
+_DEVICE_BATCH = 4096
 _CPU_SLOTS = 16
 _DEVICE_SLOTS = 64
 
@@ -18,8 +18,8 @@ class Budget:
     """Limits of one loaded model.
 
     Attributes:
-        batch: most tokens in one forward pass. On a CPU more than 512 gain
-            nothing: attention within a pack grows with the square of its size.
+        batch: most tokens in one forward pass. More than 512 gain a CPU nothing:
+            attention within a pack grows with the square of its size.
         resident: most tokens whose keys and values are held at the same time;
             half of the free memory, and a quarter goes to forward passes.
         slots: most answers generated side by side.

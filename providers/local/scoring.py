@@ -165,7 +165,7 @@ class Scoring:
         wanted = self._model.tensor([job.targets[index] for job, index in users])
         chosen = logits[steps, wanted] - logits.logsumexp(dim=-1)
         answers: list[Answer] = []
-        for (job, index), value in zip(users, chosen.double().sum(dim=-1).tolist(), strict=True):
+        for (job, index), value in zip(users, chosen.cpu().double().sum(-1).tolist(), strict=True):
             job.logprobs[index] = value
             if None not in job.logprobs:
                 del self._jobs[job.key]

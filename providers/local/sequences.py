@@ -11,7 +11,7 @@ from torch import Tensor
 
 from evalbench.engine.calls import Outcome, ParamNote, Params, Reply, Usage
 from evalbench.engine.errors import ContextTooLong
-from evalbench.providers.local.tokens import Encoded
+from evalbench.providers.local.tokens import Encoded, split_thinking
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
 _SPARE_TOKENS = 4
@@ -80,7 +80,7 @@ class Sequence:
     def draw(self, logits: Tensor) -> int:
         """A token by temperature and top-p from ``logits``, ``[vocabulary]``."""
         assert self._generator is not None
-        weights = torch.softmax(logits.double().cpu() / self.temperature, dim=-1)
+        weights = torch.softmax(logits.cpu().double() / self.temperature, dim=-1)
         tokens = torch.arange(len(weights))
         if (top_p := self.top_p) < 1:
             # Tokens this unlikely hold less than 1 - top_p together, so they are outside
@@ -123,9 +123,11 @@ class Sequence:
         return text
 
     def _reply(self, text: str, outcome: Outcome, reason: str) -> Reply:
+        thinking, text = split_thinking(text) if self.prompt.chat else ("", text)
         sampled = {"decoding": "sampled", "seed": self.seed}
         return Reply(
             text=text,
+            reasoning=thinking,
             outcome=outcome,
             stop_reason=reason,
             usage=Usage(input_tokens=len(self.prompt.tokens), output_tokens=len(self.ids)),

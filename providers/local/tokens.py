@@ -31,10 +31,17 @@ DEFAULT_TEMPLATE = (
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Token ids of a prompt; the first ``shared`` of them repeat in other prompts."""
+    """Token ids of a prompt.
+
+    Attributes:
+        tokens: what the model reads.
+        shared: how many first ``tokens`` repeat in other prompts.
+        chat: whether they are chat turns, not raw text.
+    """
 
     tokens: tuple[int, ...]
     shared: int
+    chat: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,21 @@ class Choice:
 class _Rendered:
     text: str
     shared: str
-    special: bool
+    raw: bool
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """Reasoning and answer of a model that thinks aloud before it answers.
+
+    The opening ``<think>`` may stand in the prompt already; an answer that was
+    cut while thinking is all reasoning.
+    """
+    thinking, closed, answer = text.partition("</think>")
+    if not closed:
+        if not text.lstrip().startswith("<think>"):
+            return "", text
+        thinking, answer = text, ""
+    return thinking.strip().removeprefix("<think>").strip(), answer.lstrip()
 
 
 class Encoder:
@@ -84,7 +105,7 @@ class Encoder:
         if not context:
             return self._from_nothing(continuations)
         texts = [context, *(context + text for text in continuations)]
-        ids, *wholes = self._encode(texts, rendered.special)
+        ids, *wholes = self._encode(texts, rendered.raw)
         shared = self._shared_length(ids, rendered)
         return len(ids), [self._choice(ids, whole[len(ids) :], shared) for whole in wholes]
 
@@ -95,10 +116,11 @@ class Encoder:
             CallRejected: for an image, or turns that the chat template does not take.
         """
         rendered = self._render(prompt.messages)
-        (ids,) = self._encode([rendered.text], rendered.special)
+        (ids,) = self._encode([rendered.text], rendered.raw)
         if not ids and self._start is not None:
             ids = [self._start]
-        return Encoded(tuple(ids), self._shared_length(ids, rendered))
+        shared = self._shared_length(ids, rendered)
+        return Encoded(tuple(ids), shared, chat=not rendered.raw)
 
     def _from_nothing(self, continuations: Sequence[str]) -> tuple[int, list[Choice]]:
         choices = []
@@ -143,7 +165,7 @@ class Encoder:
             if isinstance(part, TextPart) and part.shared and part.text:
                 at = text.find(part.text, end)
                 end = at + len(part.text) if at >= 0 else end
-        return _Rendered(text, text[:end], special=raw)
+        return _Rendered(text, text[:end], raw)
 
     def _apply_template(self, messages: Sequence[Message]) -> str:
         turns = [{"role": turn.role, "content": turn.text} for turn in messages]
@@ -164,9 +186,9 @@ class Encoder:
         """How many of ``ids`` the shared text covers; tokens merged across its end do not count."""
         if not rendered.shared:
             return 0
-        key = rendered.shared, rendered.special
+        key = rendered.shared, rendered.raw
         if key not in self._known:
-            self._known[key] = tuple(self._encode([rendered.shared], rendered.special)[0])
+            self._known[key] = tuple(self._encode([rendered.shared], rendered.raw)[0])
             if len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return common(self._known[key], tuple(ids))

@@ -17,7 +17,7 @@ from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 
 Frame = dict[str, Any]
-_PATIENCE_S = 100
+_PATIENCE_S = 280
 
 
 class Worker:

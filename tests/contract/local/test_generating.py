@@ -22,7 +22,7 @@ from tests.contract.local import tiny
 from tests.contract.local.driver import Worker
 from tests.contract.local.reference import Plain
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 SHARED = "the quick brown fox jumps over the lazy dog and counts: " * 3
 

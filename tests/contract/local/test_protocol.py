@@ -13,7 +13,7 @@ from tests.contract.local import tiny
 from tests.contract.local.driver import Frame, Worker
 from tests.contract.local.reference import Plain
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 ENDLESS = generate("count", max_tokens=400)
 

@@ -1,0 +1,116 @@
+"""What is chosen when a model is loaded: device, numbers, attention, threads, batch size."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from evalbench.engine.calls import choose, generate
+from evalbench.engine.errors import WorkerFailed
+from tests.contract.local.driver import Worker
+from tests.contract.local.reference import Plain
+
+pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
+
+
+def test_attention_falls_back_from_the_fastest_there_is() -> None:
+    from evalbench.providers.local.loading import attention_order
+
+    assert attention_order("cuda", flash=True) == ["flash_attention_2", "sdpa", "eager"]
+    assert attention_order("cuda", flash=False) == ["sdpa", "eager"]
+    assert attention_order("cpu", flash=True) == ["sdpa", "eager"]
+
+
+def test_a_cpu_computes_in_float32_unless_told_otherwise() -> None:
+    import torch
+
+    from evalbench.providers.local.loading import choose_dtype
+
+    cpu = torch.device("cpu")
+    assert choose_dtype("auto", cpu) is torch.float32
+    assert choose_dtype("bfloat16", cpu) is torch.bfloat16
+    assert choose_dtype("float16", torch.device("cuda")) is torch.float16
+
+
+def test_an_absent_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from evalbench.providers.local.loading import choose_device
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert choose_device("auto").type == "cpu"
+    with pytest.raises(WorkerFailed, match="no mps device"):
+        choose_device("mps")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto").type == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("cores", "allowed", "load", "threads"),
+    [(8, 16, 0.2, 8), (8, 16, 3.4, 5), (8, 4, 0.0, 4), (2, 2, 1.0, 1), (2, 2, 9.0, 1)],
+)
+def test_threads_are_the_free_physical_cores(
+    monkeypatch: pytest.MonkeyPatch, cores: int, allowed: int, load: float, threads: int
+) -> None:
+    from evalbench.providers.local.loading import choose_threads
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(allowed)), raising=False)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: cores)
+    assert choose_threads() == threads
+
+
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 99 bytes"), True),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 5 GB)"), True),
+        (MemoryError(), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_errors_that_mean_too_little_memory(error: Exception, is_memory: bool) -> None:
+    from evalbench.providers.local.memory import is_out_of_memory
+
+    assert is_out_of_memory(error) is is_memory
+
+
+def test_bfloat16_scores_with_a_float32_head(llama: Path, plain: Plain) -> None:
+    context, endings = "the quick brown fox jumps over", [" the", " A", " lazy dog"]
+    with Worker(str(llama), dtype="bfloat16") as worker:
+        info = worker.next("loaded")["info"]
+        scored, written = worker.replies(
+            [choose(context, endings), generate("count", max_tokens=5)]
+        )
+    assert info["dtype"] == "bfloat16"
+    assert info["packs"] is True
+    wanted = [plain.loglikelihood(context, ending) for ending in endings]
+    assert scored.logprobs == pytest.approx(wanted, rel=0.05)
+    # Logits rounded to bfloat16 would leave steps that a float32 head does not.
+    assert all(value != pytest.approx(round(value * 8) / 8, abs=1e-6) for value in scored.logprobs)
+    assert written.usage.output_tokens == 5
+
+
+def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalbench.providers.local import budget, loading
+
+    settings = {"device": "cpu", "dtype": "float32", "threads": 1}
+    model = loading.load(llama, settings)
+    chosen = budget.Budget(model, max_batch_tokens=0, slots=0)
+    assert (chosen.batch, chosen.slots) == (512, 16)
+    monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
+    tight = budget.Budget(model, max_batch_tokens=0, slots=0)
+    assert 32 <= tight.batch < 512
+    assert tight.resident < chosen.resident
+    fixed = budget.Budget(model, max_batch_tokens=2048, slots=3)
+    assert (fixed.batch, fixed.slots) == (2048, 3)
+    steps = 0
+    while fixed.halve():
+        steps += 1
+    assert (fixed.batch, fixed.slots, steps) == (32, 1, 6)
