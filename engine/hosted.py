@@ -266,7 +266,7 @@ class HostedRun:
         if self._pilot is None or self._pilot >= size:
             return None
         draw = random.Random(self.spec.get("seed"))  # noqa: S311
-        self.journal.event("pilot", samples=self._pilot)
+        self.journal.event("pilot-started", samples=self._pilot)
         return frozenset(draw.sample(range(1, size + 1), self._pilot))
 
     def _dispatcher(self) -> Dispatcher:

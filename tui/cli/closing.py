@@ -11,6 +11,7 @@ from evalbench.tui.cli import figures
 from evalbench.tui.cli.clean import clean
 from evalbench.tui.cli.follow import INTERRUPTED, Watch
 from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.spending import is_free, spent_words
 from evalbench.tui.cli.table import print_scores
 
 
@@ -28,8 +29,11 @@ def print_closing(out: Out, watch: Watch) -> None:
     out.line()
     print_scores(out, final_metrics(watch.folder, status.metrics), all_groups=False)
     out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
-    if status.spend_usd is not None:
-        out.line(f"spent     {figures.dollars(status.spend_usd)}")
+    if not is_free(status):
+        out.line(f"spent     {spent_words(status)}")
+    if status.possible_usd:
+        possible = figures.dollars(status.possible_usd)
+        out.line(f"{'':<10}{possible} possibly billed besides, for calls that were cut or failed")
     if status.mixed:
         out.line("mixed     settings or data changed along the way: the scores mix two things")
     out.line(f"run       {watch.folder.path}")

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from evalbench.engine import registry
+from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal.schema import on_network_disk
+from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
 from evalbench.engine.process import logout_warning
 from evalbench.tui.cli import figures
@@ -28,10 +30,15 @@ _LEAST_FREE = 2_000_000_000
 _GPU_TIMEOUT_S = 10
 
 _EXTRAS = {
+    "anthropic": ("anthropic",),
+    "openai": ("openai",),
+    "compatible": ("aiohttp",),
     "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
     "gpu": ("bitsandbytes", "nvidia-ml-py"),
     "flash": ("flash-attn",),
 }
+_OF_PROVIDERS = ("anthropic", "openai", "compatible")
+"""Told with the providers that need them."""
 
 
 class Check(NamedTuple):
@@ -50,7 +57,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print every finding."""
     out = stdout()
-    checks = [*_system(), *_places(), *_plugins(), *_extras(), *_gpu()]
+    checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain(), *_gpu()]
     for check in checks:
         out.line(f"{check.mark:<5}{one_line(check.what)}")
         if check.cure:
@@ -122,8 +129,66 @@ def _plugins() -> Iterator[Check]:
             yield Check("bad", f"no {what} can be loaded", "reinstall evalbench")
 
 
+def _providers() -> Iterator[Check]:
+    """What each provider needs beside the network: its package and its key."""
+    refs = list_keys()
+    for name in registry.provider_names():
+        try:
+            cls = registry.provider_class(name)
+        except SpecError:
+            continue  # told above
+        need = getattr(cls, "key", None)
+        held = [ref for ref in refs if ref.provider == name]
+        told = [_key_words(name, need, held)] if need else []
+        missing = [package for package in _EXTRAS.get(_extra(cls), ()) if not _version(package)]
+        if missing:
+            told.insert(0, f"not installed: {', '.join(missing)}")
+            yield Check(
+                "note", f"{name}: {'; '.join(told)}", f"pip install 'evalbench[{_extra(cls)}]'"
+            )
+        else:
+            yield Check("ok", f"{name}: {'; '.join(['installed', *told])}")
+
+
+def _extra(cls: type[object]) -> str:
+    """The extra that a provider of ours needs is called like its folder."""
+    path = cls.__module__.split(".")
+    return path[2] if path[:2] == ["evalbench", "providers"] else ""
+
+
+def _key_words(name: str, need: KeyNeed, refs: list[KeyRef]) -> str:
+    if refs:
+        return ", ".join(
+            f"key in {ref.variable}" if ref.variable else f"key {ref.name!r} in the keychain"
+            for ref in refs
+        )
+    if need.required:
+        return f"no key: evalbench keys set {name}" + "".join(f", or {v}" for v in need.variables)
+    return "no key, and few servers ask for one"
+
+
+def _keychain() -> Check:
+    """Whether the keychain answers, in the time that an unattended run gives it."""
+    answer = probe()
+    backend = f" ({answer.backend})" if answer.backend else ""
+    if answer.state in (KeychainState.ABSENT, KeychainState.FOUND):
+        return Check("ok", f"keychain: answers{backend}")
+    cure = "keys from environment variables work all the same; see docs/keys.md"
+    match answer.state:
+        case KeychainState.NO_KEYCHAIN:
+            what = "there is none here"
+        case KeychainState.TIMED_OUT:
+            what = f"no answer within {answer.limit_s:g} s: locked and waiting for you, or broken"
+            cure = f"evalbench keys test PROVIDER waits for its dialog; {cure}"
+        case state:
+            what = f"{state.value}{backend}" + (f": {answer.why}" if answer.why else "")
+    return Check("note", f"keychain: {what}", cure)
+
+
 def _extras() -> Iterator[Check]:
     for extra, packages in _EXTRAS.items():
+        if extra in _OF_PROVIDERS:
+            continue
         found = {name: _version(name) for name in packages}
         missing = [name for name, installed in found.items() if not installed]
         if missing:

@@ -113,6 +113,8 @@ def amount(number: float, unit: str) -> str:
 
 def dollars(spent: float) -> str:
     """US dollars; small sums keep the digits that matter."""
+    if 0 < spent < 0.0001:
+        return "under $0.0001"
     return f"${spent:,.2f}" if spent >= 1 or not spent else f"${spent:.4f}"
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
-from evalbench.engine.process import Engine, logout_warning
-from evalbench.tui.cli.follow import View, Watch, follow
+from evalbench.engine.process import Engine, logout_warning, resume_runs
+from evalbench.tui.cli.confirm import can_ask, confirmed
+from evalbench.tui.cli.follow import View, Watch, follow, last_event
 from evalbench.tui.cli.output import plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.pilot import PilotView, tell
 from evalbench.tui.cli.signals import Cancelled, Signals
 
 
-def declare_following(parser: Parser) -> None:
-    """Flags of every command that starts an engine and follows it."""
+def declare_following(parser: Parser) -> argparse._ArgumentGroup:
+    """Flags of every command that starts an engine and follows it, in a section of their own."""
     section = parser.add_argument_group("how to run")
     section.add_argument(
         "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
@@ -35,6 +37,7 @@ def declare_following(parser: Parser) -> None:
     section.add_argument(
         "--yes", action="store_true", help="answer yes to every question; for scripts"
     )
+    return section
 
 
 def declare_run_dir(parser: Parser) -> None:
@@ -70,6 +73,7 @@ def launch(
     *,
     notes: tuple[str, ...] = (),
     after: int = 0,
+    pilot: int | None = None,
 ) -> int:
     """Start an engine and follow its runs; returns the exit code.
 
@@ -78,6 +82,8 @@ def launch(
         start: starts the engine; may report through the view's ``preparing``.
         notes: to say first.
         after: id of the last event that is already known (when resuming).
+        pilot: the runs pause after so many samples; what they measured is told then,
+            and the rest follows.
 
     Raises:
         EvalbenchError: whatever ``start`` raises; nothing runs then.
@@ -97,20 +103,66 @@ def launch(
             view.detached(watches)
             view.close()
             return 0
-        try:
-            return follow(watches, view, signals, owner=True, tied=args.foreground)
-        finally:
-            if engine.hold:
-                with suppress(OSError):
-                    engine.hold.close()
+        if pilot is None:
+            return _follow(engine, watches, view, signals)
+        watching = PilotView(view, pilot)
+        code = _follow(engine, watches, watching, signals)
+        if not watching.paused:
+            return code
+        others = [watch.exit_code for watch in watches if watch not in watching.paused]
+        return max([_after_pilot(args, watching.paused, view, signals), *others])
 
 
-def _started(start: Callable[[View], Engine], view: View, signals: Signals) -> Engine:
+def _follow(engine: Engine, watches: Sequence[Watch], view: View, signals: Signals) -> int:
+    try:
+        return follow(watches, view, signals, owner=True, tied=engine.hold is not None)
+    finally:
+        if engine.hold:
+            with suppress(OSError):
+                engine.hold.close()
+
+
+def _after_pilot(
+    args: argparse.Namespace, paused: Sequence[Watch], view: View, signals: Signals
+) -> int:
+    """Tell what a pilot measured, ask where somebody can answer, and follow the rest."""
+    tell(stdout(), paused, json=args.json)
+    if can_ask(json=args.json) and not args.yes and not _go_on(signals):
+        for watch in paused:
+            view.ended(watch)
+        return max(watch.exit_code for watch in paused)
+    folders = [watch.folder for watch in paused]
+    engine = _started(
+        lambda view: resume_runs(folders, foreground=args.foreground, progress=view.preparing),
+        view,
+        signals,
+        "stopped after the pilot; go on with: evalbench resume RUN",
+    )
+    watches = [Watch(folder, after=last_event(folder)) for folder in folders]
+    return _follow(engine, watches, view, signals)
+
+
+def _go_on(signals: Signals) -> bool:
+    signals.raising = True
+    try:
+        return confirmed("Go on with the rest?")
+    except Cancelled:
+        return False
+    finally:
+        signals.raising = False
+
+
+def _started(
+    start: Callable[[View], Engine],
+    view: View,
+    signals: Signals,
+    cancelled: str = "stopped before anything was asked",
+) -> Engine:
     signals.raising = True
     try:
         return start(view)
     except Cancelled:
-        raise StoppedBeforeStart("stopped before anything was asked") from None
+        raise StoppedBeforeStart(cancelled) from None
     finally:
         signals.raising = False
         view.close()

@@ -15,6 +15,7 @@ from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.spending import spend_line
 from evalbench.tui.cli.wording import activity_words, event_words, holdup_words, step_words
 
 _BAR = 80
@@ -136,9 +137,9 @@ class Live:
         if in_flight := status.gauges.get("in_flight"):
             facts.append(f"{in_flight} in flight")
         facts.append(figures.duration(time.monotonic() - self._begun))
-        if status.spend_usd is not None:
-            facts.append(figures.dollars(status.spend_usd))
         parts.append(_line(" · ".join(facts)))
+        if spent := spend_line(status):
+            parts.append(_line(spent))
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:
                 parts.append(

@@ -11,6 +11,7 @@ from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.spending import spend_line
 from evalbench.tui.cli.wording import activity_words, event_words, step_words
 
 _EVERY_S = 10.0
@@ -83,8 +84,8 @@ class Plain:
         for name, metric in list(status.metrics.items())[:1]:
             if metric.get("value") is not None:
                 parts.append(f"{one_line(metric.get('title') or name)} {figures.score(metric)}")
-        if status.spend_usd is not None:
-            parts.append(figures.dollars(status.spend_usd))
+        if status.spend_usd:
+            parts.append(spend_line(status))
         if status.failed:
             parts.append(f"{figures.count(status.failed)} failed")
         self._say(watch, " · ".join(parts))

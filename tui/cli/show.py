@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.keys import KeyRef, KeySource
 from evalbench.engine.process import open_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
@@ -18,7 +19,9 @@ from evalbench.tui.cli.clean import clean, one_line
 from evalbench.tui.cli.follow import INTERRUPTED, shown_state
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.quote import price_words
 from evalbench.tui.cli.runs import summary
+from evalbench.tui.cli.spending import is_free, spent_words
 from evalbench.tui.cli.table import print_scores
 
 
@@ -49,53 +52,64 @@ def execute(args: argparse.Namespace) -> int:
         show_sample(out, folder, args.sample, json=args.json)
         return 0
     status = folder.status()
-    metrics, record = _from_journal(folder, spec, status)
+    facts = _from_journal(folder, spec, status)
     if args.json:
         from evalbench.tui.cli import jsonlines
 
         body = summary(folder, status) | {
-            "metrics": jsonlines.metrics_json(metrics),
+            "metrics": jsonlines.metrics_json(facts.metrics),
             "spec": spec.to_json(),
-            "record": record,
+            "record": facts.record,
+            "prices": facts.prices,
+            "key": facts.key,
         }
         jsonlines.write(out, "run", **body)
     else:
-        _print(out, folder, spec, status, metrics, record)
+        _print(out, folder, spec, status, facts)
     return 0
 
 
-def _from_journal(
-    folder: RunFolder, spec: RunSpec, status: Status
-) -> tuple[Mapping[str, Mapping[str, Any]], Any]:
-    """All metrics, and the record.
+class _Facts(NamedTuple):
+    """What only the journal knows; all but the metrics are None without one.
 
-    A resting run has its metrics stored. For a live or interrupted one they
-    are made of its scores, or taken from its status when its benchmark is not
-    installed here.
+    ``prices`` and ``key`` are JSON forms: of unit prices (None: unknown), and
+    of the reference to where the key lay.
     """
+
+    metrics: Mapping[str, Mapping[str, Any]]
+    record: Any = None
+    prices: Any = None
+    key: Any = None
+
+
+def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
     if not folder.journal.exists():
-        return status.metrics, None
+        return _Facts(status.metrics)
     with JournalReader(folder.journal) as journal:
-        record = journal.meta("record")
-        stored = journal.meta("metrics") if status.at_rest else None
-        if stored is not None:
-            return stored, record
-        try:
-            benchmark = build_benchmark(spec, journal.meta("shared"))
-        except SpecError:
-            return status.metrics, record
-        made = benchmark.metrics(journal.tally())
-        return {metric.name: asdict(metric) for metric in made}, record
+        metrics = _metrics(journal, spec, status)
+        return _Facts(metrics, *(journal.meta(name) for name in ("record", "prices", "key")))
 
 
-def _print(
-    out: Out,
-    folder: RunFolder,
-    spec: RunSpec,
-    status: Status,
-    metrics: Mapping[str, Mapping[str, Any]],
-    record: Any,
-) -> None:
+def _metrics(
+    journal: JournalReader, spec: RunSpec, status: Status
+) -> Mapping[str, Mapping[str, Any]]:
+    """All metrics.
+
+    A resting run has them stored. For a live or interrupted one they are made
+    of its scores, or taken from its status when its benchmark is not installed
+    here.
+    """
+    stored: Mapping[str, Mapping[str, Any]] | None = journal.meta("metrics")
+    if status.at_rest and stored is not None:
+        return stored
+    try:
+        benchmark = build_benchmark(spec, journal.meta("shared"))
+    except SpecError:
+        return status.metrics
+    return {metric.name: asdict(metric) for metric in benchmark.metrics(journal.tally())}
+
+
+def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: _Facts) -> None:
     state = shown_state(folder, status)
     pid = folder.live_pid(status)
     out.line(f"{folder.id}: {state}" + (f", process {pid} on {status.host}" if pid else ""))
@@ -107,7 +121,7 @@ def _print(
     if status.mixed:
         out.line("mixed: settings or data changed along the way; the scores mix two things")
     out.line()
-    print_scores(out, metrics, all_groups=True)
+    print_scores(out, facts.metrics, all_groups=True)
     if status.outcomes:
         out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
     for error, number in status.errors.items():
@@ -115,7 +129,8 @@ def _print(
     _print_pairs(out, "work", _work(status))
     _print_pairs(out, "settings", _settings(spec))
     _print_pairs(out, "parameters", _fates(status.params))
-    _print_pairs(out, "record", _flat(record or {}))
+    _print_pairs(out, "money and key", _money(status, facts))
+    _print_pairs(out, "record", _flat(facts.record or {}))
     _print_pairs(out, "files", {"folder": str(folder.path)})
 
 
@@ -127,8 +142,22 @@ def _work(status: Status) -> dict[str, str]:
         "tokens": f"{figures.count(status.input_tokens)} in,"
         f" {figures.count(status.output_tokens)} out",
         "time": figures.duration(status.seconds),
-        **({} if status.spend_usd is None else {"spent": figures.dollars(status.spend_usd)}),
     }
+
+
+def _money(status: Status, facts: _Facts) -> dict[str, str]:
+    """What was spent, at which prices, and where the key lay: never the key."""
+    pairs = {}
+    if not is_free(status):
+        pairs["spent"] = spent_words(status)
+    if status.possible_usd:
+        pairs["possibly billed besides"] = figures.dollars(status.possible_usd)
+    if facts.key is not None:
+        pairs["prices"] = price_words(facts.prices)
+        ref = KeyRef.from_json(facts.key)
+        if ref.source is not KeySource.NONE:
+            pairs["key"] = str(ref)
+    return pairs
 
 
 def _settings(spec: RunSpec) -> dict[str, str]:

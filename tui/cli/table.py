@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalbench.tui.cli import figures
@@ -35,6 +35,16 @@ def print_table(out: Out, table: Table) -> None:
         console.print(table)
     for line in printed.get().splitlines():
         out.line(line.rstrip())
+
+
+def print_columns(out: Out, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a plain table of texts from anywhere, each on one line."""
+    from rich.text import Text
+
+    table = plain_table(*columns)
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    print_table(out, table)
 
 
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:

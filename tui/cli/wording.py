@@ -25,6 +25,13 @@ def event_words(event: Event) -> str:
             text += f" (asked to wait {figures.duration(asked)})" if asked else ""
         case "model-loaded":
             text = "model loaded: " + _facts(body)
+        case "pilot-started":
+            text = f"pilot: {body.get('samples')} samples first, drawn at random"
+        case "budget-reached":
+            text = (
+                f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
+                f" US dollars and {body.get('left_usd')} are left"
+            )
         case "sample-failed":
             text = f"sample failed: {body.get('error')}"
         case "cut-off":

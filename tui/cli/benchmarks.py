@@ -1,4 +1,4 @@
-"""``evalbench benchmarks`` and ``evalbench models``: what can be run, and on what."""
+"""``evalbench benchmarks``: what can be run."""
 
 from __future__ import annotations
 
@@ -6,51 +6,37 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from evalbench.engine import desk, registry
+from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.errors import EvalbenchError, SpecError
+from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option, parse_options
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import clean, one_line
+from evalbench.tui.cli.clean import clean
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
+from evalbench.tui.cli.table import print_columns
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; the two commands differ in what they list."""
-    if parser.prog.endswith("benchmarks"):
-        parser.add_argument("name", metavar="NAME", nargs="?", help="explain this benchmark")
-        parser.set_defaults(list=_benchmarks)
-        parser.examples("evalbench benchmarks", "evalbench benchmarks mmlu")
-    else:
-        parser.add_argument("name", metavar="PROVIDER", nargs="?", help="ask this provider only")
-        parser.set_defaults(list=_models)
-        parser.examples("evalbench models", "evalbench models local")
+    """Arguments."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="explain this benchmark")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.examples("evalbench benchmarks", "evalbench benchmarks mmlu")
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Print the list asked for."""
-    code: int = args.list(stdout(), args.name, args.json)
-    return code
-
-
-# -- benchmarks --------------------------------------------------------------
-
-
-def _benchmarks(out: Out, name: str | None, json: bool) -> int:
-    names = [name] if name else registry.benchmark_names()
-    found, code = _loaded(names)
-    if json:
+    """List them all, or explain one."""
+    out = stdout()
+    found, code = _loaded([args.name] if args.name else registry.benchmark_names())
+    if args.json:
         from evalbench.tui.cli import jsonlines
 
         for bench in found:
             jsonlines.write(out, "benchmark", **_benchmark_json(bench))
-    elif name:
+    elif args.name:
         _explain(out, found[0])
     else:
-        _print_columns(
+        print_columns(
             out, ("name", "title", "what it is"), [(b.name, b.title, b.summary) for b in found]
         )
     return code
@@ -113,7 +99,7 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
     out.line(f"questions: {own}")
     if bench.options:
         out.line()
-        _print_columns(
+        print_columns(
             out,
             ("setting", "default", "what it does"),
             [
@@ -123,13 +109,13 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
         )
     if bench.filters:
         out.line()
-        _print_columns(
+        print_columns(
             out,
             ("filter", "what it keeps"),
             [(option.flag, option.help) for option in filter_options(bench.filters)],
         )
     out.line()
-    _print_columns(
+    print_columns(
         out,
         ("metric", "what it is called in JSON"),
         [(metric.title or metric.name, metric.name) for metric in _metrics(bench)],
@@ -140,54 +126,3 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
 
 def _help_with_choices(option: Option) -> str:
     return option.help + (f": {', '.join(option.choices)}" if option.choices else "")
-
-
-# -- models ------------------------------------------------------------------
-
-
-def _models(out: Out, name: str | None, json: bool) -> int:
-    rows: list[tuple[str, ...]] = []
-    code = 0
-    for provider in [name] if name else registry.provider_names():
-        try:
-            models = _ask(provider)
-        except EvalbenchError as error:
-            if name:
-                raise
-            stderr().line(f"error: {provider}: " + clean(str(error)))
-            code = error.exit_code
-            continue
-        if json:
-            from evalbench.tui.cli import jsonlines
-
-            for model in models:
-                jsonlines.write(
-                    out, "model", provider=provider, id=f"{provider}/{model['name']}", **model
-                )
-        for model in models:
-            context = figures.count(model["context_tokens"]) if model["context_tokens"] else ""
-            notes = "; ".join(filter(None, [model["title"], model["notes"], _retires(model)]))
-            rows.append((f"{provider}/{model['name']}", context, notes))
-    if not json:
-        _print_columns(out, ("model", "context", "notes"), rows)
-    return code
-
-
-def _ask(provider: str) -> list[dict[str, Any]]:
-    registry.provider_class(provider)
-    return desk.models(provider)
-
-
-def _retires(model: dict[str, Any]) -> str:
-    return f"retires {model['retires']}" if model["retires"] else ""
-
-
-def _print_columns(out: Out, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
-
-    table = plain_table(*columns)
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    print_table(out, table)

@@ -1,0 +1,367 @@
+"""``evalbench keys``: set, try, list and remove the keys of providers. None is ever printed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Timer
+from typing import Any, NamedTuple
+
+from evalbench.engine import desk
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import (
+    BadKey,
+    EvalbenchError,
+    KeyUnavailable,
+    SpecError,
+    UsageError,
+    nearest,
+)
+from evalbench.engine.keys import (
+    ATTENDED_S,
+    DEFAULT_NAME,
+    KeychainState,
+    KeyRef,
+    KeySource,
+    clean_key,
+    find_key,
+    implausible,
+    key_needs,
+    list_keys,
+    looks_like_key,
+    masked,
+    not_here,
+    remove_key,
+    set_key,
+)
+from evalbench.tui.cli.clean import clean, one_line
+from evalbench.tui.cli.output import Out, stderr, stdout
+from evalbench.tui.cli.parser import Parser, bare_words
+
+_SAY_SO_AFTER_S = 1.0
+
+_ACTIONS = {
+    "list": "where keys are; shows none of them",
+    "set": "put a key into the keychain; asks for it, or reads one line from a pipe",
+    "test": "try a key by the cheapest real request; without PROVIDER, all of them",
+    "rm": "remove a key from the keychain",
+}
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments, with the flags of the action that is among ``words``."""
+    parser.add_argument(
+        "action",
+        metavar="|".join(_ACTIONS),
+        help="; ".join(f"{name}: {what}" for name, what in _ACTIONS.items()),
+    )
+    parser.add_argument(
+        "provider",
+        metavar="PROVIDER",
+        nargs="?",
+        help=f"whose key: {', '.join(key_needs())}",
+    )
+    action = next(iter(bare_words(parser, words)), "")
+    if action in ("set", "test", "rm", ""):
+        parser.add_argument(
+            "--name",
+            metavar="NAME",
+            help=f"which of the provider's keys in the keychain (default {DEFAULT_NAME})",
+        )
+    if action in ("set", "test", ""):
+        parser.add_argument("--base-url", metavar="URL", help="try it at another address")
+    if action in ("set", ""):
+        parser.add_argument("--no-check", action="store_true", help="keep it without trying it")
+    if action in ("test", ""):
+        parser.add_argument(
+            "--env-file", type=Path, metavar="FILE", help="look for the key in this .env file first"
+        )
+    if action in ("list", "test", ""):
+        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    if len(bare_words(parser, words)) > 2:
+        # Told before argparse would quote the word.
+        raise not_here()
+    parser.examples(
+        "evalbench keys set anthropic",
+        "pass show openai | evalbench keys set openai --name work",
+        "evalbench run mmlu --model openai/NAME --key work",
+        "evalbench keys test",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    act = {"list": _list, "set": _set, "test": _test, "rm": _remove}.get(args.action)
+    if act is None:
+        raise (
+            not_here()
+            if looks_like_key(args.action)
+            else UsageError("keys has no such action", cure="one of: " + ", ".join(_ACTIONS))
+        )
+    if args.provider is None and args.action in ("set", "rm"):
+        raise UsageError(
+            f"whose key is it? evalbench keys {args.action} PROVIDER",
+            cure="one of: " + ", ".join(key_needs()),
+        )
+    return act(args)
+
+
+def _need(provider: str) -> KeyNeed:
+    """What key a provider takes. A wrong name is not quoted: it may be a key."""
+    needs = key_needs()
+    if provider not in needs:
+        if looks_like_key(provider):
+            raise not_here()
+        raise SpecError(
+            "provider",
+            "there is no provider of that name that takes a key",
+            cure=nearest(provider, needs) or "one of: " + ", ".join(needs),
+        )
+    return needs[provider]
+
+
+@contextmanager
+def _patience(wait_for: str) -> Iterator[None]:
+    """Says that somebody is waited for, once that takes long enough to be noticed."""
+    timer = Timer(_SAY_SO_AFTER_S, stderr().line, [wait_for])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+_UNLOCKING = (
+    "waiting for the keychain: it may show a dialog to unlock it"
+    f" (nothing is lost; given up after {ATTENDED_S:g} s)"
+)
+
+
+# -- list ----------------------------------------------------------------------
+
+
+def _list(args: argparse.Namespace) -> int:
+    if args.provider is not None:
+        _need(args.provider)
+    found = [ref for ref in list_keys() if args.provider in (None, ref.provider)]
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        for ref in found:
+            jsonlines.write(out, "key", **_ref_json(ref))
+        return 0
+    if not found:
+        out.line("no key is set" + (f" for {args.provider}" if args.provider else ""))
+        out.line(f"set one: evalbench keys set {args.provider or 'PROVIDER'}")
+        return 0
+    _print_list(out, found)
+    return 0
+
+
+def _ref_json(ref: KeyRef) -> dict[str, Any]:
+    return {
+        "provider": ref.provider,
+        "source": ref.source.value,
+        "name": ref.name,
+        "variable": ref.variable,
+    }
+
+
+def _print_list(out: Out, found: Sequence[KeyRef]) -> None:
+    from rich.text import Text
+
+    from evalbench.tui.cli.table import plain_table, print_table
+
+    table = plain_table("provider", "name", "where")
+    for ref in found:
+        where = f"environment, {ref.variable}" if ref.variable else ref.source.value
+        table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
+    print_table(out, table)
+    sources: dict[str, set[KeySource]] = {}
+    for ref in found:
+        sources.setdefault(ref.provider, set()).add(ref.source)
+    if twice := [name for name, places in sources.items() if len(places) > 1]:
+        out.line()
+        out.line(f"{', '.join(twice)}: the environment comes before the keychain's default key")
+
+
+# -- set -----------------------------------------------------------------------
+
+
+def _set(args: argparse.Namespace) -> int:
+    provider, need = args.provider, _need(args.provider)
+    name = args.name or DEFAULT_NAME
+    if looks_like_key(name):
+        raise not_here()
+    secret = _read_secret(provider, need)
+    out, err = stdout(), stderr()
+    if warning := implausible(need, secret):
+        err.line(f"warning: {warning}")
+    if not args.no_check:
+        _try_before_keeping(out, args, secret)
+    with _patience(_UNLOCKING):
+        set_key(provider, secret, name)
+    out.line(f"the keychain holds the {provider} key {name!r} now ({masked(secret)})")
+    for variable in need.variables:
+        if os.environ.get(variable, "").strip() and name == DEFAULT_NAME:
+            err.line(f"note: {variable} is set here, and the environment comes first")
+            break
+    return 0
+
+
+def _read_secret(provider: str, need: KeyNeed) -> str:
+    """The key as typed without echo, or one line of a pipe.
+
+    Raises:
+        UsageError: there is none, or the terminal cannot hide it.
+    """
+    if not sys.stdin.isatty():
+        return clean_key(sys.stdin.readline(), "the first line of standard input")
+    import getpass
+    import warnings
+
+    if need.page:
+        stderr().line(f"keys are made at {need.page}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return clean_key(getpass.getpass(f"{provider} key (not shown as you type): "))
+        except (EOFError, getpass.GetPassWarning):
+            raise UsageError(
+                "no key was read from the terminal",
+                why="it was closed, or cannot hide what is typed",
+                cure=f"pipe it: … | evalbench keys set {provider}",
+            ) from None
+
+
+def _try_before_keeping(out: Out, args: argparse.Namespace, secret: str) -> None:
+    """Try a key. Only one that the provider refuses is not kept.
+
+    Raises:
+        BadKey: the provider does not accept it.
+    """
+    try:
+        out.line(one_line(_try(args, args.provider, secret)))
+    except BadKey as error:
+        error.cure = "; ".join(filter(None, [error.cure, "nothing was kept"]))
+        raise
+    except EvalbenchError as error:
+        stderr().line("note: the key could not be tried: " + clean(str(error)))
+
+
+def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
+    settings = {"base_url": args.base_url} if args.base_url else {}
+    return desk.check_key(provider, secret, settings)
+
+
+# -- test ----------------------------------------------------------------------
+
+
+class _Tried(NamedTuple):
+    """What came of trying one key."""
+
+    ref: KeyRef
+    told: str = ""
+    error: EvalbenchError | None = None
+
+
+def _test(args: argparse.Namespace) -> int:
+    if args.provider is None:
+        if args.name or args.base_url or args.env_file:
+            raise UsageError(
+                "--name, --base-url and --env-file are about one provider",
+                cure="evalbench keys test PROVIDER …",
+            )
+        refs = list_keys()
+        if not refs:
+            raise UsageError("no key is set", cure="evalbench keys set PROVIDER")
+        tried = _try_all(args, refs)
+    else:
+        tried = iter([_try_one(args)])
+    out, code = stdout(), 0
+    for one in tried:
+        _tell(out, one, json=args.json)
+        code = max(code, one.error.exit_code if one.error else 0)
+    return code
+
+
+def _try_one(args: argparse.Namespace) -> _Tried:
+    need = _need(args.provider)
+    with _patience(_UNLOCKING):
+        ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file)
+    return _tried(args, ref, secret)
+
+
+def _try_all(args: argparse.Namespace, refs: Sequence[KeyRef]) -> Iterator[_Tried]:
+    """Every key in turn. A keychain that does not answer is asked once."""
+    broken: KeyUnavailable | None = None
+    for ref in refs:
+        try:
+            if broken and ref.source is KeySource.KEYCHAIN:
+                raise broken
+            secret = _secret(ref)
+        except EvalbenchError as error:
+            if isinstance(error, KeyUnavailable) and error.state != KeychainState.ABSENT:
+                broken = error
+            yield _Tried(ref, error=error)
+        else:
+            yield _tried(args, ref, secret)
+
+
+def _secret(ref: KeyRef) -> str:
+    if ref.source is KeySource.ENVIRONMENT:
+        return clean_key(os.environ[ref.variable], f"the environment variable {ref.variable}")
+    with _patience(_UNLOCKING):
+        return find_key(ref.provider, _need(ref.provider), ref.name, ATTENDED_S)[1]
+
+
+def _tried(args: argparse.Namespace, ref: KeyRef, secret: str) -> _Tried:
+    try:
+        return _Tried(ref, _try(args, ref.provider, secret))
+    except EvalbenchError as error:
+        return _Tried(ref, error=error)
+
+
+def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
+    error = tried.error
+    if json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(
+            out,
+            "key-test",
+            **_ref_json(tried.ref),
+            ok=error is None,
+            what=error.what if error else tried.told,
+            why=error.why if error else "",
+            **{"try": error.cure if error else ""},
+        )
+        return
+    told = str(error).replace("\n", "\n   ") if error else tried.told
+    out.line(f"{'bad' if error else 'ok':<5}{tried.ref}: {clean(told)}")
+
+
+# -- rm ------------------------------------------------------------------------
+
+
+def _remove(args: argparse.Namespace) -> int:
+    need = _need(args.provider)
+    name = args.name or DEFAULT_NAME
+    with _patience(_UNLOCKING):
+        held = remove_key(args.provider, name)
+    if not held:
+        raise UsageError(
+            f"the keychain holds no {args.provider} key of that name",
+            cure=f"evalbench keys list {args.provider}",
+        )
+    stdout().line(f"the {args.provider} key {name!r} is gone from the keychain")
+    for variable in need.variables:
+        if os.environ.get(variable, "").strip():
+            stderr().line(f"note: {variable} is still set here")
+    return 0

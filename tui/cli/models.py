@@ -1,0 +1,125 @@
+"""``evalbench models``: what providers offer, asked of them now."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import desk, registry
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import ConnectionFailed, EvalbenchError, KeyUnavailable, SpecError
+from evalbench.engine.keys import find_key
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import clean
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.cli.parser import Parser
+
+_AT_ONCE = 4
+"""Each provider is asked by a process of its own."""
+
+Listed = list[dict[str, Any]] | EvalbenchError
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument("provider", metavar="PROVIDER", nargs="?", help="ask this provider only")
+    parser.add_argument("--base-url", metavar="URL", help="ask at another address")
+    parser.add_argument("--key", metavar="NAME", help="use the key of this name from the keychain")
+    parser.add_argument(
+        "--env-file", type=Path, metavar="FILE", help="look for keys in this .env file first"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.examples(
+        "evalbench models",
+        "evalbench models anthropic",
+        "evalbench models compatible --base-url http://127.0.0.1:8000/v1",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the list; providers that cannot tell are named at its end."""
+    if args.provider is None and (args.base_url or args.key):
+        raise SpecError(
+            "provider",
+            "--base-url and --key are about one provider",
+            cure="evalbench models PROVIDER …",
+        )
+    found = _one(args) if args.provider else _all(args)
+    out = stdout()
+    rows: list[tuple[str, ...]] = []
+    code = 0
+    for provider, listed in found:
+        if isinstance(listed, EvalbenchError):
+            stderr().line(f"error: {provider}: " + clean(str(listed)))
+            code = max(code, listed.exit_code)
+            continue
+        if args.json:
+            from evalbench.tui.cli import jsonlines
+
+            for model in listed:
+                jsonlines.write(
+                    out, "model", provider=provider, id=f"{provider}/{model['name']}", **model
+                )
+        rows += [_row(provider, model) for model in listed]
+    if not args.json:
+        from evalbench.tui.cli.table import print_columns
+
+        print_columns(out, ("model", "context", "retires", "notes"), rows)
+    return code
+
+
+def _row(provider: str, model: dict[str, Any]) -> tuple[str, ...]:
+    context = figures.count(model["context_tokens"]) if model["context_tokens"] else ""
+    notes = "; ".join(filter(None, [model["title"], model["notes"]]))
+    return f"{provider}/{model['name']}", context, model["retires"], notes
+
+
+def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
+    """One provider's models; raises what stands against it."""
+    need = _need(args.provider)
+    secret = ""
+    if need:
+        _, secret = find_key(args.provider, need, args.key, env_file=args.env_file)
+    settings = {"base_url": args.base_url} if args.base_url else {}
+    yield args.provider, desk.models(args.provider, secret, settings)
+
+
+def _all(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
+    """The models of every provider that can be asked; the others are named together."""
+    without_key, silent = [], []
+    names = registry.provider_names()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = pool.map(lambda name: _listed(name, args.env_file), names)
+        for name, listed in zip(names, answers, strict=True):
+            if isinstance(listed, KeyUnavailable):
+                without_key.append(name)
+            elif isinstance(listed, (ConnectionFailed, SpecError)):
+                silent.append(name)
+            else:
+                yield name, listed
+    if without_key:
+        stderr().line(f"no key for {', '.join(without_key)}: evalbench keys set PROVIDER")
+    if silent:
+        stderr().line(f"no answer from {', '.join(silent)}: evalbench models PROVIDER says why")
+
+
+def _listed(name: str, env_file: Path | None) -> Listed:
+    try:
+        need, secret = _need(name), ""
+        if need:
+            # The keychain is asked only for keys that were set, not once for every provider.
+            ref, secret = find_key(name, replace(need, required=False), env_file=env_file)
+            if need.required and not secret:
+                return KeyUnavailable(f"{ref}")
+        return desk.models(name, secret)
+    except EvalbenchError as error:
+        return error
+
+
+def _need(provider: str) -> KeyNeed | None:
+    need: KeyNeed | None = getattr(registry.provider_class(provider), "key", None)
+    return need

@@ -1,0 +1,142 @@
+"""A pilot: a few samples first, then what they say about the cost of all, then the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.money.estimate import Range, project
+from evalbench.engine.status import State
+from evalbench.tui.cli import figures
+from evalbench.tui.cli.clean import one_line
+from evalbench.tui.cli.follow import View, Watch
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.quote import Pair, money_range, rough_range, total
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the pilot of one run took, and what all of its samples will take by that.
+
+    Attributes:
+        samples: how many were measured.
+        spent_usd: what they cost; None: unknown.
+        cost: of the whole run in US dollars, the pilot included; None: unknown.
+        input_tokens, output_tokens: of the whole run.
+    """
+
+    samples: int
+    spent_usd: float | None
+    cost: Pair
+    input_tokens: Sequence[float]
+    output_tokens: Sequence[float]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields of the ``pilot`` line."""
+        return {
+            "samples": self.samples,
+            "spent_usd": self.spent_usd,
+            "cost_usd": self.cost,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+        }
+
+
+def measure(watch: Watch) -> Measured:
+    """Read from a run's journal what its scored samples took."""
+    with JournalReader(watch.folder.journal) as journal:
+        taken = journal.taken()
+    size = watch.status.total // watch.folder.spec().get("epochs")
+    cost, given, made = (
+        project([Decimal(sample[column]) for sample in taken], size) for column in range(3)
+    )
+    spent = watch.status.spend_usd
+    return Measured(
+        len(taken), spent, None if spent is None else _pair(cost), _pair(given), _pair(made)
+    )
+
+
+def _pair(held: Range) -> list[float]:
+    return [float(held.low), float(held.high)]
+
+
+class PilotView:
+    """A :class:`View` of runs in their pilot: one that pauses after it has not ended.
+
+    Attributes:
+        paused: the runs that await their rest.
+    """
+
+    def __init__(self, view: View, samples: int) -> None:
+        self._view = view
+        self._samples = samples
+        self.paused: list[Watch] = []
+
+    def note(self, text: str) -> None:
+        """See :class:`View`."""
+        self._view.note(text)
+
+    def preparing(self, what: str, done: int, total: int | None) -> None:
+        """See :class:`View`."""
+        self._view.preparing(what, done, total)
+
+    def begin(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        self._view.begin(watches)
+
+    def show(self, watch: Watch, events: Sequence[Event]) -> None:
+        """See :class:`View`."""
+        self._view.show(watch, events)
+
+    def ended(self, watch: Watch) -> None:
+        """See :class:`View`; keeps a run whose pilot is complete."""
+        wanted = self._samples * watch.folder.spec().get("epochs")
+        if watch.state == State.PAUSED and watch.status.done >= wanted:
+            self.paused.append(watch)
+        else:
+            self._view.ended(watch)
+
+    def detached(self, watches: Sequence[Watch]) -> None:
+        """See :class:`View`."""
+        self._view.detached(watches)
+        self._view.note("they pause after their pilot; go on then with: evalbench resume RUN")
+
+    def close(self) -> None:
+        """See :class:`View`."""
+        self._view.close()
+
+
+def tell(out: Out, watches: Sequence[Watch], *, json: bool) -> Pair:
+    """Print what pilots measured; the cost of all runs together, None when unknown."""
+    costs: list[Pair] = []
+    for watch in watches:
+        measured = measure(watch)
+        costs.append(measured.cost)
+        if json:
+            from evalbench.tui.cli import jsonlines
+
+            jsonlines.write(out, "pilot", run=watch.id, **measured.to_json())
+        else:
+            _print(out, watch, measured)
+    if len(watches) > 1 and not json:
+        out.line(f"all {len(watches)} runs: {money_range(total(costs))}")
+    return total(costs)
+
+
+def _print(out: Out, watch: Watch, measured: Measured) -> None:
+    status = watch.status
+    spent = measured.spent_usd
+    out.line()
+    out.line(
+        f"pilot of {status.benchmark} × {one_line(status.model)}:"
+        f" {figures.count(measured.samples)} samples cost"
+        f" {'an unknown sum' if spent is None else figures.dollars(spent)}"
+    )
+    out.line(
+        f"by that, all {figures.count(status.total)} cost {money_range(measured.cost)}"
+        f" and take {rough_range(measured.input_tokens)} input"
+        f" and {rough_range(measured.output_tokens)} output tokens"
+    )

@@ -1,0 +1,40 @@
+"""What a run has spent and will spend, in words."""
+
+from __future__ import annotations
+
+from evalbench.engine.status import Status
+from evalbench.tui.cli import figures
+
+
+def forecast(status: Status) -> float | None:
+    """US dollars of the whole run if the rest costs like what is done; None while unknown."""
+    if not status.spend_usd or not status.done:
+        return None
+    return status.spend_usd / status.done * status.total
+
+
+def is_free(status: Status) -> bool:
+    """Whether there is nothing to tell: no money was spent, may have been, or is limited."""
+    unspent = status.spend_usd == 0
+    unasked = status.spend_usd is None and not (status.sent or status.from_journal)
+    return (unspent or unasked) and not status.possible_usd and status.budget_usd is None
+
+
+def spent_words(status: Status) -> str:
+    """``$0.12 of $0.50``, or ``unknown``."""
+    spent = "unknown" if status.spend_usd is None else figures.dollars(status.spend_usd)
+    return spent + (
+        "" if status.budget_usd is None else f" of {figures.dollars(status.budget_usd)}"
+    )
+
+
+def spend_line(status: Status) -> str:
+    """What a live run has spent and will spend; empty for one that costs nothing."""
+    if is_free(status):
+        return ""
+    parts = [f"spent {spent_words(status)}"]
+    if not status.at_rest and (whole := forecast(status)) is not None:
+        parts.append(f"about {figures.dollars(whole)} in all")
+    if status.possible_usd:
+        parts.append(f"{figures.dollars(status.possible_usd)} possibly billed besides")
+    return " · ".join(parts)
