@@ -69,6 +69,10 @@ class Compatible(NetworkProvider):
             reason=_NO_CHOICE,
         )
 
+    def check_model(self, model: str) -> None:
+        """See :class:`NetworkProvider`; servers may call their models whatever they like."""
+        self.check_name(model)
+
     def prepare(self, call: Call) -> Prepared:
         """See :class:`NetworkProvider`."""
         if call.prompt.kind != "generate":

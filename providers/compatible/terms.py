@@ -8,7 +8,6 @@ do not know; "sent" means on the wire, no more.
 from __future__ import annotations
 
 from evalbench.engine.calls import Params
-from evalbench.engine.errors import CallRejected
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
@@ -24,7 +23,8 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, quirks: Quirks, w
         CallRejected: when the server refuses every way to cap an answer.
     """
     talk = Negotiation(params, refused, who)
-    _cap(talk, params, quirks, who)
+    caps = sorted(_CAPS, key=lambda name: name != quirks.cap)
+    talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, *caps)
     for name in ("temperature", "top_p"):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")
@@ -39,18 +39,6 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, quirks: Quirks, w
     _reasoning(talk, params, facts, quirks, who)
     _logprobs(talk, params, facts, quirks, who)
     return talk.terms()
-
-
-def _cap(talk: Negotiation, params: Params, quirks: Quirks, who: str) -> None:
-    names = sorted(_CAPS, key=lambda name: name != quirks.cap)
-    field = next((name for name in names if not talk.refused(name)), None)
-    if field is None:
-        raise CallRejected(
-            f"{who} refuses every way to cap an answer's tokens",
-            why="calls without a cap could cost anything, so none is sent",
-        )
-    talk.fix("max_tokens", field, params.max_tokens or FALLBACK_MAX_TOKENS)
-    talk.swappable(field)
 
 
 def _reasoning(

@@ -51,7 +51,11 @@ def endpoint_for(params: Params, facts: ModelFacts, wanted: str, *, official: bo
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoint) -> Terms:
-    """What the parameters become at one endpoint."""
+    """What the parameters become at one endpoint.
+
+    Raises:
+        CallRejected: when the endpoint refuses every way to cap an answer.
+    """
     talk = Negotiation(params, refused, "OpenAI's API")
     _cap(talk, params, endpoint)
     _effort(talk, params, facts, endpoint)
@@ -77,7 +81,8 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
 def _cap(talk: Negotiation, params: Params, endpoint: Endpoint) -> None:
     cap = params.max_tokens or FALLBACK_MAX_TOKENS
     if endpoint == "chat":
-        talk.fix("max_tokens", "max_completion_tokens", cap)
+        # Gateways that are older than the new name know the old one.
+        talk.cap(cap, "max_completion_tokens", "max_tokens")
     elif cap < LEAST_OUTPUT:
         reason = f"raised to {LEAST_OUTPUT}, the least that the Responses API takes"
         talk.fix("max_tokens", "max_output_tokens", LEAST_OUTPUT, reason)

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import ParamNote, Params
+from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import Negotiable, Refused
 
 
@@ -100,14 +101,21 @@ class Negotiation:
         if name in self._asked:
             self._notes[name] = ParamNote(name, "sent", reason)
 
-    def swappable(self, field: str) -> None:
-        """Let a refusal of ``field`` be learned, because another one can take its place."""
-        value = orjson.dumps(self.fields[field]).decode()
-        self._negotiable.append(Negotiable(field, value))
+    def cap(self, tokens: int, *fields: str) -> None:
+        """Cap the answer's tokens by the first of ``fields`` that the provider does not refuse.
 
-    def refused(self, field: str) -> bool:
-        """Whether the provider refuses a field whatever its value."""
-        return self._refused.reason(field, "") is not None
+        Raises:
+            CallRejected: when it refuses them all.
+        """
+        for field in fields:
+            if self._refused.reason(field, "") is None:
+                self.fix("max_tokens", field, tokens)
+                self._negotiable.append(Negotiable(field, str(tokens)))
+                return
+        raise CallRejected(
+            f"{self._who} refuses every way to cap an answer's tokens",
+            why="calls without a cap could cost anything, so none is sent",
+        )
 
     def terms(self) -> Terms:
         """The result; parameters that nobody decided on are dropped."""

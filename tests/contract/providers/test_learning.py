@@ -99,6 +99,16 @@ async def test_the_other_name_of_the_cap_is_learned(sim: Handle, make: Make) -> 
     assert len(posts(sim)) == 3
 
 
+async def test_an_older_gateway_gets_the_older_name(sim: Handle, make: Make) -> None:
+    sim.fault(
+        status=400, match='"max_completion_tokens"',
+        message="Unrecognized request argument supplied: max_completion_tokens",
+    )  # fmt: skip
+    reply = await make("openai").answer(ask("openai/gpt-4.1", max_tokens=9))
+    assert fates(reply) == {"max_tokens": "sent"}
+    assert posts(sim)[-1]["max_tokens"] == 9
+
+
 async def test_no_call_goes_out_without_a_cap(sim: Handle, make: Make) -> None:
     for name in ("max_tokens", "max_completion_tokens"):
         sim.fault(status=400, match=f'"{name}"', message=f"'{name}' is not supported")
