@@ -1,0 +1,1 @@
+"""What may go wrong with machines: kills, full disks, cut files."""

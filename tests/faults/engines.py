@@ -1,0 +1,141 @@
+"""Engine processes that tests start, watch and end in bad ways."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.process import Engine, resume_run, start_run
+from evalbench.engine.runfolder import RunFolder, Status
+from evalbench.engine.settings import RunSpec, make_spec
+
+LONG_S = 60.0
+
+
+def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:
+    """The first true value of ``condition``; fails when there is none in time."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            pytest.fail(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.001)
+    return value
+
+
+class Ledger:
+    """What a scripted provider was asked, and answered: one line each, in order."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def lines(self, after: int = 0) -> list[tuple[str, str]]:
+        """(what, content hash) of every line after the first ``after``."""
+        words = [line.split() for line in self.path.read_text().splitlines()[after:]]
+        return [(what, digest) for what, digest, _ in words]
+
+    def asked(self, after: int = 0) -> Counter[str]:
+        """How often each content hash was asked."""
+        return Counter(digest for what, digest in self.lines(after) if what == "asked")
+
+    def answered(self, after: int = 0) -> Counter[str]:
+        """How often each content hash was answered."""
+        return Counter(digest for what, digest in self.lines(after) if what == "answered")
+
+
+@dataclass
+class Engines:
+    """Starts engines on runs of the test plug-ins, and leaves none behind."""
+
+    home: Path
+    ledger: Ledger
+    started: list[Engine] = field(default_factory=list)
+
+    def spec(self, benchmark: str = "synthetic", size: int = 500, **common: Any) -> RunSpec:
+        """A spec for the scripted model."""
+        options = {"size": size} | common.pop("options", {})
+        return make_spec(benchmark, "scripted/good", options=options, **common)
+
+    def start(self, spec: RunSpec, **how: Any) -> RunFolder:
+        """Start a run."""
+        engine = start_run(spec, **how)
+        self.started.append(engine)
+        return engine.runs[0]
+
+    def resume(self, run: RunFolder, **how: Any) -> RunFolder:
+        """Go on with a run."""
+        engine = resume_run(run, **how)
+        self.started.append(engine)
+        return engine.runs[0]
+
+    @property
+    def pid(self) -> int:
+        """The engine started last."""
+        return self.started[-1].pid
+
+    def end(self, sign: int = signal.SIGKILL) -> None:
+        """Send the newest engine a signal and wait until it is gone."""
+        os.kill(self.pid, sign)
+        self.wait()
+
+    def wait(self) -> int:
+        """Wait until the newest engine has ended; its exit code, negative for a signal."""
+
+        def gone() -> tuple[int, int] | None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            return (pid, status) if pid else None
+
+        _, status = wait_until(gone, "the end of the engine")
+        return os.waitstatus_to_exitcode(status)
+
+    def finish(self, run: RunFolder) -> Status:
+        """Wait for the newest engine's end; the run's status then."""
+        self.wait()
+        return run.status()
+
+    def clean_up(self) -> None:
+        """End whatever a test left behind."""
+        for engine in self.started:
+            if engine.hold:
+                engine.hold.close()
+            try:
+                os.kill(engine.pid, signal.SIGKILL)
+                os.waitpid(engine.pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                continue
+
+
+def replied(run: RunFolder) -> Counter[str]:
+    """Content hashes of the calls that have an answer in the journal, with their number."""
+    found: Counter[str] = Counter()
+    try:
+        reader = JournalReader(run.journal)
+    except JournalError:
+        return found  # ended before there was one
+    with reader:
+        for item in reader.samples():
+            for call in reader.calls(item.row):
+                if call.reply is not None and call.reply.outcome is not Outcome.ERROR:
+                    found[call.content_hash.hex()] += 1
+    return found
+
+
+def scores(run: RunFolder) -> dict[tuple[str, int], Any]:
+    """Every score by sample and epoch, with all that was read and how often it was failed."""
+    with JournalReader(run.journal) as reader:
+        ids = {item.row: item.sample.id for item in reader.samples()}
+        return {
+            (ids[score.row], score.epoch): (score.outcome, score.values, score.detail)
+            for score in reader.scores()
+        }
