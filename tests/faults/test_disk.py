@@ -23,11 +23,11 @@ needs_mount = pytest.mark.skipif(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte."""
+    """A disk of eight megabytes."""
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)], check=False
     )
     if made.returncode:
         pytest.skip("this system lets even root mount nothing")
@@ -57,8 +57,8 @@ def goes_on_once_freed(engines: Engines, run: RunFolder, free: Callable[[], obje
 @needs_mount
 def test_a_full_disk_stops_the_run_and_loses_nothing(engines: Engines, small_disk: Path) -> None:
     ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(300_000))
-    run = engines.start(engines.spec(concurrency=16, size=600), run_dir=small_disk)
+    ballast.write_bytes(bytes(7_600_000))
+    run = engines.start(engines.spec(concurrency=16, size=400), run_dir=small_disk)
     told = goes_on_once_freed(engines, run, ballast.unlink)
     assert "no space is left" in told
     assert f"evalbench resume {run.id}" in told
@@ -77,7 +77,7 @@ def test_a_file_that_may_not_grow_stops_the_run_and_loses_nothing(engines: Engin
 
 @needs_mount
 def test_a_disk_without_room_for_a_run_is_told_at_once(engines: Engines, small_disk: Path) -> None:
-    (small_disk / "ballast").write_bytes(bytes(1024 * 1024))
+    (small_disk / "ballast").write_bytes(bytes(8 * 1024 * 1024))
     with pytest.raises(UsageError, match="cannot make a run folder") as caught:
         engines.start(engines.spec(), run_dir=small_disk)
     assert "No space left" in caught.value.why
