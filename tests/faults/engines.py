@@ -67,8 +67,8 @@ class Engines:
         options = {"size": size} | common.pop("options", {})
         return make_spec(benchmark, "scripted/good", options=options, **common)
 
-    def start(self, spec: RunSpec, **how: Any) -> RunFolder:
-        """Start a run."""
+    def start(self, spec: RunSpec | list[RunSpec], **how: Any) -> RunFolder:
+        """Start one engine on one run or several; the first of them."""
         engine = start_run(spec, **how)
         self.started.append(engine)
         return engine.runs[0]

@@ -14,7 +14,7 @@ import pytest
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runfolder import RunFolder
-from tests.faults.engines import Engines, replied, wait_until
+from tests.faults.engines import Engines, replied
 
 needs_mount = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("mount") is None, reason="only root can mount"
@@ -84,11 +84,6 @@ def test_a_disk_without_room_for_a_run_is_told_at_once(engines: Engines, small_d
     assert not engines.ledger.lines()
 
 
-def seal(place: Path) -> None:
-    """Make a mounted disk read-only."""
-    subprocess.run(["mount", "-o", "remount,ro", str(place)], check=True)
-
-
 @needs_mount
 def test_a_read_only_place_is_told_before_anything_is_sent(
     engines: Engines, small_disk: Path
@@ -96,7 +91,7 @@ def test_a_read_only_place_is_told_before_anything_is_sent(
     run = engines.start(engines.spec(size=20), run_dir=small_disk)
     assert engines.finish(run).exit_code == 0
     mark = len(engines.ledger.lines())
-    seal(small_disk)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(UsageError, match="cannot make a run folder"):
         engines.start(engines.spec(), run_dir=small_disk)
     with pytest.raises(UsageError, match="cannot write to"):
@@ -105,13 +100,3 @@ def test_a_read_only_place_is_told_before_anything_is_sent(
     # Looking is still possible.
     with JournalReader(run.journal) as reader:
         assert reader.size() == 20
-
-
-@needs_mount
-def test_a_disk_that_becomes_read_only_stops_the_run(engines: Engines, small_disk: Path) -> None:
-    run = engines.start(engines.spec(concurrency=4, size=400), run_dir=small_disk)
-    wait_until(lambda: engines.ledger.answered().total() > 20, "some answers")
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=False)
-    assert engines.wait() == 5
-    assert run.live_pid() is None
-    assert replied(run)

@@ -42,13 +42,18 @@ from evalbench.engine.errors import DataError, NoSuchModel, nearest
 from evalbench.engine.options import Option
 from evalbench.engine.scoring.tally import Metric, Tally
 
-_RUBRIC = "Answer the riddle with one letter and nothing else. " * 12
+_RUBRIC = os.environ.get(
+    "SYNTHETIC_RUBRIC", "Answer the riddle with one letter and nothing else. " * 12
+)
+_GREETING = os.environ.get("SYNTHETIC_GREETING", "")
 
 
 class Synthetic(Benchmark):
     """Riddles with a letter as gold; ``size`` of them, in four groups.
 
     Preparing them takes ``SYNTHETIC_PREPARE_S`` seconds, by default none.
+    ``SYNTHETIC_RUBRIC`` replaces the template of its prompts;
+    ``SYNTHETIC_GREETING`` goes into them as well, but no template tells of it.
     """
 
     name = "synthetic"
@@ -93,7 +98,7 @@ class Synthetic(Benchmark):
         return self.grade(sample, reply)
 
     def question(self, sample: Sample) -> Any:
-        text = f"A {self.opt['wording']}. {sample.inputs['question']}"
+        text = f"{_GREETING}A {self.opt['wording']}. {sample.inputs['question']}"
         return user([TextPart(_RUBRIC, shared=True), text])
 
     def grade(self, sample: Sample, reply: Reply) -> Score:
