@@ -69,6 +69,15 @@ def _fingerprint(bench: Benchmark, data: str | None) -> list[Any]:
     return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
 
 
+def is_prepared(spec: RunSpec, cache: Path) -> bool:
+    """Whether the sample file of a spec is there, so that nothing heavy is needed to have it."""
+    return _is_whole(prepared_path(spec, cache))
+
+
+def _is_whole(path: Path) -> bool:
+    return path.exists() and path.with_suffix(".json").exists()
+
+
 def prepare(
     spec: RunSpec, cache: Path, progress: Callable[[str, int, int | None], None] | None = None
 ) -> Path:
@@ -78,7 +87,7 @@ def prepare(
         DataError: when the source is missing or malformed.
     """
     path = prepared_path(spec, cache)
-    if path.exists() and path.with_suffix(".json").exists():
+    if _is_whole(path):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     bench = build_benchmark(spec)

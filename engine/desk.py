@@ -32,7 +32,7 @@ import orjson
 
 from evalbench.engine import registry
 from evalbench.engine.calls import WorkerProvider
-from evalbench.engine.dataset import prepare, selected_count
+from evalbench.engine.dataset import is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_from_json, error_to_json
 from evalbench.engine.keys import HUGGINGFACE, strip_environment
 from evalbench.engine.keys.hub import check_hub_token
@@ -65,7 +65,9 @@ class Checked:
 def check(
     specs: Sequence[RunSpec], progress: Progress | None = None, *, estimate: bool = False
 ) -> list[Checked]:
-    """Validate specs against their providers and prepare their data, in a child process.
+    """Validate specs against their providers and prepare their data.
+
+    In a child process, unless everything is at hand already.
 
     Args:
         specs: what is to run.
@@ -90,10 +92,15 @@ def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
 def _checked(
     ask: str, specs: Sequence[RunSpec], progress: Progress | None, *, estimate: bool = False
 ) -> list[Checked]:
-    request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
+    if all(_nothing_heavy(spec) for spec in specs):
+        # A child would only cost its start.
+        answers = [_look_at(spec, ask, progress, estimated=estimate) for spec in specs]
+    else:
+        request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
+        answers = _ask(request, progress)
     return [
         Checked(Path(item["file"]), item["count"], item.get("prices"), item.get("estimate"))
-        for item in _ask(request, progress)
+        for item in answers
     ]
 
 
@@ -189,24 +196,42 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
     answers = []
     for raw in request["specs"]:
         spec = RunSpec.from_json(raw)
-        book = PriceBook(spec.get("price"), spec.candidate)
-        if request["ask"] != "prepare":
-            check_spec(spec)
-        file = prepare(
-            spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
+        answers.append(
+            _look_at(
+                spec,
+                request["ask"],
+                lambda what, done, total: say({"progress": [what, done, total]}),
+                estimated=request.get("estimate", False),
+            )
         )
-        if request["ask"] == "estimate":
-            answers.append(estimate_to_json(asyncio.run(estimate(spec, file, book))))
-            continue
-        answer: dict[str, Any] = {"file": str(file)}
-        answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
-        if request["ask"] == "check":
-            prices = _prices(spec, book)
-            answer["prices"] = prices.to_json() if prices else None
-            if request["estimate"] and not (prices and prices.free):
-                answer["estimate"] = estimate_to_json(asyncio.run(estimate(spec, file, book)))
-        answers.append(answer)
     return answers
+
+
+def _look_at(
+    spec: RunSpec, ask: str, progress: Progress | None, *, estimated: bool = False
+) -> dict[str, Any]:
+    """The answer about one spec: ``prepare``, ``check`` or ``estimate`` it."""
+    book = PriceBook(spec.get("price"), spec.candidate)
+    if ask != "prepare":
+        check_spec(spec)
+    file = prepare(spec, cache_dir(), progress)
+    if ask == "estimate":
+        return estimate_to_json(asyncio.run(estimate(spec, file, book)))
+    answer: dict[str, Any] = {"file": str(file)}
+    answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
+    if ask == "check":
+        prices = _prices(spec, book)
+        answer["prices"] = prices.to_json() if prices else None
+        if estimated and not (prices and prices.free):
+            answer["estimate"] = estimate_to_json(asyncio.run(estimate(spec, file, book)))
+    return answer
+
+
+def _nothing_heavy(spec: RunSpec) -> bool:
+    """Whether a check needs no heavy import: prepared data, and a price that is at hand."""
+    tier = str(spec.provider_options.get("service_tier") or "")
+    book = PriceBook(spec.get("price"), spec.candidate)
+    return is_prepared(spec, cache_dir()) and book.at_hand(spec.candidate, tier)
 
 
 def _prices(spec: RunSpec, book: PriceBook) -> UnitPrices | None:

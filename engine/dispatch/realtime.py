@@ -63,6 +63,9 @@ class Realtime:
                 if self._halted.is_set():
                     raise Halted
                 ticket = await self._admit(call)
+                if self._halted.is_set():
+                    self._purse.cut(ticket, sent=False)
+                    raise Halted
                 sent = attempt > 1
                 try:
                     if not sent:

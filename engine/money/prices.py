@@ -18,6 +18,7 @@ from typing import Any
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.errors import SpecError
 from evalbench.engine.money import price_file
+from evalbench.engine.money.remembered import Remembered
 from evalbench.engine.money.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.paths import config_dir
 
@@ -108,8 +109,19 @@ class PriceBook:
         if model.provider in LOCAL:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
         if table := _TABLE_NAMES.get(model.provider):
-            return _from_table(table, model.name, mode, tier, at or datetime.now(UTC))
+            return _from_table_or_memory(table, model.name, mode, tier, at or datetime.now(UTC))
         return None
+
+    def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
+        """Whether a model's realtime prices can be had without loading the bundled table."""
+        name = f"{model.provider}/{model.name}"
+        table = _TABLE_NAMES.get(model.provider)
+        if name in self._given or price_file.find(self._own, name) or model.provider in LOCAL:
+            return True
+        tier = "" if service_tier in _STANDARD_TIERS else service_tier
+        return table is None or Remembered(datetime.now(UTC)).knows(
+            _question(table, model.name, "realtime", tier)
+        )
 
 
 def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
@@ -130,6 +142,19 @@ def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
             cure="for example --price 3/15, or --price openai/gpt-4.1=2/8 for one model",
         )
     return name, Rates(*rates)
+
+
+def _question(table: str, name: str, mode: Mode, tier: str) -> str:
+    return "\n".join((table, name, mode, tier))
+
+
+def _from_table_or_memory(
+    table: str, name: str, mode: Mode, tier: str, at: datetime
+) -> UnitPrices | None:
+    memory, question = Remembered(at), _question(table, name, mode, tier)
+    if not memory.knows(question):
+        memory.keep(question, _from_table(table, name, mode, tier, at))
+    return memory.answer(question)
 
 
 def _from_table(provider: str, name: str, mode: Mode, tier: str, at: datetime) -> UnitPrices | None:
