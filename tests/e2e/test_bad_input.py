@@ -12,6 +12,7 @@ from tests.e2e.commandline import CommandLine
 from tests.e2e.schema import check_line
 
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "40")
+LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "--detach")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_an_unusable_run_dir_is_told(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_a_second_engine_is_refused(slow: CommandLine) -> None:
-    slow(*SMALL, "--detach", "--concurrency", "2")
+    slow(*LONG)
     run = slow.only_run()
     pid = run.live_pid()
     done = slow("resume", run.id)
@@ -91,12 +92,12 @@ def test_a_second_engine_is_refused(slow: CommandLine) -> None:
 
 
 def test_changed_settings_are_refused_then_accepted_and_marked(slow: CommandLine) -> None:
-    slow(*SMALL, "--detach", "--concurrency", "2")
+    slow(*LONG)
     run = slow.answering()
     stopped = slow("stop", "last")
     assert stopped.code == 0
     done_before = run.status().done
-    assert 0 < done_before < 40
+    assert 0 < done_before < 500
 
     refused = slow("resume", "last", "--temperature", "0.5")
     assert refused.code == 1
@@ -112,35 +113,35 @@ def test_changed_settings_are_refused_then_accepted_and_marked(slow: CommandLine
     )  # fmt: skip
     assert accepted.code == 0
     assert accepted.lines[-1]["mixed"] is True
-    assert accepted.lines[-1]["done"] == 40
+    assert accepted.lines[-1]["done"] == 500
     assert run.spec().get("temperature") == 0.5
     assert "mixed" in slow("show", "last").out
 
 
 def test_settings_that_decide_nothing_just_change(slow: CommandLine) -> None:
-    slow(*SMALL, "--detach", "--concurrency", "2")
+    slow(*LONG)
     run = slow.answering()
     slow("pause", "last")
     assert run.status().state == "paused"
-    done = slow("resume", "last", "--concurrency", "20", "--mood", "refusing", "--json")
+    done = slow("resume", "last", "--concurrency", "50", "--mood", "refusing", "--json")
     assert done.code == 0
     assert done.lines[-1]["mixed"] is False
-    assert run.spec().get("concurrency") == 20
+    assert run.spec().get("concurrency") == 50
     assert done.lines[-1]["outcomes"]["refused"] > 0
 
 
 def test_a_resume_does_not_need_the_data_file_any_more(slow: CommandLine, tmp_path: Path) -> None:
     data = tmp_path / "riddles.jsonl"
-    rows = [{"question": f"Which {n}?", "answer": "A", "group": "a"} for n in range(30)]
+    rows = [{"question": f"Which {n}?", "answer": "A", "group": "a"} for n in range(300)]
     data.write_text("\n".join(json.dumps(row) for row in rows))
     slow("run", "synthetic", "--model", "scripted/good", "--data", str(data), "--detach",
          "--concurrency", "2")  # fmt: skip
     slow.answering()
     slow("stop", "last")
     data.unlink()
-    done = slow("resume", "last", "--concurrency", "30", "--json")
+    done = slow("resume", "last", "--concurrency", "60", "--json")
     assert done.code == 0, done.err
-    assert done.lines[-1]["done"] == 30
+    assert done.lines[-1]["done"] == 300
 
 
 @pytest.mark.parametrize("words", [("show", "last"), ("resume", "last")])

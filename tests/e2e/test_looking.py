@@ -10,6 +10,7 @@ from tests.e2e.commandline import CommandLine
 from tests.e2e.schema import check_line
 
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "40")
+LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "--detach")
 
 
 def test_runs_lists_the_newest_first_by_tag(cli: CommandLine) -> None:
@@ -51,12 +52,12 @@ def test_show_tells_settings_scores_and_record(cli: CommandLine) -> None:
 
 
 def test_show_of_a_live_run_has_its_engine_and_grouped_scores(slow: CommandLine) -> None:
-    slow(*SMALL, "--detach", "--concurrency", "2")
+    slow(*LONG)
     run = slow.answering()
     (line,) = slow("show", "last", "--json").lines
     assert line["pid"] == run.live_pid()
     assert line["state"] == "running"
-    assert 0 < line["metrics"]["accuracy"]["n"] < 40
+    assert 0 < line["metrics"]["accuracy"]["n"] < 500
 
 
 def test_one_sample_is_shown_with_its_question_reply_and_reading(cli: CommandLine) -> None:
@@ -80,8 +81,25 @@ def test_one_sample_is_shown_with_its_question_reply_and_reading(cli: CommandLin
     assert "give a number from 1 to 40" in missing.err
 
 
+def test_text_of_a_data_set_cannot_move_the_cursor(cli: CommandLine, tmp_path: Path) -> None:
+    evil = "\x1b[2J\x1b]0;owned\x07 [bold]Which[/bold] %s {0} one\u202e?"
+    source = tmp_path / "riddles.jsonl"
+    source.write_text(json.dumps({"question": evil, "answer": "A", "group": "\x1b[31mred"}))
+    assert cli("run", "synthetic", "--model", "scripted/good", "--data", str(source)).code == 0
+    for words in (
+        ("show", "last", "--sample", "1"),
+        ("data", "stats", "synthetic", "--data", str(source)),
+    ):
+        shown = cli(*words).out
+        assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+        assert "red" in shown
+    assert " [bold]Which[/bold] %s {0} one?" in cli("show", "last", "--sample", "1").out
+    (line,) = cli("show", "last", "--sample", "1", "--json").lines
+    assert line["inputs"]["question"] == evil
+
+
 def test_stop_and_pause_wait_for_the_rest(slow: CommandLine) -> None:
-    slow(*SMALL, "--detach", "--concurrency", "2")
+    slow(*LONG)
     run = slow.answering()
     paused = slow("pause", run.id)
     assert paused.code == 0

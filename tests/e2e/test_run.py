@@ -139,7 +139,7 @@ def test_detach_returns_and_attach_follows_to_the_end(slow: CommandLine) -> None
     assert [line["event"] for line in done.lines] == ["start", "detached"]
     run = slow.only_run()
     assert done.lines[-1]["run"] == run.id
-    assert done.lines[-1]["pid"] == run.live_pid()
+    assert done.lines[-1]["pid"] == run.status().pid
     attached = slow("attach", "last", "--json")
     assert attached.code == 0
     for line in attached.lines:

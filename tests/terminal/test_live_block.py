@@ -12,22 +12,22 @@ from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.terminal
 
-RUN = "evalbench run synthetic --model scripted/good --concurrency 4"
+RUN = "evalbench run synthetic --model scripted/good --price 0/0 --concurrency 4"
 OpenTerminal = Callable[..., Terminal]
 
 
 def test_one_block_shows_the_run_and_gives_way_to_the_scores(terminal: OpenTerminal) -> None:
     window = terminal()
-    window.type(f"clear; {RUN} --limit 40; echo exit $?")
+    window.type(f"clear; {RUN} --limit 100; echo exit $?")
     shown = window.wait_for("accuracy")
     assert "synthetic × scripted/good  running" in shown
     assert "█" in shown
-    assert re.search(r"\d+/40 · \d+\.\d/s · .* left · \d in flight", shown)
+    assert re.search(r"\d+/100 · \d+\.\d/s · .* left · \d in flight", shown)
     assert "parsed 100.0 %" in shown
     assert "Ctrl-C: leave it running, or stop it" in shown
     assert shown.count("█░") <= 1
     ended = window.wait_for("exit 0")
-    assert "complete: synthetic × scripted/good, 40 of 40 samples" in ended
+    assert "complete: synthetic × scripted/good, 100 of 100 samples" in ended
     assert "█" not in ended
     assert "Ctrl-C" not in ended
 

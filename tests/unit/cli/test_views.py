@@ -139,7 +139,6 @@ def test_the_closing_tells_why_what_and_what_next(engine: PretendEngine) -> None
         exit_code=5,
         problem=problem,
         seconds=12.3,
-        spend_usd=0.5,
         mixed=True,
         **WORKING,
     )
@@ -156,7 +155,6 @@ def test_the_closing_tells_why_what_and_what_next(engine: PretendEngine) -> None
     ]
     assert "accuracy  25.0 %  20.0–31.0  25 / 100" in shown
     assert "parsed 97.0 % (97) · refused 2.0 % (2) · failed 1.0 % (1)" in shown
-    assert "spent     $0.5000" in shown
     assert "mixed" in shown
     assert f"next      evalbench resume {watch.id}" in shown
     assert f"          evalbench show {watch.id}" in shown
@@ -223,7 +221,7 @@ def test_the_block_has_one_line_for_each_fact(
     out = Out(Terminal())
     view = Live(out)
     gauges = {"in_flight": 4, "paused_s": 12.0, "paused_why": "RateLimited"}
-    engine.status(**{**WORKING, "gauges": gauges, "spend_usd": 1.5})
+    engine.status(**{**WORKING, "gauges": gauges})
     watch = _seen(engine)
     view.begin([watch])
     engine.event("model-loaded", device="cpu", dtype="float32")
@@ -235,7 +233,7 @@ def test_the_block_has_one_line_for_each_fact(
     assert lines[1] == "█" * (columns // 4) + "░" * (columns - columns // 4)
     assert lines[2].startswith("100/400 · 50.0/s · 6.0 s left")
     if columns == 80:
-        assert lines[2].endswith("4 in flight · 0.0 s · $1.50")
+        assert lines[2].endswith("4 in flight · 0.0 s")
         assert lines[3] == "accuracy 25.0 %  20.0–31.0  25/100"
         assert lines[5] == "sending pauses for 12 s: RateLimited"
         assert lines[6] == "model loaded: device cpu, dtype float32"
