@@ -11,24 +11,22 @@ from evalbench.engine import registry
 from tests.unit.engine.plugins import PLUGINS, Installed
 
 
-@pytest.fixture
-def rescan() -> Iterator[None]:
-    """The registry looks at the installed packages anew, now and after the test."""
-    registry._found.cache_clear()
-    yield
-    registry._found.cache_clear()
-
-
-@pytest.fixture
-def plugins(rescan: None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def plugins() -> Iterator[None]:
     """The benchmarks ``synthetic`` and ``two-turn`` and the provider ``scripted``."""
-    monkeypatch.syspath_prepend(str(PLUGINS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(PLUGINS))
+        registry._found.cache_clear()
+        yield
+    registry._found.cache_clear()
 
 
 @pytest.fixture
-def installed(rescan: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installed]:
     """An empty folder of packages; add them before the registry is first asked."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
-    return Installed(folder)
+    registry._found.cache_clear()
+    yield Installed(folder)
+    registry._found.cache_clear()

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-quickly = settings(max_examples=40, deadline=None)
+quickly = settings(max_examples=25, deadline=None)

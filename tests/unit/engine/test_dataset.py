@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import Item, Sample, sample_ids
 from evalbench.engine.dataset import (
     prepare,
     prepared_path,
+    read_dictionary,
     read_header,
     read_samples,
     selected_count,
@@ -278,6 +279,22 @@ def test_an_empty_data_set_is_refused_and_leaves_nothing(tmp_path: Path, cache: 
     with pytest.raises(DataError, match="the data set is empty"):
         prepare(spec(data=str(data)), cache)
     assert list((cache / "data").iterdir()) == []
+
+
+def test_a_row_that_is_no_json_is_named(installed: Installed, cache: Path) -> None:
+    source = SHOTS.replace("SHARED", "0").replace('"shots"', '"odd"')
+    source = source.replace('"q": n', '"q": n if n < 2 else object()')
+    installed.add("odd", source, "evalbench.benchmarks", odd="Shots")
+    with pytest.raises(DataError, match="cannot be written as JSON") as caught:
+        prepare(make_spec("odd", "scripted/good"), cache)
+    assert caught.value.line == 3
+    assert list((cache / "data").iterdir()) == []
+
+
+def test_a_large_set_comes_with_a_dictionary_and_a_small_one_without(cache: Path) -> None:
+    small, large = (prepare(spec(options={"size": size}), cache) for size in (10, 1500))
+    assert read_dictionary(small) == b""
+    assert len(read_dictionary(large)) > 1000
 
 
 def test_preparing_a_large_set_tells_how_far_it_is(cache: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import orjson
 import pytest
 
 from evalbench.engine import errors
@@ -14,6 +15,8 @@ from evalbench.engine.errors import (
     ProviderError,
     RateLimited,
     SpecError,
+    error_from_json,
+    error_to_json,
     nearest,
 )
 
@@ -67,16 +70,35 @@ EXIT_CODES = {
 }
 
 
+CLASSES = [
+    kind
+    for _, kind in inspect.getmembers(errors, inspect.isclass)
+    if issubclass(kind, EvalbenchError) and kind is not EvalbenchError
+]
+
+
 def test_every_error_ends_the_process_with_its_code() -> None:
-    classes = [
-        kind
-        for _, kind in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(kind, EvalbenchError) and kind is not EvalbenchError
-    ]
-    assert len(classes) > len(EXIT_CODES)
-    for kind in classes:
+    assert len(CLASSES) > len(EXIT_CODES)
+    for kind in CLASSES:
         expected = 5 if issubclass(kind, ProviderError) else EXIT_CODES[kind.__name__]
         assert kind.exit_code == expected, kind
+
+
+@pytest.mark.parametrize("kind", [EvalbenchError, *CLASSES])
+def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
+    field = ["limit"] if issubclass(kind, SpecError) else []
+    error = kind(*field, "what", why="why", cure="cure")
+    read = error_from_json(orjson.loads(orjson.dumps(error_to_json(error))))
+    assert type(read) is kind
+    assert str(read) == str(error)
+    assert getattr(read, "field", "limit") == "limit"
+
+
+@pytest.mark.parametrize("name", ["OfANewerVersion", "Iterable", "nearest", "__name__"])
+def test_an_error_of_an_unknown_class_is_one_all_the_same(name: str) -> None:
+    read = error_from_json({"class": name, "what": "what", "why": "", "cure": "cure"})
+    assert type(read) is EvalbenchError
+    assert str(read) == "what\n  try: cure"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -17,10 +18,11 @@ from evalbench.engine.calls import (
     Outcome,
     RateLimits,
     Reply,
+    Usage,
     generate,
     user,
 )
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import (
@@ -33,6 +35,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from evalbench.engine.options import Option
 from tests.unit.engine.virtual_time import now, settle, virtual_time
 
@@ -82,7 +85,15 @@ class Acted:
 class Desk:
     """A dispatcher over an acted provider."""
 
-    def __init__(self, answer: Answer, *, concurrency: int | None = 5, attempts: int = 8) -> None:
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        concurrency: int | None = 5,
+        attempts: int = 8,
+        budget: Budget | None = None,
+        prices: UnitPrices | None = None,
+    ) -> None:
         self.provider = Acted({"answer": answer})
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.begun: list[str] = []
@@ -90,7 +101,7 @@ class Desk:
         self.realtime = Realtime(
             self.provider,
             self.limiter,
-            Purse(Budget(), None),
+            Purse(budget or Budget(), prices),
             attempts=attempts,
             report=lambda kind, **body: self.events.append((kind, body)),
         )
@@ -101,7 +112,7 @@ class Desk:
         async def before_send() -> None:
             self.begun.append(text)
 
-        call = Call(ModelRef("acted", "m"), generate([user([text, *parts])]))
+        call = Call(ModelRef("acted", "m"), generate([user([text, *parts])], max_tokens=4))
         return asyncio.create_task(self.realtime.answer(call, text, before_send))
 
 
@@ -341,6 +352,81 @@ async def test_a_call_that_cannot_be_begun_is_not_sent_and_frees_its_place() -> 
         await desk.realtime.answer(call, "q", refuse)
     assert desk.provider.sent == []
     assert (await desk.ask("next")).text == "NEXT"
+
+
+# -- money ---------------------------------------------------------------------------------
+
+A_DOLLAR_A_TOKEN = UnitPrices(Rates(Decimal(0), Decimal(1_000_000)))
+"""A call here may write four tokens."""
+
+
+def writing(tokens: int) -> Answer:
+    """Takes a second for so many tokens."""
+
+    async def answer(text: str, number: int) -> Reply:
+        await asyncio.sleep(1)
+        return Reply(text, usage=Usage(5, tokens))
+
+    return answer
+
+
+@virtual_time
+async def test_no_more_calls_are_in_flight_than_the_budget_could_pay() -> None:
+    budget = Budget(Decimal(10))
+    desk = Desk(writing(1), budget=budget, prices=A_DOLLAR_A_TOKEN)
+    replies = await asyncio.gather(*(desk.ask(f"q{n}") for n in range(5)))
+    assert [reply.cost for reply in replies] == [1] * 5
+    assert (desk.provider.most, budget.spent, budget.reserved) == (2, 5, 0)
+
+
+@virtual_time
+async def test_a_budget_that_is_spent_ends_what_waits_for_it() -> None:
+    budget = Budget(Decimal(10))
+    desk = Desk(writing(4), budget=budget, prices=A_DOLLAR_A_TOKEN)
+    calls = [desk.ask(f"q{n}") for n in range(3)]
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(end) for end in ended] == [Reply, Reply, BudgetSpent]
+    assert desk.begun == ["q0", "q1"]
+    ((kind, told),) = desk.events
+    assert (kind, *map(Decimal, told.values())) == ("budget-reached", 4, 2)
+    assert (budget.spent, budget.reserved) == (8, 0)
+
+
+@virtual_time
+async def test_an_attempt_that_may_have_been_billed_is_paid_at_its_worst() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        if number < 4:
+            raise ServerFault("cut", retry_after=1, possibly_billed=number != 2)
+        return Reply(text, usage=Usage(5, 1))
+
+    budget = Budget(Decimal(100))
+    reply = await Desk(answer, budget=budget, prices=A_DOLLAR_A_TOKEN).ask("q")
+    assert (reply.cost, reply.possible_cost) == (1, 8)
+    assert (budget.spent, budget.possible, budget.reserved) == (1, 8, 0)
+
+
+@virtual_time
+async def test_a_call_cut_on_the_wire_may_have_been_billed_and_one_before_it_not() -> None:
+    budget = Budget(Decimal(100))
+    desk = Desk(after_a_second, concurrency=1, budget=budget, prices=A_DOLLAR_A_TOKEN)
+    on_the_wire, waiting = desk.ask("one"), desk.ask("two")
+    await settle()
+    waiting.cancel()
+    on_the_wire.cancel()
+    await asyncio.wait([waiting, on_the_wire])
+    assert (budget.spent, budget.possible, budget.reserved) == (0, 4, 0)
+
+
+@virtual_time
+async def test_a_call_that_waits_for_money_is_not_sent_after_a_halt() -> None:
+    budget = Budget(Decimal(5))
+    desk = Desk(after_a_second, budget=budget, prices=A_DOLLAR_A_TOKEN)
+    first, second = desk.ask("one"), desk.ask("two")
+    await settle()
+    desk.realtime.halt()
+    assert [await outcome(first), await outcome(second)] == ["ONE", "halted"]
+    assert desk.begun == ["one"]
+    assert budget.reserved == 0
 
 
 # -- halting ---------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from pathlib import PurePosixPath
 
 import orjson
 import pytest
 from hypothesis import given
 
 from evalbench.engine.calls import RateLimits, Reply
-from evalbench.engine.calls.replies import reply_from_json, reply_to_json
+from evalbench.engine.calls.replies import plain, reply_from_json, reply_to_json
 from tests.unit.engine.properties import quickly
 from tests.unit.engine.strategies import replies
 
@@ -36,3 +38,48 @@ def test_a_likelihood_of_nothing_is_still_a_number(impossible: float) -> None:
     read = reply_from_json(orjson.loads(stored)).logprobs
     assert read[0] == -0.5
     assert math.isnan(read[1]) if math.isnan(impossible) else read[1] == impossible
+
+
+@quickly
+@given(replies)
+def test_a_reply_that_can_be_stored_is_plain_already(reply: Reply) -> None:
+    assert plain(reply) == reply
+
+
+@pytest.mark.parametrize(
+    ("text", "carried"),
+    [
+        ("half \ud83d a pair", "half \ufffd a pair"),
+        ("\udc00\ud83d", "\ufffd\ufffd"),
+        ("a whole \ud83d\ude00 in halves", "a whole \U0001f600 in halves"),
+    ],
+)
+def test_halves_of_characters_are_joined_or_replaced(text: str, carried: str) -> None:
+    made = plain(Reply(text, raw={text: [text]}))
+    assert (made.text, made.raw) == (carried, {carried: [carried]})
+    assert orjson.dumps(reply_to_json(made))
+
+
+def test_what_is_no_json_becomes_text_and_money_is_kept() -> None:
+    when = PurePosixPath("a/b")
+    reply = Reply(
+        "x",
+        raw={"big": 2**70, "fits": 2**63, "low": -(2**63), "odd": when, 5: 1.5},
+        limits=RateLimits(requests_remaining=3),
+        cost=Decimal("0.5"),
+        possible_cost=Decimal("0.25"),
+    )
+    made = plain(reply)
+    assert made.raw == {
+        "big": str(2**70),
+        "fits": 2**63,
+        "low": -(2**63),
+        "odd": "a/b",
+        "5": 1.5,
+    }
+    assert (made.limits, made.cost, made.possible_cost) == (
+        reply.limits,
+        reply.cost,
+        reply.possible_cost,
+    )
+    assert orjson.dumps(reply_to_json(made))

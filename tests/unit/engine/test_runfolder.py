@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 import signal
 import socket
@@ -147,24 +149,6 @@ def test_a_status_is_read_as_it_was_written(run: RunFolder) -> None:
     assert run.status().at_rest
 
 
-@pytest.mark.parametrize(
-    ("state", "rests"),
-    [
-        (State.CREATED, False),
-        (State.RUNNING, False),
-        (State.PAUSING, False),
-        (State.STOPPING, False),
-        (State.PAUSED, True),
-        (State.STOPPED, True),
-        (State.COMPLETE, True),
-        (State.FAILED, True),
-        (State.BUDGET, True),
-    ],
-)
-def test_which_states_are_at_rest(state: State, rests: bool) -> None:
-    assert Status("r", state).at_rest is rests
-
-
 def test_fields_of_a_newer_version_are_passed_over(run: RunFolder) -> None:
     file = run.path / "status.json"
     file.write_bytes(orjson.dumps({**orjson.loads(file.read_bytes()), "mood": "good"}))
@@ -180,6 +164,24 @@ def test_a_status_that_cannot_be_read_is_a_fresh_one(run: RunFolder, body: bytes
     if body is not None:
         file.write_bytes(body)
     assert run.status() == Status(run.id)
+
+
+def test_on_a_full_disk_the_status_is_written_over_the_old_one(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    status = run.status()
+    status.problem = "x" * 500
+    run.write_status(status)
+    monkeypatch.setattr(runfolder, "write_file", full)
+    status.state, status.problem = State.FAILED, "the disk is full"
+    run.write_status(status)
+    assert run.status() == status
+    (run.path / "status.json").unlink()
+    with pytest.raises(OSError, match="No space"):
+        run.write_status(status)
 
 
 # -- who is alive -----------------------------------------------------------------------
@@ -298,6 +300,31 @@ def test_the_lock_of_a_killed_engine_is_free(run: RunFolder) -> None:
     child.send_signal(signal.SIGKILL)
     child.communicate()
     Lock(run).release()
+
+
+def test_an_engine_that_is_letting_go_is_waited_for(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.write_status(claimed(os.getpid(), state=State.PAUSED))
+    held = Lock(run)
+    monkeypatch.setattr(runfolder.time, "sleep", lambda seconds: held.release())
+    Lock(run).release()
+
+
+def test_but_not_for_ever(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.write_status(claimed(os.getpid(), state=State.PAUSED))
+    held = Lock(run)
+    passed = itertools.count(0, 5)
+    monkeypatch.setattr(runfolder.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(runfolder.time, "monotonic", lambda: next(passed))
+    with pytest.raises(RunBusy):
+        Lock(run)
+    held.release()
+
+
+def test_where_no_lock_can_be_the_run_cannot_be_driven(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot write to"):
+        Lock(RunFolder(tmp_path / "gone"))
 
 
 # -- commands ---------------------------------------------------------------------------------

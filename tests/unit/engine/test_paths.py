@@ -1,0 +1,44 @@
+"""Where evalbench writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from evalbench.engine.paths import cache_dir, config_dir, runs_dir
+
+
+def test_one_folder_can_hold_everything(home: Path) -> None:
+    assert (runs_dir(), cache_dir(), config_dir()) == (
+        home / "runs",
+        home / "cache",
+        home / "config",
+    )
+
+
+def test_that_folder_may_be_given_as_people_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for given in ("~/eval", "eval"):
+        monkeypatch.setenv("EVALBENCH_HOME", given)
+        assert runs_dir() == tmp_path / "eval" / "runs"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (lambda: runs_dir().parent, platformdirs.user_data_path),
+        (cache_dir, platformdirs.user_cache_path),
+        (config_dir, platformdirs.user_config_path),
+    ],
+)
+def test_otherwise_the_platforms_places_are_used(
+    ours: Callable[[], Path], theirs: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBENCH_HOME", "")
+    assert ours() == theirs("evalbench", appauthor=False)
