@@ -33,7 +33,7 @@ def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
     """
     known: dict[str, Any] = {}
     for name, source in (("context_tokens", "max_input_tokens"), ("output_tokens", "max_tokens")):
-        if isinstance(entry.get(source), int):
+        if type(entry.get(source)) is int:
             known[name] = entry[source]
     if isinstance(retires := entry.get("retires_at"), str):
         known["retires"] = retires[:10]

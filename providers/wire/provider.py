@@ -31,7 +31,7 @@ from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.scrub import Scrub
 
-_ASIDE_S = 5.0
+_ASIDE_S = 3.0
 """Longest wait for something that only improves a message or a decision."""
 
 
@@ -147,6 +147,8 @@ class NetworkProvider(ABC):
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.calls.Provider`."""
+        for task in self._asides.values():
+            task.cancel()
         await self.clients.close()
 
     async def answer(self, call: Call) -> Reply:

@@ -10,6 +10,7 @@ import pytest
 from evalbench.engine import errors as e
 from evalbench.engine import registry
 from evalbench.engine.calls import Reply
+from evalbench.providers.wire import provider as wire_provider
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import LANES, lane
 from tests.simulator.handle import Handle
@@ -136,10 +137,11 @@ async def test_the_api_is_asked_once_what_a_claude_takes(sim: Handle, make: Make
     assert len([entry for entry in sim.entries() if entry["method"] == "GET"]) == 1
 
 
-@pytest.mark.parametrize("fault", ["status", "reset_before_headers", "malformed_json"])
+@pytest.mark.parametrize("fault", ["status", "reset_before_headers", "malformed_json", "hang"])
 async def test_an_api_that_says_nothing_of_its_models_stops_nothing(
-    sim: Handle, make: Make, fault: str
+    sim: Handle, make: Make, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(wire_provider, "_ASIDE_S", 0.5)
     sim.fault(fault, path="/models/")
     reply = await make("anthropic").answer(ask("anthropic/claude-opus-5-5", max_tokens=3000))
     assert reply.text
