@@ -13,8 +13,9 @@ from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, bind, new
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Call, ModelRef, Outcome, Params, Prompt, Reply, choose, generate
 from evalbench.engine.journal import CallKey, CallRow
+from evalbench.engine.status import State
 from tests.unit.engine.driving import Answers, World, error, one_question, right, until
-from tests.unit.engine.journals import KEY, MODEL
+from tests.unit.engine.journals import KEY, MODEL, journal
 
 HI = generate("hi", max_tokens=4)
 
@@ -94,6 +95,38 @@ async def test_a_call_that_was_cut_off_is_asked_again_under_the_same_number(worl
     assert [(held.reask, held.reply) for held in world.calls(1)] == [(0, None)]
     await world.drive(Answers())
     assert [(held.reask, held.reply) for held in world.calls(1)] == [(0, Reply("yes"))]
+
+
+async def test_a_reply_that_cannot_be_stored_as_it_is_is_used_as_it_was_stored(
+    world: World,
+) -> None:
+    used: list[Reply] = []
+
+    async def solve(of: Sample, ask: Ask) -> Score:
+        used.append(await ask("candidate", HI))
+        return right(used[0])
+
+    state, _ = await world.drive(Answers(lambda call: Reply("half \ud83d", raw=object)), solve)
+    assert state is State.COMPLETE
+    assert used[0].text == "half \ufffd"
+    assert [held.reply for held in world.calls(1)] == used
+
+
+async def test_a_call_whose_turn_comes_as_the_run_halts_is_not_sent(world: World) -> None:
+    class Late(Answers):
+        async def answer(
+            self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
+        ) -> Reply:
+            driver.halt(State.PAUSING)
+            self.halted = False
+            return await super().answer(call, key, before_send)
+
+    async with journal(world.path) as opened:
+        answers = Late()
+        driver = world.driver(opened, answers)
+        assert await driver.drive() is State.PAUSED
+    assert answers.asked == []
+    assert world.calls(1) == []
 
 
 async def test_every_call_has_a_name_of_its_own_in_the_engine(world: World) -> None:
@@ -206,3 +239,10 @@ async def test_many_replies_are_replayed_in_order() -> None:
     replies = await ask.many([("candidate", generate(t), t) for t in "cab"])
     assert [reply.text for reply in replies] == ["c", "a", "b"]
     assert len(ask.used) == 3
+
+
+async def test_many_replies_are_all_looked_for_although_one_is_missing() -> None:
+    ask = replay(*(row(generate(t), Reply(t), KEY._replace(step=t)) for t in "ac"))
+    with pytest.raises(MissingReply):
+        await ask.many([("candidate", generate(t), t) for t in "abc"])
+    assert {key.step for key in ask.used} == {"a", "c"}

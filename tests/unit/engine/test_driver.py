@@ -480,15 +480,21 @@ async def test_failures_that_are_not_all_alike_do_not(tmp_path: Path, kind: str)
     assert driver.failed == (60 if kind == "different failures" else 59)
 
 
-async def test_a_journal_that_cannot_be_written_ends_the_run(world: World) -> None:
-    def answer(call: Call) -> Reply:
-        opened.broken = JournalError("the disk is gone")
-        return Reply("yes")
-
+@pytest.mark.parametrize("answer", [Reply("yes"), ValueError("and a fault of its own")])
+async def test_a_journal_that_cannot_be_written_ends_the_run(
+    world: World, answer: Reply | Exception
+) -> None:
     async with journal(world.path) as opened:
-        driver = world.driver(opened, Answers(answer, window=1))
+
+        def break_it(call: Call) -> Reply | Exception:
+            opened.broken = JournalError("the disk is gone")
+            return answer
+
+        answers = Answers(break_it, window=1)
+        driver = world.driver(opened, answers)
         with pytest.raises(JournalError, match="the disk is gone"):
             await driver.drive()
+        assert len(answers.asked) == 1
         opened.broken = None
 
 

@@ -420,13 +420,13 @@ async def test_a_call_cut_on_the_wire_may_have_been_billed_and_one_before_it_not
 @virtual_time
 async def test_a_call_that_waits_for_money_is_not_sent_after_a_halt() -> None:
     budget = Budget(Decimal(5))
-    desk = Desk(after_a_second, budget=budget, prices=A_DOLLAR_A_TOKEN)
+    desk = Desk(writing(1), budget=budget, prices=A_DOLLAR_A_TOKEN)
     first, second = desk.ask("one"), desk.ask("two")
     await settle()
     desk.realtime.halt()
-    assert [await outcome(first), await outcome(second)] == ["ONE", "halted"]
-    assert desk.begun == ["one"]
-    assert budget.reserved == 0
+    assert [await outcome(first), await outcome(second)] == ["one", "halted"]
+    assert (desk.begun, desk.events) == (["one"], [])
+    assert (budget.spent, budget.possible, budget.reserved) == (1, 0, 0)
 
 
 # -- halting ---------------------------------------------------------------------------------
