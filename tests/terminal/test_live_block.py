@@ -12,7 +12,7 @@ from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.terminal
 
-RUN = "evalbench run synthetic --model scripted/good --price 0/0 --concurrency 4"
+RUN = "evalbench run synthetic --model scripted/good --concurrency 4 --yes"
 OpenTerminal = Callable[..., Terminal]
 
 
