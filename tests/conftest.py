@@ -11,6 +11,9 @@ from tests.simulator.fixtures import running_simulator, sim
 
 __all__ = ["running_simulator", "sim"]
 
+# Nobody's keychain is asked by a test, in whatever process; those about keychains bring their own.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
+from evalbench.engine.keys import strip_environment
 from evalbench.engine.runfolder import RunFolder, all_runs
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
@@ -33,10 +34,10 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S)
 
 
 def plain_environment() -> dict[str, str]:
-    """This process's environment without what would change how commands behave."""
+    """This process's environment without keys and what would change how commands behave."""
     return {
         name: value
-        for name, value in os.environ.items()
+        for name, value in strip_environment(os.environ).items()
         if not name.startswith(("SCRIPTED_", "SYNTHETIC_")) and name not in ("NO_COLOR", "COLUMNS")
     }
 
@@ -70,17 +71,27 @@ class CommandLine:
     def __call__(self, *words: str, **env: str) -> Finished:
         return self.finish(self.start(*words, **env))
 
+    def feed(self, text: str, *words: str, **env: str) -> Finished:
+        """Run a command to its end with a text on its standard input."""
+        child = self.start_python(
+            "-m", "evalbench.tui.cli.main", *words, stdin=subprocess.PIPE, **env
+        )
+        out, err = child.communicate(text, timeout=LONG_S)
+        return Finished(child.returncode, out, err)
+
     def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
         """Start a command without a terminal, in a process group of its own."""
         return self.start_python("-m", "evalbench.tui.cli.main", *words, **env)
 
-    def start_python(self, *words: str, **env: str) -> subprocess.Popen[str]:
+    def start_python(
+        self, *words: str, stdin: int = subprocess.DEVNULL, **env: str
+    ) -> subprocess.Popen[str]:
         """Start Python in the environment of the commands."""
         child = subprocess.Popen(
             [sys.executable, *words],
             env={**self.env, **env},
             cwd=self.home.parent,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -128,7 +139,7 @@ class CommandLine:
             if child.poll() is None:
                 child.kill()
                 child.wait()
-            for stream in (child.stdout, child.stderr):
+            for stream in (child.stdin, child.stdout, child.stderr):
                 if stream:
                     stream.close()
         for folder in self.runs():

@@ -20,6 +20,14 @@ def cli(home: Path) -> Iterator[CommandLine]:
 
 
 @pytest.fixture
+def keychain(cli: CommandLine, tmp_path: Path) -> Path:
+    """The commands have a keychain: in this file, which is outside of their home."""
+    file = tmp_path / "keychain.json"
+    cli.env |= {"PYTHON_KEYRING_BACKEND": "evalbench_keyrings.InFile", "FAKE_KEYCHAIN": str(file)}
+    return file
+
+
+@pytest.fixture
 def slow(cli: CommandLine) -> CommandLine:
     """The same, with a model that takes its time, so that runs can be caught at work."""
     cli.env["SCRIPTED_LATENCY"] = "0.2"
