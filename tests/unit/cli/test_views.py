@@ -214,7 +214,7 @@ def _block(view: Live, out: Out) -> str:
 
 @pytest.mark.parametrize("columns", [80, 40])
 def test_the_block_has_one_line_for_each_fact(
-    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch, columns: int
+    engine: PretendEngine, clock: Clock, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "xterm")
@@ -224,6 +224,7 @@ def test_the_block_has_one_line_for_each_fact(
     engine.status(**{**WORKING, "gauges": gauges})
     watch = _seen(engine)
     view.begin([watch])
+    clock.now += 12
     engine.event("model-loaded", device="cpu", dtype="float32")
     view.show(watch, watch.events())
     lines = _block(view, out).splitlines()
@@ -233,7 +234,7 @@ def test_the_block_has_one_line_for_each_fact(
     assert lines[1] == "█" * (columns // 4) + "░" * (columns - columns // 4)
     assert lines[2].startswith("100/400 · 50.0/s · 6.0 s left")
     if columns == 80:
-        assert lines[2].endswith("4 in flight · 0.0 s")
+        assert lines[2].endswith("4 in flight · 12 s")
         assert lines[3] == "accuracy 25.0 %  20.0–31.0  25/100"
         assert lines[5] == "sending pauses for 12 s: RateLimited"
         assert lines[6] == "model loaded: device cpu, dtype float32"
