@@ -8,6 +8,7 @@ from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.dataset import read_dictionary, read_samples
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.schema import SLOT_BITS
 from evalbench.engine.settings import RunSpec
 
 _SAMPLES_AT_ONCE = 200
@@ -26,7 +27,7 @@ async def load_samples(
         total: about how many there will be.
     """
     kept = journal.query(_rows_by_id)
-    row = max(kept.values(), default=0)
+    row = journal.query(_last_row)
     if not kept and total >= _WORTH_A_DICTIONARY:
         journal.use_dictionary("sample", read_dictionary(file))
     batch, stay = [], set()
@@ -49,3 +50,11 @@ async def load_samples(
 def _rows_by_id(shelf: Shelf) -> dict[str, int]:
     rows = shelf.db.execute("SELECT hash, occurrence, row FROM sample")
     return {f"{digest.hex()}.{occurrence}": row for digest, occurrence, row in rows}
+
+
+def _last_row(shelf: Shelf) -> int:
+    """The last row ever given out: calls outlive the samples that are no longer chosen."""
+    samples, calls = shelf.db.execute(
+        "SELECT coalesce((SELECT max(row) FROM sample), 0), coalesce((SELECT max(id) FROM call), 0)"
+    ).fetchone()
+    return int(max(samples, calls >> SLOT_BITS))

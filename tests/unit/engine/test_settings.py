@@ -261,6 +261,8 @@ def test_what_decides_the_answers_is_identity(change: dict[str, Any]) -> None:
         {"concurrency": 3},
         {"qps": 2},
         {"attempts": 1},
+        {"budget": 5},
+        {"price": ["1/2"]},
         {"key": "work"},
         {"env_file": ".env"},
         {"desc": "again"},
