@@ -124,6 +124,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.requests[f"{self.command} {path}"] += 1
         if self.hub.status:
             self._error(self.hub.status, "", "out of order")
+        elif path == "/api/whoami-v2":
+            self._whoami()
         elif found := _TREE.fullmatch(path):
             self._listing(found["repo"], found["revision"], self._tree)
         elif found := _INFO.fullmatch(path):
@@ -139,6 +141,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _token(self) -> str:
         return self.headers.get("Authorization", "").removeprefix("Bearer ")
+
+    def _whoami(self) -> None:
+        if any(self._token() in held.readers for held in self.hub.repositories.values()):
+            data = json.dumps({"type": "user", "name": "a-reader"}).encode()
+            self._send(200, data, {"Content-Type": "application/json"})
+        else:
+            self._error(401, "", "Invalid username or password.")
 
     def _repository(self, name: str, revision: str) -> Repository | None:
         """The repository, or None after an error was sent."""
