@@ -29,11 +29,22 @@ from evalbench.engine.keys import (
     not_here,
     strip_environment,
 )
+from evalbench.engine.options import Option
 from evalbench.engine.runfolder import RunFolder, find_run, make_run
 from evalbench.engine.settings import RunSpec, key_need
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
+
+
+PILOT = Option(
+    "pilot",
+    int,
+    None,
+    "ask N samples first, drawn at random, and show what all will cost by them",
+    minimum=2,
+)
+"""One sample alone says nothing about how much samples differ."""
 
 
 class HeldKey(NamedTuple):
@@ -76,7 +87,7 @@ def start_run(
         run_dir: folder in which run folders are made; default: the user's.
         foreground: tie the engine to the caller: it stops cleanly when the caller ends.
         progress: told what is being prepared: (what, done, total or None).
-        pilot: work on so many samples of each run, drawn at random, and pause.
+        pilot: work on so many samples of each run, drawn at random, and pause; at least 2.
         approve: shown what was found about the specs, with estimates, before anything
             starts; raises to call it off.
 
@@ -87,6 +98,7 @@ def start_run(
     specs = [spec] if isinstance(spec, RunSpec) else list(spec)
     if not specs:
         raise UsageError("there is nothing to run")
+    pilot = PILOT.parse(pilot)
     held = find_keys(specs)
     checked = desk.check(specs, progress, estimate=approve is not None)
     if approve:

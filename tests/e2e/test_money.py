@@ -212,7 +212,7 @@ def test_pilots_of_several_runs_go_on_together(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--pilot", "0"), ("--pilot", "x"), ("--pilot", "5", "--detach")]
+    "words", [("--pilot", "1"), ("--pilot", "x"), ("--pilot", "5", "--detach")]
 )
 def test_a_pilot_that_cannot_be_is_refused(cli: CommandLine, words: tuple[str, ...]) -> None:
     done = cli("run", "synthetic", *PRICED, *words)

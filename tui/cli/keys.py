@@ -42,7 +42,7 @@ from evalbench.tui.cli.clean import clean, one_line
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 
-_SAY_SO_AFTER_S = 1.0
+_SAY_SO_AFTER_S = 2.0
 
 _ACTIONS = {
     "list": "where keys are; shows none of them",
@@ -54,11 +54,9 @@ _ACTIONS = {
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments, with the flags of the action that is among ``words``."""
-    parser.add_argument(
-        "action",
-        metavar="|".join(_ACTIONS),
-        help="; ".join(f"{name}: {what}" for name, what in _ACTIONS.items()),
-    )
+    lines = [f"  {name:<5}{what}" for name, what in _ACTIONS.items()]
+    parser.description = "\n".join([f"{parser.description}", "", *lines])
+    parser.add_argument("action", metavar="|".join(_ACTIONS), help="what to do")
     parser.add_argument(
         "provider",
         metavar="PROVIDER",

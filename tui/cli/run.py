@@ -6,28 +6,20 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import Option
-from evalbench.engine.process import Engine, start_run
+from evalbench.engine.process import PILOT, Engine, start_run
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
-from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.parser import Parser, add_options, given
 from evalbench.tui.cli.target import declare_target, declare_target_settings, wanted_specs
-
-_PILOT = Option("pilot", int, None, "", minimum=1)
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a benchmark among ``words`` its own flags too."""
     declare_target(parser)
     declare_run_dir(parser)
-    section = declare_following(parser)
-    section.add_argument(
-        "--pilot",
-        metavar="N",
-        help="ask N samples first, drawn at random, and show what all will cost by them",
-    )
+    add_options(parser, [PILOT], declare_following(parser))
     declare_target_settings(parser, words)
     parser.examples(
         "evalbench run quickstart",
@@ -44,7 +36,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
     specs, notes = wanted_specs(args)
-    pilot: int | None = _PILOT.parse(args.pilot)
+    pilot: int | None = PILOT.parse(given(args, [PILOT]).get("pilot"))
     if pilot and args.detach:
         raise SpecError(
             "pilot",
