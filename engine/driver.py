@@ -16,13 +16,14 @@ from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.codec import sample_body
+from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.reader import Shelf, scores_by_sample, tally_of, unfinished
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.status import State
 
 _PAGE = 64
 _LOOK_S = 0.1
+_LOAD_LOOK_S = 0.005
 _RATE_WINDOW_S = 20.0
 SAME_FAILURES = 20
 """That many failures of one kind before anything succeeded end the run: nothing will."""
@@ -97,6 +98,7 @@ class Driver:
         self._workers: set[asyncio.Task[None]] = set()
         self._jobs: deque[_Job] = deque()
         self._last_row = 0
+        self._dry = False
         self._exhausted = False
         self._loading: asyncio.Future[None] | None = None
 
@@ -114,10 +116,15 @@ class Driver:
 
     @property
     def seconds(self) -> float:
-        """From the first call sent to the last score, in this engine's life."""
-        if self.first_sent is None:
+        """From the first call sent to the last score, in this engine's life.
+
+        Calls that wait for a model to be loaded are not sent yet.
+        """
+        ready = [part.dispatcher.ready_at for part in self._cast.values()]
+        if self.first_sent is None or None in ready:
             return 0.0
-        return max(0.0, (self.last_score or time.monotonic()) - self.first_sent)
+        begun = max(self.first_sent, *(at for at in ready if at is not None))
+        return max(0.0, (self.last_score or time.monotonic()) - begun)
 
     def rate(self) -> float:
         """Samples finished per second, over the last 20 s."""
@@ -193,13 +200,17 @@ class Driver:
         try:
             while True:
                 self._hire()
-                if not self._workers:
+                if not self._workers and (self._exhausted or self._halted()):
                     break
                 if self.failure or self.halting is State.STOPPING:
                     ends = ends or time.monotonic() + STOP_GRACE_S
                     if time.monotonic() >= ends:
                         break
-                await asyncio.wait(self._workers, timeout=_LOOK_S)
+                if self._workers:
+                    await asyncio.wait(self._workers, timeout=_LOOK_S)
+                else:
+                    await asyncio.sleep(_LOAD_LOOK_S)
+                self._dry = False
         finally:
             for worker in self._workers:
                 worker.cancel()
@@ -217,10 +228,12 @@ class Driver:
         return State.COMPLETE
 
     def _hire(self) -> None:
-        """Start as many workers as the dispatchers want samples in work."""
-        if self._halted() or self._exhausted:
+        """Start as many workers as the dispatchers want samples in work, and there are samples."""
+        missing = self._window() - len(self._workers)
+        if missing <= 0 or self._halted():
             return
-        for _ in range(self._window() - len(self._workers)):
+        self._read_jobs()
+        for _ in range(min(missing, len(self._jobs))):
             worker = asyncio.get_running_loop().create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -231,35 +244,35 @@ class Driver:
     async def _work(self) -> None:
         """Solve one sample after the other for as long as this worker is wanted."""
         while not self._halted() and len(self._workers) <= self._window():
-            job = self._next_job()
-            if job is not None:
-                self._hire()
-                await self._solve(*job)
-            elif self._loading is None or self._loading.done():
-                self._exhausted = True
+            self._read_jobs()
+            if not self._jobs:
                 return
-            else:
-                await asyncio.wait({self._loading}, timeout=_LOOK_S)
+            job = self._jobs.popleft()
+            self._hire()
+            await self._solve(*job)
 
-    def _next_job(self) -> _Job | None:
-        """The next sample and epoch without a score, in row order; None when there is none now."""
-        if not self._jobs:
-            page = self._journal.query(
-                partial(
-                    unfinished,
-                    path=self._journal.path,
-                    after=self._last_row,
-                    epochs=self._epochs,
-                    most=_PAGE,
-                    rows=self._rows,
-                )
+    def _read_jobs(self) -> None:
+        """Have the next samples and epochs without a score at hand, if there are any just now."""
+        if self._jobs or self._dry or self._exhausted:
+            return
+        all_there = self._loading is None or self._loading.done()
+        page = self._journal.query(
+            partial(
+                unfinished,
+                path=self._journal.path,
+                after=self._last_row,
+                epochs=self._epochs,
+                most=_PAGE,
+                rows=self._rows,
             )
-            for item in page:
-                self._last_row = item.row
-                for epoch in item.epochs:
-                    calls = [call for call in item.calls if call.key.epoch == epoch]
-                    self._jobs.append((item.row, epoch, item.sample, calls))
-        return self._jobs.popleft() if self._jobs else None
+        )
+        self._dry = not page
+        self._exhausted = self._dry and all_there
+        for item in page:
+            self._last_row = item.row
+            for epoch in item.epochs:
+                calls = [call for call in item.calls if call.key.epoch == epoch]
+                self._jobs.append((item.row, epoch, item.sample, calls))
 
     async def _solve(self, row: int, epoch: int, sample: Sample, calls: list[CallRow]) -> None:
         ask = SampleAsk(
@@ -267,7 +280,7 @@ class Driver:
             cast=self._cast,
             row=row,
             epoch=epoch,
-            beside=sample_body(sample),
+            quotes=quotable(sample),
             known=newest(calls),
             halted=self._halted,
             ask_again=self._ask_again,

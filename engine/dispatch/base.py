@@ -22,6 +22,10 @@ class Dispatcher(Protocol):
     def window(self) -> int:
         """How many samples should be in work at once to keep this dispatcher busy."""
 
+    @property
+    def ready_at(self) -> float | None:
+        """Since when calls can be answered, on the monotonic clock; None while a model loads."""
+
     async def answer(
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -54,6 +55,7 @@ class Local:
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
         self._fatal: EvalbenchError | None = None
         self._halted = False
+        self.ready_at: float | None = None
         self._wake = asyncio.Event()
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -231,6 +233,7 @@ class Local:
                 self.progress = {k: frame.get(k) for k in ("what", "done", "total", "unit")}
             case "loaded":
                 self.loaded = frame["info"]
+                self.ready_at = self.ready_at or time.monotonic()
                 self.progress = {}
                 self._report("model-loaded", **frame["info"])
             case "memory":

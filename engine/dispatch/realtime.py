@@ -42,6 +42,7 @@ class Realtime:
         self._waiting = 0
         self._retries = 0
         self._halted = asyncio.Event()
+        self.ready_at = time.monotonic()
 
     @property
     def window(self) -> int:
@@ -150,5 +151,9 @@ class Realtime:
 
 def _bytes(call: Call) -> int:
     """Bytes of media in a call, as they travel (base64)."""
-    parts = (part for message in call.prompt.messages for part in message.parts)
-    return sum(len(part.data) * 4 // 3 for part in parts if isinstance(part, MediaPart))
+    total = 0
+    for message in call.prompt.messages:
+        for part in message.parts:
+            if isinstance(part, MediaPart):
+                total += len(part.data) * 4 // 3
+    return total

@@ -78,6 +78,7 @@ class Answers:
     ) -> None:
         self._answer = answer
         self.window = window
+        self.ready_at: float | None = 0.0
         self.asked: list[str] = []
         self.calls: list[Call] = []
         self.gate = asyncio.Event()

@@ -539,3 +539,14 @@ async def test_the_rate_is_that_of_the_last_seconds(
             driver.tally.rows = {((), Outcome.OK, ()): done}
             rates.append(driver.rate())
         assert rates == [0.0, 4.0, 4.0, 0.0, 0.5]
+
+
+async def test_time_before_a_model_is_loaded_does_not_count(world: World) -> None:
+    answers = Answers()
+    answers.ready_at = None
+    _, driver = await world.drive(answers)
+    assert driver.seconds == 0.0
+    answers.ready_at = driver.last_score
+    assert driver.seconds == 0.0
+    answers.ready_at = 0.0
+    assert driver.seconds > 0.0
