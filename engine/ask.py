@@ -57,9 +57,18 @@ def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
 
 
 def bind(prompt: Prompt, model: ModelRef, overrides: Mapping[str, object]) -> Call:
-    """A prompt bound to a model, with the run's parameters over the benchmark's."""
+    """A prompt bound to a model, with the run's parameters over the benchmark's.
+
+    ``overrides`` are fields of :class:`Params`, and ``thinking_room``: tokens
+    added to the benchmark's own cap, which is meant for the answer alone.
+    """
     if overrides and prompt.kind == "generate":
-        prompt = replace(prompt, params=prompt.params.override(**overrides))
+        changes = dict(overrides)
+        room = changes.pop("thinking_room", 0)
+        params = prompt.params
+        if params.max_tokens and isinstance(room, int):
+            params = replace(params, max_tokens=params.max_tokens + room)
+        prompt = replace(prompt, params=params.override(**changes))
     return Call(model, prompt)
 
 
@@ -73,7 +82,7 @@ class SampleAsk:
         cast: Mapping[str, Contestant],
         row: int,
         epoch: int,
-        beside: bytes,
+        quotes: Sequence[str],
         known: Known,
         halted: Callable[[], bool],
         ask_again: frozenset[Outcome],
@@ -86,7 +95,7 @@ class SampleAsk:
             cast: who plays each role.
             row: the sample's row number.
             epoch: from 0.
-            beside: the sample's bytes, see ``journal.codec.sample_body``.
+            quotes: the sample's texts, see ``journal.codec.quotable``.
             known: what the journal has of this sample.
             halted: whether the run is stopping.
             ask_again: outcomes of stored replies that are worth another call.
@@ -96,7 +105,7 @@ class SampleAsk:
         self._cast = cast
         self._row = row
         self._epoch = epoch
-        self._beside = beside
+        self._quotes = quotes
         self._known = known
         self._halted = halted
         self._ask_again = ask_again
@@ -139,7 +148,7 @@ class SampleAsk:
         async def before_send() -> None:
             if self._halted():
                 raise Halted
-            await self._journal.intend(self._row, key, reask, call, digest, self._beside)
+            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
 
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         reply = await part.dispatcher.answer(call, name, before_send)

@@ -47,9 +47,9 @@ from evalbench.engine.record import identity, record
 from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.settings import (
-    CANDIDATE_PARAMS,
     build_benchmark,
     build_provider,
+    candidate_overrides,
     key_need,
 )
 from evalbench.engine.status import State, exit_code, metrics_json
@@ -157,7 +157,7 @@ class HostedRun:
         self, stored: dict[str, Any], now: dict[str, Any], accept: bool
     ) -> None:
         changes = differences(stored, now)
-        overrides = self._overrides()
+        overrides = candidate_overrides(self.spec)
         roles = {"candidate": (self.spec.candidate, overrides)}
         epochs = self.spec.get("epochs")
         lost = await paid_again(self.journal, self.benchmark, roles, epochs, self._ask_again)
@@ -174,10 +174,6 @@ class HostedRun:
             self.journal.forget_epochs(epochs)
         self.journal.set(mixed=self.status.mixed, loaded=self._loaded)
         self.journal.event("changes-accepted", changes=changes, asked_again=lost)
-
-    def _overrides(self) -> dict[str, object]:
-        given = {name: self.spec.get(name) for name in CANDIDATE_PARAMS}
-        return {name: value for name, value in given.items() if value is not None}
 
     async def run(self) -> int:
         """Drive the run to rest. Returns its exit code."""
@@ -216,7 +212,9 @@ class HostedRun:
                     await loading
             self._dispatchers = [dispatcher := self._dispatcher()]
             cast = {
-                "candidate": Contestant(self.spec.candidate, dispatcher, self._overrides()),
+                "candidate": Contestant(
+                    self.spec.candidate, dispatcher, candidate_overrides(self.spec)
+                ),
             }
             self._driver = driver = Driver(
                 self.journal,

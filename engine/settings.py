@@ -38,7 +38,25 @@ COMMON: tuple[Option, ...] = (
         "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
     ),
     Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
-    Option("max_tokens", int, None, "cap on generated tokens of one candidate call", minimum=1),
+    Option(
+        "max_tokens",
+        int,
+        None,
+        "cap on all generated tokens of one candidate call, thinking included; left out, the"
+        " benchmark's own cap and --thinking-room apply",
+        minimum=1,
+    ),
+    Option("stop", str, (), "a text that ends the candidate's answer", many=True),
+    Option("effort", str, None, "how hard the candidate thinks, in its provider's words"),
+    Option("thinking_budget", int, None, "tokens for the candidate's thinking; 0: none", minimum=0),
+    Option(
+        "thinking_room",
+        int,
+        None,
+        "tokens over the benchmark's cap for thinking; left out, 8192 for models that think"
+        " unasked, as much as --thinking-budget where one is given, and else none",
+        minimum=0,
+    ),
     Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
     Option(
         "price",
@@ -54,7 +72,10 @@ COMMON: tuple[Option, ...] = (
 )
 """Settings of every run, whatever the benchmark and provider."""
 
-CANDIDATE_PARAMS = ("temperature", "top_p", "max_tokens")
+CANDIDATE_PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
+
+THINKING_ROOM = 8192
+"""Benchmarks cap the answer; a model that thinks first would be cut off before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +125,11 @@ class RunSpec:
 
     def identity(self) -> dict[str, Any]:
         """What decides the answers and scores; resume refuses when this changed."""
-        kept = ("limit", "shuffle", "seed", "epochs", *CANDIDATE_PARAMS)
+        kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *CANDIDATE_PARAMS)
         return {
             "benchmark": self.benchmark,
             "model": self.model,
-            **{name: self.common[name] for name in kept},
+            **{name: _plain(self.common[name]) for name in kept},
             "options": _plain(self.options),
             "filters": _plain(self.filters),
         }
@@ -251,6 +272,29 @@ def make_provider(
 def key_need(spec: RunSpec) -> KeyNeed | None:
     """What key the candidate's provider takes; None for one that takes none."""
     return getattr(registry.provider_class(spec.candidate.provider), "key", None)
+
+
+def candidate_overrides(spec: RunSpec) -> dict[str, object]:
+    """The parameters that a run sets over those of its benchmark, see ``ask.bind``."""
+    given = {name: spec.get(name) for name in CANDIDATE_PARAMS}
+    chosen: dict[str, object] = {
+        name: value for name, value in given.items() if value not in (None, ())
+    }
+    if room := _thinking_room(spec):
+        chosen["thinking_room"] = room
+    return chosen
+
+
+def _thinking_room(spec: RunSpec) -> int:
+    asked, budget = spec.get("thinking_room"), spec.get("thinking_budget")
+    if asked is not None:
+        return int(asked)
+    if budget is not None:
+        return int(budget)
+    if spec.get("effort") == "none":
+        return 0
+    thinks = build_provider(spec).capabilities(spec.candidate.name).thinks
+    return THINKING_ROOM if thinks or spec.get("effort") else 0
 
 
 def check_spec(spec: RunSpec) -> None:

@@ -28,6 +28,8 @@ class Capabilities:
     images: bool = False
     logprobs: bool = False
     batch: bool = False
+    thinks: bool = False
+    """Thinks before it answers unless told not to; the thinking counts towards the cap."""
     reason: str = ""
     """Why something is missing, for the picker."""
 

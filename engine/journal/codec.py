@@ -1,16 +1,16 @@
 """How texts are packed in the journal.
 
-Three sizes of repetition are taken out. Text that many calls share is stored
+Four kinds of repetition are taken out. Text that many calls share is stored
 once by content hash. What is alike from call to call (the skeleton of a
-prompt) is interned as a *shape*. What is left is compressed with zstd: a
-prompt with its own sample as dictionary (it quotes it), samples and reply
-bodies with dictionaries trained on the run's first ones.
+prompt) is interned as a *shape*. Where a prompt quotes its sample, it names the
+place. What is left is compressed with zstd, by dictionaries trained on the
+run's first records.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -22,7 +22,9 @@ from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import JournalError
 
 _RAW, _PLAIN, _TRAINED = b"\0", b"\1", b"\2"
-_LEVEL = 3
+_LEVEL = 1
+_LEAST_QUOTE = 16
+_MOST_QUOTES = 16
 _SHORT_CONTINUATION = 16
 TRAIN_AFTER = 300
 _DICTIONARY_BYTES = 32 * 1024
@@ -111,25 +113,55 @@ def _smaller(data: bytes, frame: bytes) -> bytes:
     return frame if len(frame) <= len(data) else _RAW + data
 
 
-def pack_beside(data: bytes, reference: bytes) -> bytes:
-    """Compress ``data`` with ``reference`` as dictionary: cheap when it quotes it."""
-    known = zstandard.ZstdCompressionDict(reference, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    packer = zstandard.ZstdCompressor(
-        level=_LEVEL, dict_data=known, write_checksum=False, write_dict_id=False
-    )
-    return _smaller(data, _PLAIN + packer.compress(data))
+def quotable(sample: Sample) -> list[str]:
+    """The texts of a sample that its prompts may quote, longest first."""
+    found: set[str] = set()
+    stack: list[Any] = [sample.inputs, sample.gold]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            if len(value) >= _LEAST_QUOTE:
+                found.add(value)
+        elif isinstance(value, Mapping):
+            stack.extend(value.values())
+        elif isinstance(value, list | tuple):
+            stack.extend(value)
+    return sorted(found, key=lambda text: (-len(text), text))[:_MOST_QUOTES]
 
 
-def unpack_beside(frame: bytes, reference: bytes) -> bytes:
-    """Inverse of :func:`pack_beside` with the same reference."""
-    if frame[:1] == _RAW:
-        return frame[1:]
-    known = zstandard.ZstdCompressionDict(reference, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    return _decompress(zstandard.ZstdDecompressor(dict_data=known), frame[1:])
+def quote(texts: Sequence[str], quotes: Sequence[str]) -> bytes:
+    """Texts as JSON, where every text of ``quotes`` is only named by its number."""
+    out: list[str | list[str | int]] = []
+    for text in texts:
+        pieces: list[str | int] = [text]
+        for number, quoted in enumerate(quotes):
+            if quoted in text:
+                pieces = [new for piece in pieces for new in _cut(piece, quoted, number)]
+        out.append(text if len(pieces) == 1 and pieces[0] == text else pieces)
+    return orjson.dumps(out)
+
+
+def _cut(piece: str | int, quoted: str, number: int) -> list[str | int]:
+    if isinstance(piece, int) or quoted not in piece:
+        return [piece]
+    cut: list[str | int] = []
+    for part in piece.split(quoted):
+        cut += [part, number]
+    return cut[:-1]
+
+
+def unquote(body: bytes, quotes: Sequence[str]) -> list[str]:
+    """Inverse of :func:`quote` with the same quotes."""
+    return [
+        text
+        if isinstance(text, str)
+        else "".join(quotes[piece] if isinstance(piece, int) else piece for piece in text)
+        for text in orjson.loads(body)
+    ]
 
 
 def sample_body(sample: Sample) -> bytes:
-    """The bytes of a sample in the journal; prompts are compressed beside them."""
+    """The bytes of a sample in the journal."""
     return orjson.dumps([sample.inputs, sample.gold])
 
 

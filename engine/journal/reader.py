@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
@@ -29,7 +29,7 @@ from evalbench.engine.journal.records import (
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.scoring.tally import Tally
 
-PACKED = ("sample", "reply", "detail")
+PACKED = ("sample", "call", "reply", "detail")
 
 
 class Shelf:
@@ -98,10 +98,10 @@ class Shelf:
         ident = f"{digest.hex()}.{occurrence}"
         return SampleRow(row, Sample(ident, inputs, gold, self.named(tags)))
 
-    def prompt(self, shape: int, frame: bytes, reference: bytes) -> Prompt:
-        """A prompt from its columns and its sample's bytes."""
+    def prompt(self, shape: int, frame: bytes, quotes: Sequence[str]) -> Prompt:
+        """A prompt from its columns and what it may quote, see ``codec.quotable``."""
         skeleton = self.name(shape)
-        texts = orjson.loads(codec.unpack_beside(frame, reference))
+        texts = codec.unquote(self.unpack("call", frame), quotes)
         blobs = {digest: self.blob(digest) for digest in codec.prompt_blobs(skeleton, texts)}
         return codec.join_prompt(skeleton, texts, blobs)
 
@@ -255,18 +255,24 @@ def scores_by_sample(
 def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
     """Every call of one sample, in the order of their slots."""
     try:
+        held = shelf.db.execute(
+            "SELECT row, hash, occurrence, tags, body FROM sample WHERE row = ?", (row,)
+        ).fetchone()
         rows = shelf.db.execute(
-            "SELECT c.id, c.hash, c.sent, c.shape, c.body, s.body, r.outcome, r.input, r.output,"
-            " r.cost, r.possible, r.body FROM call c JOIN sample s ON s.row = c.id >> ?"
-            " LEFT JOIN reply r ON r.id = c.id WHERE c.id BETWEEN ? AND ? ORDER BY c.id",
-            (SLOT_BITS, row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1),
+            "SELECT c.id, c.hash, c.sent, c.shape, c.body, r.outcome, r.input, r.output,"
+            " r.cost, r.possible, r.body FROM call c LEFT JOIN reply r ON r.id = c.id"
+            " WHERE c.id BETWEEN ? AND ? ORDER BY c.id",
+            (row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1),
         ).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
+    if held is None:
+        return []
+    quotes = codec.quotable(shelf.sample(*held).sample)
     found: list[CallRow] = []
-    for ident, digest, sent, shape, body, sample, outcome, *columns in rows:
+    for ident, digest, sent, shape, body, outcome, *columns in rows:
         key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
-        prompt = shelf.prompt(shape, body, shelf.unpack("sample", sample))
+        prompt = shelf.prompt(shape, body, quotes)
         reply = None if outcome is None else shelf.reply(outcome, *columns)
         found.append(CallRow(row, key, reask, digest, sent, prompt, reply))
     return found

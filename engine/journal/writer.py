@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -82,7 +82,7 @@ class Journal:
         self._last_event: tuple[str, bytes, int, int] | None = None
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._waiting: list[asyncio.Future[None]] = []
-        self._due = False
+        self._due: asyncio.Handle | None = None
 
     def _open(self) -> None:
         self._db.execute(f"PRAGMA journal_mode = {journal_mode(self.path)}")
@@ -122,9 +122,9 @@ class Journal:
         return self._committed()
 
     def intend(
-        self, row: int, key: CallKey, reask: int, call: Call, digest: bytes, beside: bytes
+        self, row: int, key: CallKey, reask: int, call: Call, digest: bytes, quotes: Sequence[str]
     ) -> asyncio.Future[None]:
-        """Store a call before it leaves. ``beside`` is its sample's ``codec.sample_body``."""
+        """Store a call before it leaves. ``quotes`` are its sample's ``codec.quotable`` texts."""
         shape, texts, blobs = codec.split_prompt(call.prompt)
         for blob_hash, data in blobs.items():
             if blob_hash not in self._blobs:
@@ -138,7 +138,7 @@ class Journal:
             digest,
             self.now_ms(),
             self._name(shape),
-            codec.pack_beside(orjson.dumps(texts), beside),
+            self._shelf.packers["call"].pack(codec.quote(texts, quotes)),
         )
         return self._committed()
 
@@ -290,9 +290,8 @@ class Journal:
         self._commit_soon()
 
     def _commit_soon(self) -> None:
-        if not self._due:
-            self._due = True
-            self._loop.call_soon(self._commit)
+        if self._due is None:
+            self._due = self._loop.call_soon(self._commit)
 
     def _delete(self, sql: str, keys: list[tuple[int, ...]]) -> None:
         self.flush()
@@ -307,7 +306,9 @@ class Journal:
 
     def _commit(self) -> None:
         """Write all rows in one transaction and tell who waits for them."""
-        self._due = False
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
         for kind, packer in self._shelf.packers.items():
             if not self.broken and (examples := packer.enough()):
                 self.use_dictionary(kind, codec.train(examples))

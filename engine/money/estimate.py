@@ -24,7 +24,7 @@ from evalbench.engine.dataset import read_header, read_samples, selected_count
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
 from evalbench.engine.money.unit_prices import ZERO, Mode, UnitPrices
-from evalbench.engine.settings import CANDIDATE_PARAMS, RunSpec, build_benchmark
+from evalbench.engine.settings import RunSpec, build_benchmark, candidate_overrides
 
 SAMPLES_COUNTED = 200
 """More samples than this are estimated from as many, drawn at random."""
@@ -147,8 +147,7 @@ async def estimate(
         at_most: how many samples to count.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
-    given = {name: spec.get(name) for name in CANDIDATE_PARAMS}
-    overrides = {name: value for name, value in given.items() if value is not None}
+    overrides = candidate_overrides(spec)
     asked = {
         name: str(spec.provider_options.get(name) or "")
         for name in ("service_tier", "image_detail")

@@ -83,6 +83,7 @@ class Anthropic(NetworkProvider):
         """See :class:`evalbench.engine.calls.Provider`."""
         return Capabilities(
             images=self.facts.of(model).images is not False,
+            thinks=bool(self.facts.of(model).thinks),
             reason="Anthropic's API gives no log-probabilities",
         )
 

@@ -66,6 +66,7 @@ class Compatible(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
+            thinks=bool(facts.thinks),
             reason=_NO_CHOICE,
         )
 

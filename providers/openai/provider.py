@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    Params,
+    Reply,
+)
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import read_error
@@ -14,7 +22,7 @@ from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.openai import catalogue
 from evalbench.providers.openai.prepare import PATHS, Habits, prepare
 from evalbench.providers.openai.responses import failed_status, read_response
-from evalbench.providers.openai.terms import endpoint_for, terms
+from evalbench.providers.openai.terms import endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -80,6 +88,7 @@ class OpenAI(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=facts.logprobs is not False,
+            thinks=reasons(Params(), facts),
             reason="OpenAI's API gives no likelihoods of given texts",
         )
 
