@@ -26,9 +26,9 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.calls import (
     Call,
     Capabilities,
-    Message,
     ModelInfo,
     ParamNote,
+    Prompt,
     Reply,
     TextPart,
     Usage,
@@ -61,7 +61,7 @@ class Questions(Benchmark):
             yield rows[number % len(rows)]
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
-        reply = await ask("candidate", generate([question(sample)], max_tokens=16, temperature=0.0))
+        reply = await ask("candidate", prompt(sample))
         letter = reply.text.strip()[-1:]
         read = letter if letter in _LETTERS else None
         return Score(
@@ -75,15 +75,17 @@ class Questions(Benchmark):
         return [Metric("accuracy", total / n if n else None, k=total, n=n, title="accuracy")]
 
 
-def question(sample: Sample) -> Message:
+def prompt(sample: Sample) -> Prompt:
+    """A question with its choices, after an instruction that its subject shares."""
     choices = "\n".join(
         f"{letter}. {text}" for letter, text in zip(_LETTERS, sample.inputs["choices"], strict=True)
     )
     subject = sample.tags["subject"].replace("_", " ")
     head = f"The following is a multiple choice question about {subject}. Answer with one letter."
-    return user(
+    turn = user(
         [TextPart(head, shared=True), f"\n\n{sample.inputs['question']}\n{choices}\nAnswer:"]
     )
+    return generate([turn], max_tokens=16, temperature=0.0)
 
 
 def _read(path: Path) -> list[Item]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, generate
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.journal.codec import sample_body
+from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.schema import create
 
 MODEL = ModelRef("acme", "writer")
@@ -45,7 +45,7 @@ async def ask(
 ) -> Call:
     """Store a call of a sample and, unless it was cut off, its reply."""
     call = Call(MODEL, prompt)
-    await into.intend(row, key, reask, call, call.content_hash, sample_body(of))
+    await into.intend(row, key, reask, call, call.content_hash, quotable(of))
     if reply is not None:
         await into.store_reply(row, key, reask, reply)
     return call

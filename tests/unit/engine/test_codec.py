@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import MediaPart, Prompt, TextPart, choose, generate, system, user
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.codec import (
     TRAIN_AFTER,
     Packer,
     join_prompt,
-    pack_beside,
     prompt_blobs,
+    quotable,
+    quote,
     split_prompt,
     train,
-    unpack_beside,
+    unquote,
 )
+from tests.unit.engine.journals import sample
 from tests.unit.engine.properties import quickly
 from tests.unit.engine.strategies import prompts
 
@@ -80,13 +83,35 @@ def test_a_blob_that_is_gone_reads_as_empty() -> None:
     assert join_prompt(shape, texts, {}).messages[0].text == "stays"
 
 
-# -- packing -----------------------------------------------------------------------
+# -- quotes ------------------------------------------------------------------------
 
 
 @quickly
-@given(st.binary(max_size=3000), st.binary(max_size=300))
-def test_bytes_survive_packing_beside_a_reference(data: bytes, reference: bytes) -> None:
-    assert unpack_beside(pack_beside(data, reference), reference) == data
+@given(st.data())
+def test_texts_survive_naming_what_they_quote(data: st.DataObject) -> None:
+    quotes = data.draw(st.lists(st.text("ab", min_size=1, max_size=4), unique=True, max_size=4))
+    pieces = st.lists(st.sampled_from([*quotes, "a", "b", "", "0", "é"]), max_size=6)
+    texts = data.draw(st.lists(pieces.map("".join), max_size=4))
+    assert unquote(quote(texts, quotes), quotes) == texts
+
+
+def test_a_prompt_that_quotes_its_sample_names_the_places() -> None:
+    of = sample(1, "Why is the sky blue on a clear day?", subject="weather")
+    (text,) = of.inputs.values()
+    told = quote([f"Question: {text}\nAgain: {text}\nAnswer:"], quotable(of))
+    assert orjson.loads(told) == [["Question: ", 0, "\nAgain: ", 0, "\nAnswer:"]]
+
+
+def test_what_a_sample_lets_quote_are_its_longest_texts_at_any_depth() -> None:
+    long, deep, gold = "a long question, indeed", "a choice deep inside", "a gold text of its own"
+    inputs = {"q": long, "choices": [{"text": deep}, "short"], "n": 5}
+    found = quotable(Sample("0" * 16 + ".1", inputs, [gold]))
+    assert found == [long, gold, deep]
+    many = {str(n): f"text number {n:09}" for n in range(100)}
+    assert len(quotable(Sample("0" * 16 + ".1", many, None))) < 50
+
+
+# -- packing -----------------------------------------------------------------------
 
 
 @quickly
@@ -103,12 +128,6 @@ def test_bytes_survive_packing_without_a_dictionary(records: list[bytes]) -> Non
 def test_bytes_survive_packing_with_a_dictionary(data: bytes) -> None:
     packer = Packer(learned())
     assert packer.unpack(packer.pack(data)) == data
-
-
-def test_what_quotes_its_reference_costs_little() -> None:
-    reference = b" ".join(letter(n) for n in range(3))
-    quote = b"Question: " + reference + b" Answer:"
-    assert len(pack_beside(quote, reference)) < 40
 
 
 def test_a_packer_has_enough_after_a_number_of_records_and_then_packs_smaller() -> None:
@@ -144,8 +163,6 @@ def test_huge_records_are_not_kept_whole_for_training() -> None:
 def test_a_damaged_frame_is_told() -> None:
     with pytest.raises(JournalError, match="damaged"):
         Packer().unpack(b"\x01 no frame")
-    with pytest.raises(JournalError, match="damaged"):
-        unpack_beside(b"\x01 no frame", b"reference")
 
 
 def test_a_frame_without_its_dictionary_is_told() -> None:

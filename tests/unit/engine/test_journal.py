@@ -393,6 +393,37 @@ async def test_a_reply_that_json_cannot_carry_is_refused_and_breaks_nothing(tmp_
         assert list(reader.scores()) == []
 
 
+async def test_what_many_store_in_one_turn_is_one_commit(tmp_path: Path) -> None:
+    """Also after queries, which commit what is there before they look."""
+    said: list[str] = []
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with journal(tmp_path / "journal.db") as opened:
+        await opened.add_samples([(row, sample(row)) for row in range(1, 21)])
+        opened.query(lambda shelf: shelf.db.set_trace_callback(said.append))
+
+        async def store(row: int) -> None:
+            for _ in range(row % 7):
+                await asyncio.sleep(0)
+            for step in range(30):
+                key = KEY._replace(step=str(step))
+                await ask(opened, row, sample(row), generate("?"), Reply("A"), key=key)
+                if row == 1:
+                    opened.query(lambda shelf: None)
+
+        counting = asyncio.create_task(count_turns())
+        await asyncio.gather(*(store(row) for row in range(1, 21)))
+        counting.cancel()
+        opened.query(lambda shelf: shelf.db.set_trace_callback(None))
+    assert said.count("COMMIT") < turns
+
+
 async def test_calls_keep_the_model_they_went_to(tmp_path: Path) -> None:
     async with journal(tmp_path / "journal.db") as opened:
         await opened.add_samples([(1, sample(1))])
