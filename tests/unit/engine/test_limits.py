@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -520,6 +521,16 @@ def test_engines_take_turns_at_one_rate(tmp_path: Path, wall: WallClock) -> None
     assert waits == [0.0, 0.5, 1.0, 1.5]
     wall.seconds += 60
     assert two.next_turn(2.0, 0.0) == 0.0
+
+
+def test_no_turn_is_given_out_twice(tmp_path: Path, wall: WallClock) -> None:
+    def take(_: int) -> list[float]:
+        pace = SharedPace(tmp_path, "key", "m")
+        return [pace.next_turn(1.0, 0.0) for _ in range(100)]
+
+    with ThreadPoolExecutor(4) as engines:
+        turns = sorted(itertools.chain(*engines.map(take, range(4))))
+    assert turns == list(range(400))
 
 
 def test_other_keys_and_models_are_apart(tmp_path: Path, wall: WallClock) -> None:

@@ -200,7 +200,8 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
 @virtual_time
 async def test_what_a_reply_says_of_its_limits_pauses_the_key() -> None:
     async def answer(text: str, number: int) -> Reply:
-        return Reply(limits=RateLimits(requests_remaining=0, requests_reset_s=9))
+        left = 0 if text == "first" else 5
+        return Reply(limits=RateLimits(requests_remaining=left, requests_reset_s=9))
 
     desk = Desk(answer)
     await desk.ask("first")
@@ -208,6 +209,8 @@ async def test_what_a_reply_says_of_its_limits_pauses_the_key() -> None:
     assert (gauges["paused_s"], gauges["paused_why"]) == (9.0, "no requests left")
     await desk.ask("second")
     assert desk.provider.sent == [("first", 0), ("second", 9)]
+    gauges = desk.realtime.gauges()
+    assert (gauges["paused_s"], gauges["paused_why"]) == (0.0, "")
 
 
 # -- retries -----------------------------------------------------------------------

@@ -407,7 +407,7 @@ def test_a_run_that_is_not_there_is_told(runs: Path, name: str) -> None:
     with pytest.raises(RunNotFound) as caught:
         find_run(name, runs)
     assert caught.value.what == f"there is no run {name!r}"
-    assert caught.value.cure == "list them: evalbench runs"
+    assert (caught.value.why, caught.value.cure) == ("", "list them: evalbench runs")
 
 
 def test_among_many_runs_the_nearest_is_named(runs: Path) -> None:
