@@ -12,7 +12,7 @@ from evalbench.engine.benchmark import Benchmark, Sample
 from evalbench.engine.calls import ModelRef, Outcome
 from evalbench.engine.errors import RunChanged
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.reader import unfinished
+from evalbench.engine.journal.reader import count_scores, unfinished
 
 Identity = Mapping[str, Any]
 Roles = Mapping[str, tuple[ModelRef, Mapping[str, object]]]
@@ -49,6 +49,9 @@ async def paid_again(
 
     Replays those samples against the journal alone; sends nothing.
     """
+    samples = journal.query(lambda s: s.db.execute("SELECT count(*) FROM sample").fetchone()[0])
+    if journal.query(partial(count_scores, ignoring=ask_again)) >= samples * epochs:
+        return 0
     lost, last = 0, 0
     while page := journal.query(
         partial(

@@ -164,6 +164,8 @@ class Driver:
         self.total = (size if expected is None else expected) * self._epochs
         self.input_tokens, self.output_tokens = tokens
         self._answered = self.done > 0
+        # Looking for unfinished samples where there are none takes a walk over all of them.
+        self._exhausted = expected is None and self.done >= self.total
         if self._epochs > 1:
             self.tally.epochs = self._epochs
             self.tally.means = Tally()
