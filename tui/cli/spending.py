@@ -33,7 +33,11 @@ def spend_line(status: Status) -> str:
     if is_free(status):
         return ""
     parts = [f"spent {spent_words(status)}"]
-    if not status.at_rest and (whole := forecast(status)) is not None:
+    if (
+        status.done < status.total
+        and not status.at_rest
+        and (whole := forecast(status)) is not None
+    ):
         parts.append(f"about {figures.dollars(whole)} in all")
     if status.possible_usd:
         parts.append(f"{figures.dollars(status.possible_usd)} possibly billed besides")
