@@ -81,7 +81,7 @@ def test_an_unusable_run_dir_is_told(cli: CommandLine, tmp_path: Path) -> None:
 
 
 def test_a_second_engine_is_refused(slow: CommandLine) -> None:
-    slow.env["SCRIPTED_LATENCY"] = "5"  # far longer than a busy machine takes to look
+    slow.env["SCRIPTED_LATENCY"] = "1"  # so that the run outlasts a busy machine
     slow(*LONG)
     run = slow.only_run()
     pid = run.live_pid()
