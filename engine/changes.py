@@ -44,11 +44,15 @@ async def paid_again(
     roles: Roles,
     epochs: int,
     ask_again: frozenset[Outcome],
+    size: int | None = None,
 ) -> int:
     """How many stored replies of unfinished samples no longer fit what would be asked now.
 
-    Replays those samples against the journal alone; sends nothing.
+    Replays those samples against the journal alone; sends nothing. ``size`` is
+    the number of samples, where it is known.
     """
+    if size and journal.query(partial(count_scores, ignoring=ask_again)) == size * epochs:
+        return 0
     samples = journal.query(lambda s: s.db.execute("SELECT count(*) FROM sample").fetchone()[0])
     if journal.query(partial(count_scores, ignoring=ask_again)) >= samples * epochs:
         return 0

@@ -17,7 +17,15 @@ from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.journal.reader import Shelf, scores_by_sample, tally_of, unfinished
+from evalbench.engine.journal.reader import (
+    Shelf,
+    Totals,
+    count_samples,
+    scores_by_sample,
+    tally_of,
+    totals,
+    unfinished,
+)
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.status import State
 
@@ -50,6 +58,7 @@ class Driver:
 
     Attributes:
         tally: all scores so far, live.
+        before: what all replies of earlier engines add up to.
         halting: set to PAUSING or STOPPING to end after the calls in flight.
         failure: the error that ended the run, if one did.
     """
@@ -83,6 +92,7 @@ class Driver:
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
         self.tally = Tally()
+        self.before = Totals()
         self.total = 0
         self.sent = 0
         self.from_journal = 0
@@ -148,21 +158,18 @@ class Driver:
         replies stay.
 
         Args:
-            expected: number of samples, when they are still being loaded.
+            expected: number of samples, where it is known; they may still be loading.
         """
         path = self._journal.path
 
-        def read(shelf: Shelf) -> tuple[Tally, int, tuple[int, int]]:
-            size = shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0]
-            tokens = shelf.db.execute(
-                "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM reply"
-            ).fetchone()
-            return tally_of(shelf, path), size, tokens
+        def read(shelf: Shelf) -> tuple[Tally, int, Totals]:
+            size = count_samples(shelf) if expected is None else expected
+            return tally_of(shelf, path), size, totals(shelf, path)
 
         self._journal.forget_scores(self._ask_again)
-        self.tally, size, tokens = self._journal.query(read)
-        self.total = (size if expected is None else expected) * self._epochs
-        self.input_tokens, self.output_tokens = tokens
+        self.tally, size, self.before = self._journal.query(read)
+        self.total = size * self._epochs
+        self.input_tokens, self.output_tokens = self.before[:2]
         self._answered = self.done > 0
         # Looking for unfinished samples where there are none takes a walk over all of them.
         self._exhausted = expected is None and self.done >= self.total
@@ -198,6 +205,7 @@ class Driver:
             EvalbenchError: loading failed, or the journal cannot be written any more.
         """
         self._loading = loading
+        self._exhausted = loading is None and self.done == self.total
         ends: float | None = None
         try:
             while True:

@@ -35,7 +35,7 @@ from evalbench.engine.errors import (
     error_to_json,
 )
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.reader import Shelf, count_scores, spent
+from evalbench.engine.journal.reader import Shelf, Totals, count_scores
 from evalbench.engine.journal.schema import create
 from evalbench.engine.keys import HUGGINGFACE, KeyRef, fingerprint
 from evalbench.engine.loading import load_samples
@@ -111,6 +111,7 @@ class HostedRun:
         self._pilot = pilot
         stored = self.journal.query(_meta)
         self._loaded = bool(stored.get("loaded"))
+        self._size: int | None = stored.get("samples") if self._loaded else None
         self._seconds_before = stored.get("seconds", 0.0)
         header = read_header(self._samples) if self._samples else None
         self._shared = header.shared if header else stored.get("shared")
@@ -160,7 +161,9 @@ class HostedRun:
         overrides = candidate_overrides(self.spec)
         roles = {"candidate": (self.spec.candidate, overrides)}
         epochs = self.spec.get("epochs")
-        lost = await paid_again(self.journal, self.benchmark, roles, epochs, self._ask_again)
+        lost = await paid_again(
+            self.journal, self.benchmark, roles, epochs, self._ask_again, self._size
+        )
         if not changes and not lost:
             return
         finished = self.journal.query(partial(count_scores, ignoring=self._ask_again))
@@ -224,8 +227,9 @@ class HostedRun:
                 ask_again=self._ask_again,
                 rows=self._pilot_rows(),
             )
-            self._open_budget(Purse(self._budget, self._prices))
-            driver.open(expected)
+            self._close_cut_calls()
+            driver.open(self._size if self._loaded else expected)
+            self._open_budget(driver.before)
             driver.notes = dict(self.status.params)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
             if self._halt:
@@ -238,12 +242,15 @@ class HostedRun:
             for dispatcher in self._dispatchers:
                 await dispatcher.close()
 
-    def _open_budget(self, purse: Purse) -> None:
-        """Go on with what earlier engines spent; calls that they left in flight count at worst."""
-        cut = self.journal.close_cut_calls(purse.worst_case)
-        if cut:
+    def _close_cut_calls(self) -> None:
+        """Count calls that an earlier engine left in flight at their worst case."""
+        purse = Purse(self._budget, self._prices)
+        if cut := self.journal.close_cut_calls(purse.worst_case):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
-        self._budget.spent, self._budget.possible = self.journal.query(spent)
+
+    def _open_budget(self, before: Totals) -> None:
+        """Go on with what earlier engines spent."""
+        self._budget.spent, self._budget.possible = before.cost, before.possible
         limit = self.spec.get("budget")
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 

@@ -30,12 +30,13 @@ async def load_samples(
     row = journal.query(_last_row)
     if not kept and total >= _WORTH_A_DICTIONARY:
         journal.use_dictionary("sample", read_dictionary(file))
-    batch, stay = [], set()
+    batch, stay, added = [], set(), 0
     for sample in read_samples(file, spec, type(benchmark)):
         if sample.id in kept:
             stay.add(kept[sample.id])
             continue
         row += 1
+        added += 1
         batch.append((row, sample))
         if len(batch) == _SAMPLES_AT_ONCE:
             await journal.add_samples(batch)
@@ -43,7 +44,7 @@ async def load_samples(
     await journal.add_samples(batch)
     if gone := set(kept.values()) - stay:
         journal.forget_samples(gone)
-    journal.set(loaded=True)
+    journal.set(loaded=True, samples=len(stay) + added)
     journal.flush()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -217,11 +217,8 @@ class JournalReader:
 
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens of all replies."""
-        for columns in self._rows(
-            "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0) FROM reply"
-        ):
-            return int(columns[0]), int(columns[1])
-        return 0, 0
+        found = totals(self._shelf, self.path)
+        return found.input_tokens, found.output_tokens
 
 
 def tally_of(shelf: Shelf, path: Path) -> Tally:
@@ -278,12 +275,34 @@ def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
     return found
 
 
-def spent(shelf: Shelf) -> tuple[Decimal, Decimal]:
-    """US dollars of all replies: what they cost, and what failed attempts may have cost besides."""
-    cost, possible = shelf.db.execute(
-        "SELECT coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
-    ).fetchone()
-    return dollars(cost), dollars(possible)
+class Totals(NamedTuple):
+    """Sums over all replies.
+
+    ``cost`` is what they cost in US dollars, ``possible`` what failed attempts
+    may have cost besides.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal = Decimal(0)
+    possible: Decimal = Decimal(0)
+
+
+def totals(shelf: Shelf, path: Path) -> Totals:
+    """Sums over all replies, by one scan."""
+    try:
+        tokens_in, tokens_out, cost, possible = shelf.db.execute(
+            "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),"
+            " coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
+        ).fetchone()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    return Totals(tokens_in, tokens_out, dollars(cost), dollars(possible))
+
+
+def count_samples(shelf: Shelf) -> int:
+    """How many samples there are, by a scan."""
+    return int(shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0])
 
 
 def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
@@ -302,12 +321,12 @@ def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
 
 def count_scores(shelf: Shelf, ignoring: Iterable[Outcome] = ()) -> int:
     """How many scores there are, leaving out those of some outcomes."""
-    sql = "SELECT count(*) FROM score WHERE outcome NOT IN (SELECT value FROM json_each(?))"
-    return int(shelf.db.execute(sql, (_codes(ignoring),)).fetchone()[0])
+    sql = "SELECT count(*) FROM score WHERE ? >> outcome & 1 = 0"
+    return int(shelf.db.execute(sql, (_mask(ignoring),)).fetchone()[0])
 
 
-def _codes(outcomes: Iterable[Outcome]) -> str:
-    return str([OUTCOME_CODE[outcome] for outcome in outcomes])
+def _mask(outcomes: Iterable[Outcome]) -> int:
+    return sum(1 << OUTCOME_CODE[outcome] for outcome in set(outcomes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,15 +343,16 @@ _UNFINISHED = """
 SELECT s.row, s.hash, s.occurrence, s.tags, s.body,
     (SELECT group_concat(k.id - (s.row << :epoch_bits)) FROM score k
      WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
-     AND k.outcome NOT IN (SELECT value FROM json_each(:again))),
+     AND :again >> k.outcome & 1 = 0),
     EXISTS (SELECT 1 FROM call c
      WHERE c.id BETWEEN s.row << :slot_bits AND (s.row + 1 << :slot_bits) - 1) AS asked
 FROM sample s
-WHERE s.row > :after AND (asked OR NOT :asked_only)
-    AND (:rows IS NULL OR s.row IN (SELECT value FROM json_each(:rows))) AND
-    (SELECT count(*) FROM score k
+WHERE s.row > :after
+    AND (SELECT count(*) FROM score k
      WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
-     AND k.outcome NOT IN (SELECT value FROM json_each(:again))) < :epochs
+     AND :again >> k.outcome & 1 = 0) < :epochs
+    AND (:rows IS NULL OR s.row IN (SELECT value FROM json_each(:rows)))
+    AND (asked OR NOT :asked_only)
 ORDER BY s.row LIMIT :most
 """
 
@@ -363,7 +383,7 @@ def unfinished(
         "after": after,
         "epochs": epochs,
         "most": most,
-        "again": _codes(ask_again),
+        "again": _mask(ask_again),
         "asked_only": asked_only,
         "rows": None if rows is None else str(sorted(rows)),
         "epoch_bits": EPOCH_BITS,

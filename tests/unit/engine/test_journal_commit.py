@@ -12,7 +12,7 @@ import pytest
 from evalbench.engine.calls import Outcome, Reply, Usage, generate
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import Journal, JournalReader
-from evalbench.engine.journal.reader import count_scores, spent
+from evalbench.engine.journal.reader import Totals, count_scores, totals
 from tests.unit.engine.journals import KEY, ask, fill, journal, sample
 
 
@@ -100,12 +100,15 @@ async def test_after_a_failed_write_nothing_more_is_taken(path: Path) -> None:
 
 async def test_money_and_tokens_add_up_over_all_replies(path: Path) -> None:
     async with journal(path) as opened:
-        assert opened.query(spent) == (0, 0)
+        assert opened.query(lambda shelf: totals(shelf, path)) == Totals()
         for row, cost in ((1, Decimal("0.1")), (2, Decimal("0.2")), (3, None)):
             await opened.add_samples([(row, sample(row))])
             usage = Usage(10, None if cost is None else 1)
             reply = Reply("A", usage=usage, cost=cost, possible_cost=Decimal("0.05"))
             await ask(opened, row, sample(row), generate("?"), reply)
-        assert opened.query(spent) == (Decimal("0.3"), Decimal("0.15"))
+        assert opened.query(lambda shelf: totals(shelf, path))[2:] == (
+            Decimal("0.3"),
+            Decimal("0.15"),
+        )
     with JournalReader(path) as reader:
         assert reader.tokens() == (30, 2)
