@@ -65,7 +65,8 @@ imports: .make/dev
 all-tests: test rest
 
 bench: .make/all
-	$(BIN)/python -m bench
+	$(BIN)/python bench/engine_overhead.py
+	$(BIN)/python bench/provider_overhead.py
 
 clean:
 	rm -rf $(VENV) .make build dist *.egg-info
