@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -123,14 +124,21 @@ class Generation:
         return self._advance([len(self._active) - 1], logits[None])
 
     def _shared(self, sequence: Sequence) -> int:
-        """How much of a prompt is worth keeping: what is marked, or what others begin with too."""
+        """How much of a prompt to take from, or add to, the kept prefixes.
+
+        Worth keeping is what is marked, or what others begin with too; a few
+        tokens more than there are already are not worth a pass of their own.
+        """
         if not self._share:
             return 0
         tokens = sequence.tokens
-        others = list(self._waiting)[1 : 1 + _NEIGHBOURS]
-        lengths = [sequence.prompt.shared, *(common(tokens, one.prompt.tokens) for one in others)]
-        longest = min(max(lengths), len(tokens) - 1)
-        return longest if longest >= SHORTEST_PREFIX else 0
+        others = islice(self._waiting, 1, 1 + _NEIGHBOURS)
+        wanted = max(sequence.prompt.shared, *(common(tokens, o.prompt.tokens) for o in others), 0)
+        covered = self._prefixes.covered(tokens)
+        if wanted - covered < SHORTEST_PREFIX:
+            wanted = covered
+        wanted = min(wanted, len(tokens) - 1)
+        return wanted if wanted >= SHORTEST_PREFIX else 0
 
     def _decode(self) -> list[Answer]:
         """One more token for every active answer."""

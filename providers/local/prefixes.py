@@ -43,9 +43,9 @@ class Prefixes:
             self._kept.pop(0)
         return computed
 
-    def holds(self, tokens: tuple[int, ...]) -> bool:
-        """Whether ``tokens`` need no computing."""
-        return self._nearest(tokens)[1] == len(tokens)
+    def covered(self, tokens: tuple[int, ...]) -> int:
+        """How many first ``tokens`` need no computing."""
+        return self._nearest(tokens)[1]
 
     def clear(self) -> None:
         """Forget everything, to free its memory."""

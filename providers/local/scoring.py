@@ -152,7 +152,8 @@ class Scoring:
 
     def _urgency(self, group: Group) -> tuple[bool, int]:
         tokens = group.rows[0].tokens[: group.prefix]
-        return bool(tokens) and self._prefixes.holds(tokens), len(group.rows)
+        computed = bool(tokens) and self._prefixes.covered(tokens) == len(tokens)
+        return computed, len(group.rows)
 
     # -- reading -------------------------------------------------------------
 

@@ -103,7 +103,7 @@ def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.M
     settings = {"device": "cpu", "dtype": "float32", "threads": 1}
     model = loading.load(llama, settings)
     chosen = budget.Budget(model, max_batch_tokens=0, slots=0)
-    assert (chosen.batch, chosen.slots) == (512, 16)
+    assert (chosen.batch, chosen.slots) == (512, 32)
     monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
     tight = budget.Budget(model, max_batch_tokens=0, slots=0)
     assert 32 <= tight.batch < 512
