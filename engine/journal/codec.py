@@ -10,7 +10,7 @@ run's first records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -25,6 +25,7 @@ _RAW, _PLAIN, _TRAINED = b"\0", b"\1", b"\2"
 _LEVEL = 1
 _LEAST_QUOTE = 16
 _MOST_QUOTES = 16
+_MARK = "\0"
 _SHORT_CONTINUATION = 16
 TRAIN_AFTER = 300
 _DICTIONARY_BYTES = 32 * 1024
@@ -120,44 +121,40 @@ def quotable(sample: Sample) -> list[str]:
     while stack:
         value = stack.pop()
         if isinstance(value, str):
-            if len(value) >= _LEAST_QUOTE:
+            if len(value) >= _LEAST_QUOTE and _MARK not in value:
                 found.add(value)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             stack.extend(value.values())
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, list):
             stack.extend(value)
     return sorted(found, key=lambda text: (-len(text), text))[:_MOST_QUOTES]
 
 
 def quote(texts: Sequence[str], quotes: Sequence[str]) -> bytes:
-    """Texts as JSON, where every text of ``quotes`` is only named by its number."""
-    out: list[str | list[str | int]] = []
+    """Texts as JSON, where every text of ``quotes`` is only named by its number.
+
+    A text that quotes becomes a list: words of its own and numbers, in turns.
+    """
+    out: list[str | list[str]] = []
     for text in texts:
-        pieces: list[str | int] = [text]
-        for number, quoted in enumerate(quotes):
-            if quoted in text:
-                pieces = [new for piece in pieces for new in _cut(piece, quoted, number)]
-        out.append(text if len(pieces) == 1 and pieces[0] == text else pieces)
+        marked = text
+        if _MARK not in text:
+            for number, quoted in enumerate(quotes):
+                marked = marked.replace(quoted, f"{_MARK}{number}{_MARK}")
+        out.append(text if marked == text else marked.split(_MARK))
     return orjson.dumps(out)
-
-
-def _cut(piece: str | int, quoted: str, number: int) -> list[str | int]:
-    if isinstance(piece, int) or quoted not in piece:
-        return [piece]
-    cut: list[str | int] = []
-    for part in piece.split(quoted):
-        cut += [part, number]
-    return cut[:-1]
 
 
 def unquote(body: bytes, quotes: Sequence[str]) -> list[str]:
     """Inverse of :func:`quote` with the same quotes."""
-    return [
-        text
-        if isinstance(text, str)
-        else "".join(quotes[piece] if isinstance(piece, int) else piece for piece in text)
-        for text in orjson.loads(body)
-    ]
+    texts = []
+    for text in orjson.loads(body):
+        if not isinstance(text, str):
+            text[1::2] = [quotes[int(number)] for number in text[1::2]]
+            texts.append("".join(text))
+        else:
+            texts.append(text)
+    return texts
 
 
 def sample_body(sample: Sample) -> bytes:

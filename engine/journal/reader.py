@@ -395,8 +395,9 @@ def unfinished(
         raise understand(error, path) from error
     found = []
     for row, *columns, done, asked in found_rows:
-        missing = set(range(epochs)) - {int(epoch) for epoch in (done or "").split(",") if epoch}
+        scored = set(map(int, done.split(","))) if done else ()
+        missing = [epoch for epoch in range(epochs) if epoch not in scored]
         sample = shelf.sample(row, *columns).sample
         calls = calls_of(shelf, path, row) if asked else []
-        found.append(Unfinished(row, sample, sorted(missing), calls))
+        found.append(Unfinished(row, sample, missing, calls))
     return found

@@ -89,8 +89,8 @@ def test_a_blob_that_is_gone_reads_as_empty() -> None:
 @quickly
 @given(st.data())
 def test_texts_survive_naming_what_they_quote(data: st.DataObject) -> None:
-    quotes = data.draw(st.lists(st.text("ab", min_size=1, max_size=4), unique=True, max_size=4))
-    pieces = st.lists(st.sampled_from([*quotes, "a", "b", "", "0", "é"]), max_size=6)
+    quotes = data.draw(st.lists(st.text("ab", min_size=2, max_size=4), unique=True, max_size=4))
+    pieces = st.lists(st.sampled_from([*quotes, "a", "b", "", "0", "é", "\0", "\01"]), max_size=6)
     texts = data.draw(st.lists(pieces.map("".join), max_size=4))
     assert unquote(quote(texts, quotes), quotes) == texts
 
@@ -99,7 +99,7 @@ def test_a_prompt_that_quotes_its_sample_names_the_places() -> None:
     of = sample(1, "Why is the sky blue on a clear day?", subject="weather")
     (text,) = of.inputs.values()
     told = quote([f"Question: {text}\nAgain: {text}\nAnswer:"], quotable(of))
-    assert orjson.loads(told) == [["Question: ", 0, "\nAgain: ", 0, "\nAnswer:"]]
+    assert orjson.loads(told) == [["Question: ", "0", "\nAgain: ", "0", "\nAnswer:"]]
 
 
 def test_what_a_sample_lets_quote_are_its_longest_texts_at_any_depth() -> None:
