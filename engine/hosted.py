@@ -104,6 +104,12 @@ class HostedRun:
             JournalError: when the journal cannot be used.
         """
         fresh = not self.folder.journal.exists()
+        if fresh and self.status.done:
+            raise JournalError(
+                f"the journal of run {self.folder.id} is gone",
+                why="everything would be asked and paid again",
+                cure="put it back, or start again with evalbench run",
+            )
         if fresh:
             create(self.folder.journal)
         self.journal = Journal(self.folder.journal)

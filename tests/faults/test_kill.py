@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 from collections import Counter
@@ -78,20 +77,18 @@ def test_calls_in_flight_at_a_kill_are_told_and_asked_again(engines: Engines) ->
     assert again[0] == 60
 
 
-def test_the_engine_outlives_its_starter_and_hang_ups(engines: Engines) -> None:
-    run = engines.start(engines.spec(size=200, concurrency=8))
-    assert os.getsid(engines.pid) == engines.pid
-    os.kill(engines.pid, signal.SIGHUP)
-    assert engines.finish(run).state is State.COMPLETE
-
-
-def test_sigterm_stops_cleanly_and_leaves_one_file(engines: Engines) -> None:
-    run = engines.start(engines.spec(size=5000, concurrency=8))
-    wait_until(lambda: engines.ledger.answered() > 20, "some answers")
-    os.kill(engines.pid, signal.SIGTERM)
-    assert engines.wait() == 4
-    status = run.status()
-    assert (status.state, status.exit_code) == (State.STOPPED, 4)
-    assert [file.name for file in run.path.glob("journal.db*")] == ["journal.db"]
-    # Whatever had left was answered and kept.
-    assert replied(run) == engines.ledger.asked()
+@pytest.mark.parametrize("answers", [0, 1, 40])
+def test_an_engine_killed_while_samples_are_loaded(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    monkeypatch.setenv("SCRIPTED_LATENCY", "0")
+    size = 3000
+    run = engines.start(engines.spec(size=size))
+    wait_until(lambda: engines.ledger.answered().total() >= answers, "answers")
+    engines.end(signal.SIGKILL)
+    done, seen = replied(run), len(engines.ledger.lines())
+    engines.resume(run)
+    assert engines.finish(run).done == size
+    assert not engines.ledger.asked(seen) & done
+    assert set(replied(run).values()) == {1}
+    assert len(scores(run)) == size
