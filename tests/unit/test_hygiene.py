@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -30,7 +31,11 @@ HEAVY = (
 
 def _loaded_by(statement: str) -> set[str]:
     code = f"{statement}\nimport sys; print('\\n'.join(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # Measuring coverage loads modules of its own.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+    )
     return set(run.stdout.split())
 
 

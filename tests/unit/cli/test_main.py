@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -66,8 +67,10 @@ def _modules(*words: str) -> set[str]:
         "import sys; from evalbench.tui.cli.main import main; main(sys.argv[1:]);"
         "print('\\n'.join(sys.modules), file=sys.stderr)"
     )
+    # Measuring coverage loads modules of its own.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True, env=env
     )
     return set(done.stderr.split())
 
