@@ -189,13 +189,15 @@ def test_a_device_that_is_not_there_is_fatal(llama: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit another process")
 def test_when_memory_runs_out_batches_shrink_and_only_the_impossible_fails(tmp_path: Path) -> None:
-    # 512 tokens through a layer this wide need a gigabyte, 32 tokens 64 megabytes.
-    folder = tiny.make_llama(tmp_path / "wide", intermediate_size=131_072, num_hidden_layers=1)
+    # Through a layer this wide 512 tokens need 3 gigabytes, 64 tokens 400 megabytes, and even
+    # for 32 tokens every piece is so large that the allocator gives it back when it is free.
+    sizes = {"hidden_size": 16, "head_dim": 4, "intermediate_size": 2**19, "num_hidden_layers": 1}
+    folder = tiny.make_llama(tmp_path / "wide", **sizes)
     plain = Plain(folder)
     prompts = {f"{n}": question(n) for n in range(60)}
     wanted = {
         key: [plain.loglikelihood(p.messages[0].text, c) for c in p.continuations]
-        for key, p in prompts.items()
+        for key, p in list(prompts.items())[::6]
     }
     with Worker(str(folder), max_batch_tokens=512) as worker:
         worker.next("loaded")
@@ -205,14 +207,13 @@ def test_when_memory_runs_out_batches_shrink_and_only_the_impossible_fails(tmp_p
             room = process.memory_info().vms + megabytes * 2**20
             process.rlimit(psutil.RLIMIT_AS, (room, -1))
 
-        leave(400)
+        leave(600)
         worker.ask(prompts)
         found = worker.answers(prompts)
         budgets = [f["budget"] for f in worker.seen if f["type"] == "out-of-memory"]
-        assert budgets == sorted(set(budgets), reverse=True)
-        assert budgets[0] == 256
-        for key, frame in found.items():
-            assert frame["reply"]["logprobs"] == pytest.approx(wanted[key], abs=1e-3)
+        assert budgets == [256, 128, 64]
+        for key, logprobs in wanted.items():
+            assert found[key]["reply"]["logprobs"] == pytest.approx(logprobs, abs=1e-3)
 
         leave(4)
         worker.ask({"impossible": choose("count one two three " * 40, [" four"])})
@@ -220,6 +221,6 @@ def test_when_memory_runs_out_batches_shrink_and_only_the_impossible_fails(tmp_p
         assert frame["type"] == "failed"
         assert frame["error"] == "OutOfMemory"
 
-        leave(400)
+        leave(600)
         worker.ask({"after": question(1)})
         assert worker.answers(["after"])["after"]["type"] == "reply"
