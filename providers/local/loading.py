@@ -142,7 +142,8 @@ def choose_threads() -> int:
 
 def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[Any, str]:
     problem: Exception | None = None
-    for attention in attention_order(device.type, flash=find_spec("flash_attn") is not None):
+    flash = find_spec("flash_attn") is not None and dtype is not torch.float32
+    for attention in attention_order(device.type, flash=flash):
         try:
             network = transformers.AutoModelForCausalLM.from_pretrained(
                 folder,

@@ -120,12 +120,16 @@ class Worker:
     # -- taking frames ---------------------------------------------------------
 
     def _read(self) -> None:
-        while (frame := frames.read_blocking(self._wire.source)) is not None:
-            if frame["type"] == "memory" and self._answering is not None:
-                self._tell_memory()
-            else:
-                self._leaving |= frame["type"] == "bye"
-                self._inbox.put(frame)
+        try:
+            while (frame := frames.read_blocking(self._wire.source)) is not None:
+                if frame["type"] == "memory" and self._answering is not None:
+                    self._tell_memory()
+                else:
+                    self._leaving |= frame["type"] == "bye"
+                    self._inbox.put(frame)
+        except (ValueError, KeyError, TypeError):
+            traceback.print_exc()
+            os._exit(1)
         if not self._leaving:
             os._exit(0)
 
@@ -148,6 +152,8 @@ class Worker:
                     self._add(entry["key"], entry["call"])
             case "cancel":
                 self._cancel(frame["keys"])
+            case "memory":
+                self._tell_memory()
 
     def _load(self, frame: Frame) -> None:
         try:

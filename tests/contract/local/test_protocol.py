@@ -127,6 +127,17 @@ def test_without_an_engine_the_worker_is_gone_at_once(llama: Path, busy: bool) -
         assert not any(frame["type"] == "reply" for frame in worker.seen)
 
 
+def test_what_is_no_frame_ends_the_worker(llama: Path) -> None:
+    with Worker(str(llama)) as worker:
+        worker.next("loaded")
+        assert worker.process.stdin is not None
+        worker.process.stdin.write(b"\0\0\0\4oops")
+        worker.process.stdin.flush()
+        assert worker.end() == 1
+        worker._threads[1].join(20)
+        assert "JSONDecodeError" in worker.log
+
+
 def test_what_libraries_print_never_reaches_the_engine(llama: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
