@@ -29,7 +29,7 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S)
     while not (value := condition()):
         if time.monotonic() > end:
             pytest.fail(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.001)
+        time.sleep(0.01)
     return value
 
 
