@@ -118,7 +118,8 @@ class HostedRun:
         stored = self.journal.query(_meta)
         self._loaded = bool(stored.get("loaded"))
         self._size: int | None = stored.get("samples") if self._loaded else None
-        self._seconds_before = stored.get("seconds", 0.0)
+        # The status file knows of an engine that was killed, the journal of one that rested.
+        self._seconds_before = max(stored.get("seconds", 0.0), self.status.seconds)
         header = read_header(self._samples) if self._samples else None
         self._shared = header.shared if header else stored.get("shared")
         benchmark = build_benchmark(self.spec, self._shared)

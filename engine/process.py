@@ -231,6 +231,7 @@ def _spawn(
                 start_new_session=True,
             )
     except OSError as error:
+        os.close(read_end)
         raise UsageError(
             f"cannot write to {folders[0].path}", why=error.strerror or str(error)
         ) from None
