@@ -219,8 +219,12 @@ def _spawn(
     }
     read_end, write_end = os.pipe()
     try:
+        for folder in folders:
+            folder.engine_log.touch(mode=0o600)
+        for folder in folders[1:]:
+            with folder.engine_log.open("a", encoding="utf-8") as other:
+                other.write(f"driven with {folders[0].id}: see {folders[0].engine_log}\n")
         with folders[0].engine_log.open("ab") as log:
-            os.chmod(folders[0].engine_log, 0o600)
             child = subprocess.Popen(
                 [sys.executable, "-m", "evalbench.engine.host", "--ready-fd", str(write_end)],
                 stdin=subprocess.PIPE,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from pathlib import Path
 
 import pytest
 
 from evalbench.engine.calls import Reply, generate
-from evalbench.engine.errors import JournalError, JournalTooNew
+from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
 from evalbench.engine.journal import Journal, JournalReader, schema
-from evalbench.engine.journal.schema import VERSION, create, on_network_disk
+from evalbench.engine.journal.schema import VERSION, create, on_network_disk, understand
 from tests.unit.engine.journals import ask, fill, journal, sample
 
 
@@ -123,6 +125,34 @@ async def test_a_journal_is_made_whole_or_not_at_all(
 async def test_a_journal_in_a_place_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         create(tmp_path / "nowhere" / "journal.db")
+
+
+# -- room ------------------------------------------------------------------------------
+
+
+def sqlite_error(name: str) -> sqlite3.OperationalError:
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorname = name
+    return failed
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_write_that_failed_for_want_of_room_is_told_as_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """SQLite says the same of an exceeded quota as of a broken disk."""
+
+    def refuse(*args: object, **more: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    path = tmp_path / "run-1" / "journal.db"
+    path.parent.mkdir()
+    assert not isinstance(understand(sqlite_error("SQLITE_IOERR_WRITE"), path), JournalFull)
+    monkeypatch.setattr(schema.tempfile, "TemporaryFile", refuse)
+    told = understand(sqlite_error("SQLITE_IOERR_WRITE"), path)
+    assert isinstance(told, JournalFull)
+    assert "evalbench resume run-1" in told.cure
+    assert isinstance(understand(OSError(number, "full"), path), JournalFull)
 
 
 # -- network disks -------------------------------------------------------------------
