@@ -15,6 +15,7 @@ from evalbench.providers.local.tokens import Encoded, split_thinking
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
 _SPARE_TOKENS = 4
+_SEEDS = 2**63
 
 
 class Sequence:
@@ -54,7 +55,8 @@ class Sequence:
         self.seed = 0
         if params.temperature:
             digest = hashlib.sha256(key.encode()).digest()[:6]
-            self.seed = int.from_bytes(digest) if params.seed is None else params.seed
+            seed = int.from_bytes(digest) if params.seed is None else params.seed
+            self.seed = seed % _SEEDS
             self._generator = torch.Generator().manual_seed(self.seed)
 
     @property

