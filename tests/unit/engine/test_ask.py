@@ -41,6 +41,20 @@ def test_a_prompt_is_bound_with_the_runs_parameters_over_its_own() -> None:
     assert call == Call(MODEL, replace(HI, params=Params(max_tokens=4, temperature=0.0)))
 
 
+@pytest.mark.parametrize(
+    ("overrides", "cap"),
+    [
+        ({"thinking_room": 100}, 104),
+        ({"thinking_room": 0}, 4),
+        ({"thinking_room": 100, "max_tokens": 9}, 9),
+    ],
+)
+def test_room_to_think_comes_on_top_of_the_benchmarks_cap(
+    overrides: dict[str, object], cap: int
+) -> None:
+    assert bind(HI, MODEL, overrides).prompt.params == Params(max_tokens=cap)
+
+
 def test_without_parameters_of_the_run_it_stays_as_it_is() -> None:
     assert bind(HI, MODEL, {}) == Call(MODEL, HI)
 

@@ -79,6 +79,11 @@ def test_text_on_both_sides_of_an_image_is_not_merged() -> None:
     assert len({digest(p) for p in (around, before, after)}) == 3
 
 
+def test_an_image_alone_is_nothing_but_an_image() -> None:
+    picture = ["image/png", PNG.sha256]
+    assert user([PNG, PNG]).canonical() == ["user", picture, picture]
+
+
 def test_where_a_message_ends_matters() -> None:
     assert digest(generate([user("one"), user("two")])) != digest(generate([user("onetwo")]))
 

@@ -159,6 +159,27 @@ async def test_more_epochs_ask_only_the_new_ones(world: World) -> None:
     assert (state, driver.done, len(answers.asked)) == (State.COMPLETE, 15, 5)
 
 
+async def test_a_sample_counts_once_with_the_mean_of_its_epochs(world: World) -> None:
+    async def half_right(of: Sample, ask: Ask) -> Score:
+        reply = await ask("candidate", generate(of.inputs["question"]))
+        return Score(Outcome.OK, {"accuracy": float(reply.text)})
+
+    turns: Counter[str] = Counter()
+
+    def answer(call: Call) -> Reply:
+        text = call.prompt.messages[-1].text
+        turns[text] += 1
+        return Reply("1" if turns[text] == 1 else "0")
+
+    _, driver = await world.drive(Answers(answer, window=1), half_right, epochs=4)
+    means = driver.tally.means
+    assert means is not None
+    assert means.sums("accuracy")[:2] == (5, 1.25)
+    _, again = await world.drive(Answers(), half_right, epochs=4)
+    assert again.tally.means is not None
+    assert again.tally.means.rows == means.rows
+
+
 # -- calls that failed -------------------------------------------------------------------
 
 
