@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -115,23 +115,16 @@ class Limiter:
         self._recent: deque[bool] = deque(maxlen=_LAST)
         self.why = ""
 
-    @contextlib.asynccontextmanager
-    async def turn(
-        self, weight: int = 0, *, unless: asyncio.Event | None = None
-    ) -> AsyncIterator[None]:
+    def turn(self, weight: int = 0, *, unless: asyncio.Event | None = None) -> Turn:
         """Hold a place for one attempt; entered when the call may leave.
 
         Once ``unless`` is set, nobody waits any more for a pause to end or for
         the rate: entering then does not mean that the call may leave.
         """
-        await self.slots.take(weight)
-        try:
-            await self._until_allowed(unless or asyncio.Event())
-            yield
-        finally:
-            self.slots.give(weight)
+        return Turn(self, weight, unless or asyncio.Event())
 
-    async def _until_allowed(self, unless: asyncio.Event) -> None:
+    async def until_allowed(self, unless: asyncio.Event) -> None:
+        """Wait until no pause and no rate keeps a call from leaving, or ``unless`` is set."""
         clock = asyncio.get_running_loop().time
         in_turn = self._qps is None
         while not unless.is_set():
@@ -212,6 +205,28 @@ class Limiter:
         """Fix the concurrency at ``size``."""
         self.fixed = True
         self.slots.resize(size)
+
+
+class Turn:
+    """A place held for one attempt, as a context."""
+
+    __slots__ = ("_limiter", "_unless", "_weight")
+
+    def __init__(self, limiter: Limiter, weight: int, unless: asyncio.Event) -> None:
+        self._limiter = limiter
+        self._weight = weight
+        self._unless = unless
+
+    async def __aenter__(self) -> None:
+        await self._limiter.slots.take(self._weight)
+        try:
+            await self._limiter.until_allowed(self._unless)
+        except BaseException:
+            self._limiter.slots.give(self._weight)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._limiter.slots.give(self._weight)
 
 
 class SharedPace:
