@@ -31,6 +31,8 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE / "plugins"))
 os.environ["PYTHONPATH"] = str(_HERE / "plugins")
+# Installed packages have their byte code beside them; a development tree may not.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from evalbench_bench import Instant, prompt  # noqa: E402
 
@@ -51,48 +53,78 @@ BARE_CALLS = 10_000
 
 @dataclass(frozen=True)
 class Measured:
-    """One run. Times in milliseconds where not named otherwise."""
+    """One run.
 
-    size: int
+    Attributes:
+        busy: how much slower the fixed loop ran beside it than at its best.
+        cpu_ms: CPU time of the engine process per sample, its start included.
+        bare_ms: of one awaited answer of the provider without an engine.
+        overhead_ms: the difference.
+        stored_bytes: size of the resting journal per sample.
+        peak_mb: most resident memory of the engine.
+        wall_s: from the engine's birth to its end.
+        first_request_ms: from its birth to the first call.
+        show_ms: to open the journal and read its metrics.
+        recount_ms: to open it and count all scores anew.
+        resume_ms: of an engine on the finished run, from birth to end.
+    """
+
+    samples: int
     body: str
     busy: float
-    cpu_per_sample: float
-    bare_per_sample: float
-    overhead_per_sample: float
-    bytes_per_sample: float
+    cpu_ms: float
+    bare_ms: float
+    overhead_ms: float
+    stored_bytes: float
     peak_mb: float
     wall_s: float
-    first_request: float
-    show: float
-    recount: float
-    resume: float
-    resume_engine: float
+    first_request_ms: float
+    show_ms: float
+    recount_ms: float
+    resume_ms: float
 
 
 def yardstick() -> float:
     """CPU seconds of a fixed loop."""
     begun = time.process_time()
     total = 0
-    for number in range(1_000_000):
+    for number in range(200_000):
         total += number & 3
     return time.process_time() - begun
 
 
-def reap(engine: Engine) -> tuple[float, float, float]:
-    """Wait for an engine: its CPU seconds, peak resident megabytes, and seconds alive."""
-    stat = Path(f"/proc/{engine.pid}/stat").read_text().rpartition(")")[2].split()
-    born = int(stat[19]) / os.sysconf("SC_CLK_TCK")
-    _, status, used = os.wait4(engine.pid, 0)
-    alive = time.clock_gettime(time.CLOCK_BOOTTIME) - born
+@dataclass(frozen=True)
+class Life:
+    """What an engine process took, from its birth to its end."""
+
+    cpu_s: float
+    peak_mb: float
+    born: float
+    alive_s: float
+    busy: float
+
+
+def watch(engine: Engine, best: float) -> Life:
+    """Follow an engine to its end, timing the fixed loop beside it all the while."""
+    proc = Path(f"/proc/{engine.pid}")
+    ticks = int((proc / "stat").read_text().rpartition(")")[2].split()[19])
+    born = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    born += ticks / os.sysconf("SC_CLK_TCK")
+    peak, loops = 0.0, [yardstick()]
+    while True:
+        # ru_maxrss would count this process's memory, from between fork and exec.
+        for line in (proc / "status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                peak = int(line.split()[1]) / 1024
+        pid, status, used = os.wait4(engine.pid, os.WNOHANG)
+        if pid:
+            break
+        time.sleep(0.02 if time.time() - born < 5 else 0.25)
+        if len(loops) < (time.time() - born) / 0.25:
+            loops.append(yardstick())
     assert os.waitstatus_to_exitcode(status) == 0, engine.runs[0].engine_log.read_text()
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, alive
-
-
-def born_at(engine: Engine) -> float:
-    """When an engine process began, in seconds since the epoch."""
-    stat = Path(f"/proc/{engine.pid}/stat").read_text().rpartition(")")[2].split()
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(stat[19]) / os.sysconf("SC_CLK_TCK")
-    return time.time() - age
+    cpu = used.ru_utime + used.ru_stime
+    return Life(cpu, peak, born, time.time() - born, statistics.mean(loops) / best)
 
 
 def bare(spec: RunSpec, file: Path) -> float:
@@ -123,7 +155,6 @@ def look(run: RunFolder) -> tuple[float, float]:
     opened = time.perf_counter()
     with JournalReader(run.journal) as reader:
         reader.tally()
-        reader.size()
     return (opened - begun) * 1000, (time.perf_counter() - opened) * 1000
 
 
@@ -140,46 +171,38 @@ def measure(size: int, body: str, data: Path | None, home: Path, best: float) ->
     bare_ms = bare(spec, file)
     first_file = home / "first"
     os.environ["BENCH_FIRST_REQUEST"] = str(first_file)
-    before = yardstick()
     engine = start_run(spec)
-    born = born_at(engine)
-    cpu, peak, wall = reap(engine)
-    busy = statistics.mean((before, yardstick())) / best
-    first = float(first_file.read_text()) - born
+    life = watch(engine, best)
     run = engine.runs[0]
     assert run.status().done == size
     show, recount = look(run)
-    begun = time.perf_counter()
-    again = resume_run(run)
-    _, _, engine_alive = reap(again)
-    resumed = time.perf_counter() - begun
+    again = watch(resume_run(run), best)
     stored = run.journal.stat().st_size
     run.journal.unlink()
     return Measured(
-        size=size,
+        samples=size,
         body=body,
-        busy=round(busy, 2),
-        cpu_per_sample=round(cpu / size * 1000, 4),
-        bare_per_sample=round(bare_ms, 4),
-        overhead_per_sample=round(cpu / size * 1000 - bare_ms, 4),
-        bytes_per_sample=round(stored / size, 1),
-        peak_mb=round(peak, 1),
-        wall_s=round(wall, 2),
-        first_request=round(first * 1000),
-        show=round(show, 1),
-        recount=round(recount, 1),
-        resume=round(resumed * 1000),
-        resume_engine=round(engine_alive * 1000),
+        busy=round(life.busy, 2),
+        cpu_ms=round(life.cpu_s / size * 1000, 4),
+        bare_ms=round(bare_ms, 4),
+        overhead_ms=round(life.cpu_s / size * 1000 - bare_ms, 4),
+        stored_bytes=round(stored / size, 1),
+        peak_mb=round(life.peak_mb, 1),
+        wall_s=round(life.alive_s, 2),
+        first_request_ms=round((float(first_file.read_text()) - life.born) * 1000),
+        show_ms=round(show, 1),
+        recount_ms=round(recount, 1),
+        resume_ms=round(again.alive_s * 1000),
     )
 
 
 def table(runs: list[Measured]) -> Iterator[str]:
     """Medians by size and body, as a Markdown table."""
-    names = [name for name in asdict(runs[0]) if name not in ("size", "body")]
-    yield "| samples | body | " + " | ".join(name.replace("_", " ") for name in names) + " |"
+    names = [name for name in asdict(runs[0]) if name not in ("samples", "body")]
+    yield "| samples | body | " + " | ".join(name for name in names) + " |"
     yield "|" + " --: |" * (len(names) + 2)
-    for key in dict.fromkeys((run.size, run.body) for run in runs):
-        group = [asdict(run) for run in runs if (run.size, run.body) == key]
+    for key in dict.fromkeys((run.samples, run.body) for run in runs):
+        group = [asdict(run) for run in runs if (run.samples, run.body) == key]
         medians = [f"{statistics.median(run[name] for run in group):g}" for name in names]
         yield f"| {key[0]:,} | {key[1]} | " + " | ".join(medians) + " |"
 
@@ -209,6 +232,8 @@ def main() -> None:
     runs = []
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVALBENCH_HOME"] = home
+        os.environ["PYTHONPYCACHEPREFIX"] = home + "/bytecode"
+        measure(100, "chat", data, Path(home), best)
         for size, body in plan:
             runs.append(measure(size, body, data, Path(home), best))
             line = json.dumps(asdict(runs[-1]))
