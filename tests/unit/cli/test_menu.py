@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import termios
 from collections.abc import Callable, Iterator
@@ -23,6 +24,11 @@ class Keyboard:
 
     def press(self, keys: str) -> None:
         os.write(self._far, keys.encode())
+
+    def arrived(self) -> None:
+        """Wait until the terminal holds a line: the kernel passes it on in its own time."""
+        ready, _, _ = select.select([self.near], [], [], 10)
+        assert ready
 
     def hang_up(self) -> None:
         os.close(self._far)
@@ -61,6 +67,7 @@ def test_one_key_chooses(keyboard: Keyboard, keys: str, choice: str) -> None:
 
 def test_keys_pressed_before_the_question_choose_nothing(keyboard: Keyboard) -> None:
     keyboard.press("s\n")
+    keyboard.arrived()
     assert _ask(lambda: keyboard.press("c")) == "watch"
 
 
