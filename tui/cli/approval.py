@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from evalbench.engine.desk import Checked
 from evalbench.engine.settings import RunSpec
-from evalbench.tui.cli import figures
 from evalbench.tui.cli.confirm import Declined, confirmed
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import stdout
-from evalbench.tui.cli.quote import Pair, print_estimates, total
+from evalbench.tui.cli.quote import print_estimates
+from evalbench.tui.state import figures
+from evalbench.tui.state.money_words import Pair, total
 
 ASK_FROM_USD = 1.0
 """A run that may cost more is started only after a yes."""

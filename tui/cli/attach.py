@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.process import open_run
-from evalbench.tui.cli.follow import Watch, follow, last_event
+from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.launch import make_view
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
+from evalbench.tui.state.watch import Watch, last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:

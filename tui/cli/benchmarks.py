@@ -11,10 +11,10 @@ from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option, parse_options
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.tui.cli.clean import clean
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
 from evalbench.tui.cli.table import print_columns
+from evalbench.tui.state.clean import clean
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:

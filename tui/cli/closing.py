@@ -7,12 +7,12 @@ from typing import Any
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runfolder import RunFolder
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import clean
-from evalbench.tui.cli.follow import INTERRUPTED, Watch
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.spending import is_free, spent_words
 from evalbench.tui.cli.table import print_scores
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import clean
+from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.watch import INTERRUPTED, Watch
 
 
 def print_closing(out: Out, watch: Watch) -> None:

@@ -21,10 +21,10 @@ from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
 from evalbench.engine.process import logout_warning
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
 
 _LEAST_FREE = 2_000_000_000
 _GPU_TIMEOUT_S = 10

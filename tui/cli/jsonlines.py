@@ -10,9 +10,9 @@ import orjson
 
 from evalbench.engine.journal import Event
 from evalbench.engine.status import Status
-from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.spending import forecast
+from evalbench.tui.state.spending import forecast
+from evalbench.tui.state.watch import Watch, eta
 
 _EVERY_S = 1.0
 _METRIC_FIELDS = ("value", "low", "high", "k", "n", "bound_low", "bound_high")

@@ -38,9 +38,9 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
-from evalbench.tui.cli.clean import clean, one_line
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.state.clean import clean, one_line
 
 _SAY_SO_AFTER_S = 2.0
 

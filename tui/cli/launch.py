@@ -10,11 +10,12 @@ from pathlib import Path
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.process import Engine, logout_warning, resume_runs
 from evalbench.tui.cli.confirm import can_ask, confirmed
-from evalbench.tui.cli.follow import View, Watch, follow, last_event
+from evalbench.tui.cli.follow import View, follow
 from evalbench.tui.cli.output import plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.pilot import PilotView, tell
 from evalbench.tui.cli.signals import Cancelled, Signals
+from evalbench.tui.state.watch import Watch, last_event
 
 
 def declare_following(parser: Parser) -> argparse._ArgumentGroup:

@@ -13,10 +13,10 @@ from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import ConnectionFailed, EvalbenchError, KeyUnavailable, SpecError
 from evalbench.engine.keys import find_key
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import clean
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import clean
 
 _AT_ONCE = 4
 """Each provider is asked by a process of its own."""

@@ -10,11 +10,12 @@ from typing import Any
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.money.estimate import Range, project
 from evalbench.engine.status import State
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
-from evalbench.tui.cli.follow import View, Watch
+from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.quote import Pair, money_range, rough_range, total
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.money_words import Pair, money_range, rough_range, total
+from evalbench.tui.state.watch import Watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 
 from evalbench.engine.journal import Event
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.closing import print_closing
-from evalbench.tui.cli.follow import Watch, eta
 from evalbench.tui.cli.output import Out
-from evalbench.tui.cli.spending import spend_line
-from evalbench.tui.cli.wording import activity_words, event_words, step_words
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.spending import spend_line
+from evalbench.tui.state.watch import Watch, eta
+from evalbench.tui.state.wording import activity_words, event_words, step_words
 
 _EVERY_S = 10.0
 _STEP = 0.05

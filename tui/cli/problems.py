@@ -13,8 +13,8 @@ from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import cache_dir
-from evalbench.tui.cli.clean import clean
 from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.state.clean import clean
 
 
 def report(error: Exception, words: Sequence[str]) -> int:

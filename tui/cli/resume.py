@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from evalbench.engine import registry
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process import RETRY, open_run, resume_run
-from evalbench.tui.cli.follow import last_event
 from evalbench.tui.cli.launch import declare_following, launch
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.settings import changed, declare_settings
+from evalbench.tui.state.watch import last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.runfolder import RunFolder, all_runs
 from evalbench.engine.status import Status
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
-from evalbench.tui.cli.follow import shown_state
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.cli.spending import is_free, spent_words
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.watch import shown_state
 
 _WIDE = 120
 _MIDDLING = 90

@@ -15,9 +15,9 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader, SampleRow, ScoreRow
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli import jsonlines
-from evalbench.tui.cli.clean import clean, one_line
-from evalbench.tui.cli.figures import OUTCOME_WORDS
 from evalbench.tui.cli.output import Out
+from evalbench.tui.state.clean import clean, one_line
+from evalbench.tui.state.figures import OUTCOME_WORDS
 
 
 def show_sample(out: Out, folder: RunFolder, which: str, *, json: bool) -> None:

@@ -14,15 +14,15 @@ from evalbench.engine.process import open_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
 from evalbench.engine.status import Status
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import clean, one_line
-from evalbench.tui.cli.follow import INTERRUPTED, shown_state
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.cli.quote import price_words
 from evalbench.tui.cli.runs import summary
-from evalbench.tui.cli.spending import is_free, spent_words
 from evalbench.tui.cli.table import print_scores
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import clean, one_line
+from evalbench.tui.state.money_words import price_words
+from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:

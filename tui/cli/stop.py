@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.process import open_run, stop_run, wait_for_rest
-from evalbench.tui.cli.follow import shown_state
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state.watch import shown_state
 
 _WAIT_S = 30.0
 

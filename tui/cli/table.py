@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
 from evalbench.tui.cli.output import Out
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
 
 if TYPE_CHECKING:
     from rich.table import Table

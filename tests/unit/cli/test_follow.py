@@ -9,8 +9,9 @@ import pytest
 
 from evalbench.engine.journal import Event
 from evalbench.engine.status import State, Status
-from evalbench.tui.cli.follow import Watch, eta, follow, last_event
+from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.signals import Cancelled, Signals
+from evalbench.tui.state.watch import Watch, eta, last_event
 from tests.unit.cli.conftest import PretendEngine
 
 

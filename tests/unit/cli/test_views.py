@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from evalbench.engine.status import State
-from evalbench.tui.cli.follow import Watch
 from evalbench.tui.cli.jsonlines import JsonLines
 from evalbench.tui.cli.live import Live
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
+from evalbench.tui.state.watch import Watch
 from tests.e2e.schema import check_line
 from tests.unit.cli.conftest import ACCURACY, PretendEngine
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.tui.cli import figures
+from evalbench.tui.state import figures
 
 
 def _metric(**fields: Any) -> dict[str, Any]:

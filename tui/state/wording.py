@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.journal import Event
-from evalbench.tui.cli import figures
-from evalbench.tui.cli.clean import one_line
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
 
 _SILENT = ("started", "ended", "problem", "command")
 """Said elsewhere: by the start, the end and whoever gave the command."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.tui.cli.clean import clean, one_line
+from evalbench.tui.state.clean import clean, one_line
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalbench.engine.status import Status
-from evalbench.tui.cli import figures
+from evalbench.tui.state import figures
 
 
 def forecast(status: Status) -> float | None:

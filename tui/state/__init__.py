@@ -1,0 +1,1 @@
+"""What screens and the command line show, without either: readings, figures, words."""
