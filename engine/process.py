@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -30,7 +31,7 @@ from evalbench.engine.keys import (
     strip_environment,
 )
 from evalbench.engine.options import Option
-from evalbench.engine.runfolder import RunFolder, find_run, make_run
+from evalbench.engine.runfolder import Lock, RunFolder, find_run, make_run
 from evalbench.engine.settings import RunSpec, key_need
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
@@ -304,6 +305,24 @@ def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
         return False
     folder.command("pause" if pause else "stop")
     return True
+
+
+def delete_run(folder: RunFolder) -> None:
+    """Remove a run's folder with everything in it.
+
+    Raises:
+        RunBusy: an engine drives the run.
+        UsageError: the folder cannot be removed.
+    """
+    lock = Lock(folder)
+    try:
+        shutil.rmtree(folder.path)
+    except OSError as error:
+        raise UsageError(
+            f"{folder.path} cannot be removed", why=error.strerror or str(error)
+        ) from None
+    finally:
+        lock.release()
 
 
 def wait_for_rest(folder: RunFolder, seconds: float) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+APP_FLAGS = ("--web", "--port", "--theme", "--low-bandwidth", "--no-mouse")
+"""Flags of the full-screen app, which has no command of its own."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns its exit code (see docs/command-line.md)."""
@@ -33,7 +36,7 @@ def _dispatch(words: list[str]) -> int:
     from evalbench.tui.cli.commands import COMMANDS, overview
     from evalbench.tui.cli.output import stdout
 
-    if not words or words[0] in ("-h", "--help", "help"):
+    if words and words[0] in ("-h", "--help", "help"):
         stdout().write(overview())
         return 0
     if words[0] == "--version":
@@ -41,12 +44,14 @@ def _dispatch(words: list[str]) -> int:
 
         stdout().line(f"evalbench {version('evalbench')}")
         return 0
+    if not words or _is_app_flag(words[0]):
+        return _app(words)
     name, *rest = words
     if name not in COMMANDS:
         from evalbench.engine.errors import UsageError, nearest
 
         what = "flag" if name.startswith("-") else "command"
-        known = ["--help", "--version"] if what == "flag" else COMMANDS
+        known = ["--help", "--version", *APP_FLAGS] if what == "flag" else COMMANDS
         raise UsageError(
             f"there is no {what} {name!r}",
             why="flags of a command come after it" if what == "flag" else "",
@@ -62,6 +67,25 @@ def _dispatch(words: list[str]) -> int:
     module.declare(parser, rest)
     code: int = module.execute(parser.read(rest))
     return code
+
+
+def _is_app_flag(word: str) -> bool:
+    return word.partition("=")[0] in APP_FLAGS
+
+
+def _app(words: list[str]) -> int:
+    """The full-screen app; without a terminal to show it on, the overview."""
+    from evalbench.tui.cli import app
+    from evalbench.tui.cli.commands import overview
+    from evalbench.tui.cli.output import stdout
+    from evalbench.tui.cli.parser import Parser
+
+    if not words and not app.can_show():
+        stdout().write(overview())
+        return 0
+    parser = Parser("", "open the full-screen app")
+    app.declare(parser, words)
+    return app.execute(parser.read(words))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,195 @@
+"""The full-screen app: pages, themes, the one timer, and the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from textual.app import App
+from textual.command import Provider
+from textual.screen import Screen
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.page import Page, bindings
+from evalbench.tui.state.preferences import Preferences, save_preferences
+from evalbench.tui.themes import DEFAULT, load_themes
+
+NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
+"""Seconds between two looks at what a page shows."""
+
+_PAGES = {
+    "help": "HelpPage",
+    "keys": "KeysPage",
+    "models": "ModelsPage",
+    "new": "NewRunPage",
+    "settings": "SettingsPage",
+}
+"""Pages that need nothing to open, by module of ``screens``; loaded when first opened."""
+
+
+def _palette() -> type[Provider]:
+    from evalbench.tui.palette import CommandsProvider
+
+    return CommandsProvider
+
+
+class EvalbenchApp(App[int]):
+    """A guest of the runs on this machine: it reads their folders and leaves requests there.
+
+    Attributes:
+        crash: the fault that ended the app, if one did. Never shown with its
+            local variables, which may hold a key.
+        low_bandwidth: whether to draw less.
+        preferences: the user's; change them through :meth:`prefer`.
+    """
+
+    TITLE = "evalbench"
+    CSS_PATH = "app.tcss"
+    BINDINGS = bindings("app")
+    COMMANDS = {_palette}
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        preferences: Preferences | None = None,
+        *,
+        run: RunFolder | None = None,
+        low_bandwidth: bool = False,
+    ) -> None:
+        super().__init__()
+        self.preferences = preferences or Preferences()
+        self.low_bandwidth = low_bandwidth
+        self.crash: Exception | None = None
+        self._entry = run
+        self._parent_process = os.getppid()
+        themes, self._theme_problems = load_themes()
+        for theme in themes:
+            self.register_theme(theme)
+        self.own_themes = [theme.name for theme in themes]
+        wanted = self.preferences.theme
+        self.theme = wanted if wanted in self.own_themes else DEFAULT
+        self.set_keymap(self.preferences.keymap)
+
+    # -- life --------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[Any]:
+        """Home is below every other page."""
+        return HomePage()
+
+    async def on_mount(self) -> None:
+        """Open the first page, start the timer, be told of signals."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Not in the main thread (under a test or a web server) there are none to handle.
+            with suppress(ValueError, RuntimeError, NotImplementedError):
+                loop.add_signal_handler(number, self.exit, 0)
+        self.set_interval(LOW_BANDWIDTH_S if self.low_bandwidth else NORMAL_S, self._tick)
+        if self._entry:
+            await self.open_run(self._entry)
+        for problem in [*self.preferences.problems, *self._theme_problems]:
+            self.notify(problem, severity="warning", timeout=10, markup=False)
+        if self.preferences.theme not in self.own_themes:
+            self.notify(
+                f"there is no theme {self.preferences.theme!r}", severity="warning", markup=False
+            )
+
+    def _tick(self) -> None:
+        if os.getppid() != self._parent_process:
+            # Who would restore the terminal is gone, and the terminal with it.
+            self.exit(0)
+        elif isinstance(page := self.screen, Page):
+            page.tick()
+
+    def _fatal_error(self) -> None:
+        """End after a fault without printing local variables, as Textual would."""
+        self.crash = self._exception
+        self._close_messages_no_wait()
+
+    # -- pages -------------------------------------------------------------------
+
+    async def open_page(self, name: str, make: Callable[[], Page] | None = None) -> None:
+        """Bring a page to the top: the one of this kind that is open already, or a new one."""
+        module = import_module(f"evalbench.tui.screens.{name}")
+        kind: type[Page] = getattr(module, _PAGES[name]) if make is None else Page
+        if make is None:
+            for depth, screen in enumerate(reversed(self.screen_stack)):
+                if type(screen) is kind:
+                    for _ in range(depth):
+                        await self.pop_screen()
+                    return
+        await self.push_screen((make or kind)())
+
+    async def open_run(self, folder: RunFolder) -> None:
+        """Open the page of a run."""
+        from evalbench.tui.screens.run import RunPage
+
+        await self.push_screen(RunPage(folder))
+
+    async def action_home(self) -> None:
+        """See the commands."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+
+    async def action_new(self) -> None:
+        """See the commands."""
+        await self.open_page("new")
+
+    async def action_models(self) -> None:
+        """See the commands."""
+        await self.open_page("models")
+
+    async def action_keys(self) -> None:
+        """See the commands."""
+        await self.open_page("keys")
+
+    async def action_settings(self) -> None:
+        """See the commands."""
+        await self.open_page("settings")
+
+    async def action_help(self) -> None:
+        """Help for the page that is open; closes it when it is help itself."""
+        from evalbench.tui.screens.help import HelpPage
+
+        if isinstance(self.screen, HelpPage):
+            await self.pop_screen()
+        elif isinstance(self.screen, Page):
+            await self.push_screen(HelpPage(self.screen.SCOPE))
+
+    async def action_back(self) -> None:
+        """One page back. From Home, or the run that the app was opened for, out."""
+        depth = len(self.screen_stack)
+        if depth == 1 or (self._entry and depth == 2):
+            self.exit(0)
+        else:
+            await self.pop_screen()
+
+    def action_leave(self) -> None:
+        """Close the app. Runs are processes of their own and go on."""
+        self.exit(0)
+
+    # -- for pages ---------------------------------------------------------------
+
+    def prefer(self, **changed: Any) -> None:
+        """Change preferences, now and for the next time."""
+        for name, value in changed.items():
+            setattr(self.preferences, name, value)
+        try:
+            save_preferences(**changed)
+        except EvalbenchError as error:
+            self.notify(str(error), severity="warning", markup=False)
+        if "keymap" in changed:
+            self.set_keymap(self.preferences.keymap)
+
+    def tell_trouble(self, error: EvalbenchError) -> None:
+        """Show what went wrong; the app goes on."""
+        from evalbench.tui.screens.dialogs import Trouble
+
+        self.push_screen(Trouble(error))

@@ -1,0 +1,135 @@
+"""Opening the full-screen app so that the terminal is usable afterwards, whatever happens.
+
+The app runs in a child process on the same terminal. This process only waits:
+when the child is killed, it leaves the alternate screen, gives the mouse back
+and restores the terminal's settings.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.state.preferences import Preferences, load_preferences
+
+RESET = (
+    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l"  # mouse
+    "\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[?2048l"  # focus, paste, synchronised and resize reports
+    "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m\r"  # kitty keys, alternate screen, cursor, colours
+)
+"""What undoes every mode that the app switches on."""
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def show(
+    *,
+    run: RunFolder | None = None,
+    theme: str | None = None,
+    low_bandwidth: bool | None = None,
+    mouse: bool = True,
+) -> int:
+    """Show the app until it is left; returns its exit code. See ``cli.app.open_app``."""
+    preferences = load_preferences()
+    if theme:
+        preferences.theme = theme
+    preferences.mouse = preferences.mouse and mouse
+    low = is_low_bandwidth(preferences) if low_bandwidth is None else low_bandwidth
+    prepare_environment(low=low)
+
+    def app() -> int:
+        return _run_app(preferences, run, low=low)
+
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return app()
+    return guarded(app)
+
+
+def is_low_bandwidth(preferences: Preferences) -> bool:
+    """Whether to draw less: as the user prefers, and unless told otherwise over SSH."""
+    if preferences.bandwidth == "auto":
+        return bool(os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"))
+    return preferences.bandwidth == "low"
+
+
+def prepare_environment(*, low: bool) -> None:
+    """Set Textual's switches. They are read when it is imported."""
+    os.environ.setdefault("TEXTUAL_FPS", "15" if low else "30")
+    if low:
+        os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")
+        os.environ.setdefault("TEXTUAL_SMOOTH_SCROLL", "0")
+
+
+def _run_app(preferences: Preferences, run: RunFolder | None, *, low: bool) -> int:
+    from evalbench.tui.app import EvalbenchApp
+
+    app = EvalbenchApp(preferences, run=run, low_bandwidth=low)
+    code = app.run(mouse=preferences.mouse)
+    if app.crash is not None:
+        from evalbench.tui.cli.problems import report
+
+        return report(app.crash, ["app"])
+    return code or 0
+
+
+def guarded(app: Callable[[], int]) -> int:
+    """Run ``app`` in a child and see to it that the terminal is as it was before.
+
+    Signals for this process go to the child; when it stops itself (Ctrl-Z),
+    this process stops too.
+    """
+    before = termios.tcgetattr(sys.stdin.fileno())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if not child:
+        code = 6
+        try:
+            code = app()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def forward(number: int, _frame: Any) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(child, number)
+
+    held = {number: signal.signal(number, forward) for number in _FORWARDED}
+    try:
+        status = _outlast(child)
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        restore_terminal(before)
+        return 128 - code
+    return code
+
+
+def _outlast(child: int) -> int:
+    """Wait for the child's end; its wait status. Stops and goes on together with it."""
+    while True:
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return status
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(child, signal.SIGCONT)
+
+
+def restore_terminal(before: list[Any]) -> None:
+    """Undo what an app that was killed left behind."""
+    try:
+        os.write(sys.stdout.fileno(), RESET.encode())
+        # What the terminal still reports about the mouse must not reach the shell.
+        termios.tcsetattr(sys.stdin.fileno(), termios.TCSAFLUSH, before)
+    except (OSError, termios.error):
+        # The terminal is gone, and needs nothing.
+        return

@@ -1,0 +1,71 @@
+"""``evalbench`` alone: the full-screen app."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.cli.output import plain_terminal
+from evalbench.tui.cli.parser import Parser
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.short_usage("")
+    parser.add_argument(
+        "--web", action="store_true", help="show the app in a browser on this machine instead"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help="port for --web (default 8765)", default=8765
+    )
+    parser.add_argument("--theme", metavar="NAME", help="colours, this time")
+    parser.add_argument(
+        "--low-bandwidth", action="store_true", help="redraw less, as is done over SSH"
+    )
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Open the app, or serve it."""
+    if args.web:
+        from evalbench.tui.cli.web import serve
+
+        return serve(args.port)
+    if not can_show():
+        raise UsageError(
+            "the full-screen app needs a terminal",
+            why="standard input or output is not one, or TERM says it cannot move its cursor",
+            cure="evalbench run BENCHMARK --no-ui, or evalbench --help",
+        )
+    return open_app(
+        theme=args.theme, low_bandwidth=args.low_bandwidth or None, mouse=not args.no_mouse
+    )
+
+
+def can_show() -> bool:
+    """Whether a full-screen app can be shown here: a whole terminal, or a browser's."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
+    return sys.stdin.isatty() and sys.stdout.isatty() and not plain_terminal()
+
+
+def open_app(
+    *,
+    run: RunFolder | None = None,
+    theme: str | None = None,
+    low_bandwidth: bool | None = None,
+    mouse: bool = True,
+) -> int:
+    """Show the app until it is left; returns its exit code.
+
+    Args:
+        run: open this run's page at once; leaving it leaves the app.
+        theme, low_bandwidth, mouse: this time, over the user's preferences.
+    """
+    from evalbench.tui.bootstrap import show
+
+    return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)

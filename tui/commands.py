@@ -1,0 +1,116 @@
+"""Every command of the app, declared once.
+
+Bindings, footer, palette, help and the user's keymap are made from this list.
+A command belongs to a *scope*: ``app`` is everywhere, any other name is the
+page that carries it out with its ``action_<action>`` method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing a person can make the app do.
+
+    Attributes:
+        id: ``scope.name``; what a keymap names.
+        title: two or three words, for footer and palette.
+        help: one sentence without a final full stop.
+        keys: default keys as Textual names them, separated by commas; may be empty.
+        footer: shown in the footer, where there is room for six or seven.
+    """
+
+    id: str
+    title: str
+    help: str
+    keys: str = ""
+    footer: bool = False
+
+    @property
+    def scope(self) -> str:
+        """The page it belongs to, or ``app``."""
+        return self.id.partition(".")[0]
+
+    @property
+    def action(self) -> str:
+        """Name of the action method, without ``action_``."""
+        return self.id.partition(".")[2].replace("-", "_")
+
+
+SCOPES: Mapping[str, str] = {
+    "app": "Everywhere",
+    "list": "In every list",
+    "home": "Home",
+    "new": "New run",
+    "run": "Run",
+    "samples": "Samples",
+    "sample": "One sample",
+    "models": "Models",
+    "keys": "Keys",
+    "settings": "Settings",
+}
+"""Scopes in the order of the help, and what they are called there."""
+
+COMMANDS: tuple[Command, ...] = (
+    Command("app.help", "Help", "what can be done here, and every key", "f1,question_mark", True),
+    Command("app.home", "Home", "the list of runs", "f2"),
+    Command("app.new", "New run", "choose a benchmark, a provider and a model", "f3"),
+    Command("app.models", "Models", "what providers offer, with prices and retirement", "f4"),
+    Command("app.keys", "Keys", "where providers' keys are; set and try them", "f5"),
+    Command("app.settings", "Settings", "theme, keys, defaults, low bandwidth", "f6"),
+    Command("app.command-palette", "Commands", "find any command by its name", "ctrl+p"),
+    Command("app.back", "Back", "to where you came from; on Home, leave", "escape,q", True),
+    Command("app.leave", "Leave", "close the app; runs go on", "ctrl+q"),
+    Command("list.down", "Down", "the next line", "down,j"),
+    Command("list.up", "Up", "the line before", "up,k"),
+    Command("list.page-down", "Page down", "a page further", "pagedown,ctrl+d"),
+    Command("list.page-up", "Page up", "a page back", "pageup,ctrl+u"),
+    Command("list.first", "First", "the first line", "home,g"),
+    Command("list.last", "Last", "the last line", "end,G"),
+    Command("list.open", "Open", "what the line stands for", "enter"),
+    Command("home.new", "New run", "choose a benchmark, a provider and a model", "n", True),
+    Command("home.open", "Open", "watch the run, or read what came out", "o"),
+    Command("home.filter", "Filter", "show only runs with these words", "slash", True),
+    Command("home.resume", "Resume", "go on with the run: ask what has no answer yet", "r", True),
+    Command("home.stop", "Stop", "end the run soon; it can be resumed", "s"),
+    Command("home.delete", "Delete", "remove the run's folder for good", "d,delete"),
+    Command("new.start", "Start", "start the run as it is set up", "f9", True),
+    Command("new.estimate", "Estimate", "what it takes and costs, anew", "f8", True),
+    Command("new.probe", "Probe", "ask the model one short question", "f7", True),
+    Command("new.copy", "Copy command", "the equal command line, to the clipboard", "f10"),
+    Command("run.samples", "Samples", "browse every answer", "a", True),
+    Command("run.pause", "Pause", "let calls in flight finish, then rest", "p", True),
+    Command("run.stop", "Stop", "end the run soon; it can be resumed", "s", True),
+    Command("run.resume", "Resume", "go on: ask what has no answer yet", "r", True),
+    Command("run.concurrency", "Concurrency", "change how many calls are in flight", "c", True),
+    Command("run.budget", "Budget", "change how much may be spent", "b", True),
+    Command("run.copy", "Copy command", "the command that watches this run", "y"),
+    Command("samples.filter", "Find text", "samples with this text in them", "slash", True),
+    Command("samples.outcome", "Outcome", "go through the outcomes that there are", "o", True),
+    Command("samples.score", "Score", "all, wrong ones, right ones", "w", True),
+    Command("samples.group", "Group", "show one subject, category or language", "c", True),
+    Command("samples.clear", "Clear", "show all samples again", "x"),
+    Command("sample.next", "Next", "the next sample of the list", "n,right_square_bracket", True),
+    Command("sample.previous", "Previous", "the sample before", "p,left_square_bracket", True),
+    Command("sample.copy", "Copy", "the reply, to the clipboard", "y", True),
+    Command("models.filter", "Filter", "show only models with these words", "slash", True),
+    Command("models.reload", "Reload", "ask the providers again", "r", True),
+    Command("models.use", "Use", "set up a run with this model", "u", True),
+    Command("keys.set", "Set", "put a key into the keychain", "s", True),
+    Command("keys.test", "Test", "try a key by the cheapest real request", "t", True),
+    Command("keys.remove", "Remove", "take a key out of the keychain", "d,delete", True),
+)
+
+
+def commands(scope: str) -> Iterator[Command]:
+    """The commands of one scope, in order."""
+    return (command for command in COMMANDS if command.scope == scope)
+
+
+def keys_of(command: Command, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys that trigger a command for this user; none when it has none."""
+    keys = keymap.get(command.id, command.keys)
+    return tuple(filter(None, (key.strip() for key in keys.split(","))))

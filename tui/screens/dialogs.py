@@ -1,0 +1,114 @@
+"""Small questions over a page: a yes, a value, or what went wrong."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.widgets.text import Plain
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer]):
+    """A box in the middle. Escape takes nothing to be the answer."""
+
+    BINDINGS = [Binding("escape", "dismiss_it", "Cancel", show=False)]
+
+    def action_dismiss_it(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+
+class Confirm(Dialog[bool]):
+    """Asks before something that cannot be undone. No is the default."""
+
+    BINDINGS = [
+        Binding("y", "answer(True)", "Yes", show=False),
+        Binding("n", "answer(False)", "No", show=False),
+    ]
+
+    def __init__(self, question: str, *, yes: str, note: str = "") -> None:
+        """``yes`` is what the button does, in one word; the object is named in the question."""
+        super().__init__()
+        self._question, self._yes, self._note = question, yes, note
+
+    def compose(self) -> ComposeResult:
+        """Question, note, two buttons."""
+        with Vertical(id="box"):
+            yield Plain(self._question, classes="title")
+            if self._note:
+                yield Plain(self._note, classes="dim")
+            with Horizontal(id="buttons"):
+                yield Button("No (n)", id="no", variant="primary")
+                yield Button(f"{self._yes} (y)", id="yes", variant="error")
+
+    def on_mount(self) -> None:
+        """The safe answer is at hand."""
+        self.query_one("#no").focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        """Answer by key."""
+        self.dismiss(yes)
+
+
+class Enter(Dialog[str]):
+    """Asks for one value; gives it back as typed, or None."""
+
+    def __init__(
+        self, title: str, *, value: str = "", note: str = "", password: bool = False
+    ) -> None:
+        super().__init__()
+        self._title, self._value, self._note, self._password = title, value, note, password
+
+    def compose(self) -> ComposeResult:
+        """Title, note, input."""
+        with Vertical(id="box"):
+            yield Plain(self._title, classes="title")
+            if self._note:
+                yield Plain(self._note, classes="dim")
+            yield Input(self._value, password=self._password, id="value")
+            yield Plain("enter: take it · escape: leave it as it is", classes="dim")
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        value = event.value
+        # Nothing typed here stays in a widget, should it be a key.
+        event.input.clear()
+        self.dismiss(value)
+
+
+class Trouble(Dialog[None]):
+    """What went wrong, why, and what to do."""
+
+    BINDINGS = [Binding("enter,q", "dismiss_it", "Close", show=False)]
+
+    def __init__(self, error: EvalbenchError) -> None:
+        super().__init__()
+        self._error = error
+
+    def compose(self) -> ComposeResult:
+        """What, why, cure."""
+        with Vertical(id="box"):
+            yield Plain(self._error.what, classes="title bad")
+            if self._error.why:
+                yield Plain(f"why: {self._error.why}")
+            if self._error.cure:
+                yield Plain(f"try: {self._error.cure}")
+            with Horizontal(id="buttons"):
+                yield Button("Close", id="close", variant="primary")
+
+    @on(Button.Pressed)
+    def _pressed(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,226 @@
+"""Home: every run on this machine, what it came to, and what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Footer, Input
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.process import delete_run, stop_run
+from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.starting import start
+from evalbench.tui.state.run_list import RunLine, RunList, matching
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_COLUMNS = (
+    Column("", 1),
+    Column("state", 11),
+    Column("benchmark", 14),
+    Column("model"),
+    Column("score", 20, drop=2),
+    Column("done", 18, drop=3),
+    Column("spent", 15, drop=4),
+    Column("age", 7, right=True, drop=1),
+)
+
+_MARKS = {
+    "running": ("▸", "good"),
+    "complete": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "interrupted": ("!", "bad"),
+    "created": ("·", "dim"),
+}
+_TONES = {"running": "good", "failed": "bad", "interrupted": "bad", "created": "dim"}
+
+_EMPTY = "No run yet. n sets one up."
+_NO_MATCH = "No run has these words. escape shows all."
+
+
+class HomePage(Page):
+    """The list of runs."""
+
+    SCOPE: ClassVar[str] = "home"
+    DEFAULT_CSS = """
+    HomePage #filter-line { height: 1; display: none; }
+    HomePage #filter-line.-on { display: block; }
+    HomePage #filter-line Plain { width: auto; padding: 0 1; }
+    HomePage #filter { border: none; height: 1; padding: 0; width: 1fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs = RunList()
+        self._lines: list[RunLine] = []
+        self._shown: list[RunLine] = []
+
+    def compose(self) -> ComposeResult:
+        """Top line, filter, table, footer."""
+        yield TopLine("Home")
+        with Horizontal(id="filter-line"):
+            yield Plain("filter")
+            yield Input(id="filter", placeholder="words of benchmark, model, state, tag")
+        yield Table(_COLUMNS, empty=_EMPTY, id="runs")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """The list has the keyboard."""
+        self.query_one(Table).focus()
+        self.tick()
+        if not self._lines and not self.the_app.preferences.welcomed:
+            self._welcome()
+
+    @work
+    async def _welcome(self) -> None:
+        from evalbench.tui.screens.welcome import Welcome
+
+        chosen = await self.app.push_screen_wait(Welcome())
+        self.the_app.prefer(welcomed=True)
+        match chosen:
+            case "demo":
+                await start(self.the_app, ("run", "quickstart", "--limit", "10"))
+            case "keys":
+                await self.the_app.action_keys()
+            case "new":
+                await self.the_app.action_new()
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Read what changed."""
+        if not self.is_mounted:
+            return
+        self._lines = self._runs.look()
+        live = sum(line.live for line in self._lines)
+        count = f"{len(self._lines)} runs" if len(self._lines) != 1 else "1 run"
+        self.query_one(TopLine).tell(right=count + (f", {live} running" if live else ""))
+        self._show()
+
+    def _show(self) -> None:
+        here = self._current()
+        text = self.query_one("#filter", Input).value
+        self._shown = matching(self._lines, text)
+        table = self.query_one(Table)
+        table.show(_Rows(self._shown), empty=_NO_MATCH if self._lines else _EMPTY)
+        if here is not None:
+            # Runs that come in above must not move the cursor to another run.
+            paths = [line.folder.path for line in self._shown]
+            if here.folder.path in paths:
+                table.cursor = paths.index(here.folder.path)
+
+    def _current(self) -> RunLine | None:
+        table = self.query_one(Table)
+        return self._shown[table.cursor] if table.cursor < len(self._shown) else None
+
+    # -- filter ------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """See the commands."""
+        self.query_one("#filter-line").add_class("-on")
+        self.query_one("#filter").focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.query_one(Table).focus()
+
+    def key_escape(self) -> None:
+        """Drop the filter first; with none, go back."""
+        entry = self.query_one("#filter", Input)
+        if entry.value or entry.has_focus:
+            entry.value = ""
+            self.query_one("#filter-line").remove_class("-on")
+            self.query_one(Table).focus()
+        else:
+            self.app.call_later(self.the_app.action_back)
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what the run under the cursor does not allow."""
+        line = self._current() if self.is_mounted else None
+        match action:
+            case "open" | "delete":
+                return None if line is None else True
+            case "resume":
+                return True if line and line.resumable else None
+            case "stop":
+                return True if line and line.live else None
+        return True
+
+    @on(Table.Moved)
+    def _moved(self) -> None:
+        self.refresh_bindings()
+
+    async def action_new(self) -> None:
+        """See the commands."""
+        await self.the_app.action_new()
+
+    async def action_open(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            await self.the_app.open_run(line.folder)
+
+    @on(Table.Opened)
+    async def _opened(self) -> None:
+        await self.action_open()
+
+    @work(exclusive=True, group="resume")
+    async def action_resume(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            await start(self.the_app, ("resume", line.folder.id))
+
+    def action_stop(self) -> None:
+        """See the commands."""
+        if (line := self._current()) and stop_run(line.folder):
+            self.notify(f"stopping {line.folder.id}", markup=False)
+
+    @work
+    async def action_delete(self) -> None:
+        """See the commands."""
+        line = self._current()
+        if line is None:
+            return
+        question = f"Delete {line.folder.id}?"
+        note = f"{line.benchmark} × {line.model}, {line.done} samples. This cannot be undone."
+        if await self.app.push_screen_wait(Confirm(question, yes="Delete", note=note)):
+            try:
+                delete_run(line.folder)
+            except EvalbenchError as error:
+                self.the_app.tell_trouble(error)
+            self.tick()
+
+
+class _Rows:
+    """Runs as rows of the table."""
+
+    def __init__(self, lines: Sequence[RunLine]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        line = self._lines[index]
+        tone = _TONES.get(line.state, "")
+        return (
+            _MARKS.get(line.state, ("–", "warn")),
+            (line.state, tone),
+            line.benchmark,
+            line.model,
+            line.score,
+            line.done,
+            line.spent,
+            (line.age, "dim"),
+        )

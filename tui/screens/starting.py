@@ -1,0 +1,75 @@
+"""The moment between a request and a run: data is fetched, the engine starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.wording import step_words
+from evalbench.tui.widgets.text import Plain
+
+if TYPE_CHECKING:
+    from evalbench.tui.app import EvalbenchApp
+
+
+class Starting(Dialog[RunFolder]):
+    """Carries out a command that starts an engine; gives back the (first) run, or None.
+
+    Escape calls it off while nothing has started.
+    """
+
+    def __init__(self, words: tuple[str, ...]) -> None:
+        """``words``: ``run …`` or ``resume …``, without flags on how to run."""
+        super().__init__()
+        self._words = words
+
+    def compose(self) -> ComposeResult:
+        """What is going on."""
+        with Vertical(id="box"):
+            yield Plain("Starting", classes="title")
+            yield Plain("checking the request", id="step")
+            yield Plain("escape: call it off", classes="dim")
+
+    def on_mount(self) -> None:
+        """Begin at once."""
+        self._start()
+
+    @work
+    async def _start(self) -> None:
+        try:
+            lines = await errand(*self._words, "--detach", "--yes", on_line=self._tell)
+        except EvalbenchError as error:
+            from evalbench.tui.screens.dialogs import Trouble
+
+            await self.app.push_screen_wait(Trouble(error))
+            self.dismiss(None)
+            return
+        started = [line for line in lines if line["event"] == "start"]
+        self.dismiss(RunFolder(Path(started[0]["folder"])) if started else None)
+
+    def _tell(self, line: Line) -> None:
+        if line["event"] == "prepare":
+            words = step_words(line["what"], line["done"], line["total"])
+            self.query_one("#step", Plain).show(words)
+        elif line["event"] == "start":
+            self.query_one("#step", Plain).show("the engine is up")
+
+
+async def start(app: EvalbenchApp, words: tuple[str, ...]) -> RunFolder | None:
+    """Start or resume a run and open its page. To be called from a worker.
+
+    Returns:
+        The run; None when it was called off or could not start (which was told).
+    """
+    folder = await app.push_screen_wait(Starting(words))
+    if folder is not None:
+        await app.open_run(folder)
+    return folder

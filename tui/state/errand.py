@@ -1,0 +1,101 @@
+"""Commands of evalbench run for the app, each in a child process of its own.
+
+What the app does, the command line does: it starts runs, reckons costs, lists
+models, sets keys. So the app imports nothing heavy, cannot be frozen by it,
+and never holds a key longer than it takes to hand it on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from evalbench.engine.errors import EvalbenchError
+
+Line = dict[str, Any]
+"""One JSON line (docs/json-lines.md)."""
+
+_LONGEST_LINE = 64 << 20
+
+
+class ErrandFailed(EvalbenchError):
+    """The command ended with an error; carries what it said, why, and the cure."""
+
+
+async def errand(
+    *words: str,
+    secret: str = "",
+    on_line: Callable[[Line], None] | None = None,
+    accept: Sequence[int] = (0,),
+) -> list[Line]:
+    """Run ``evalbench WORDS --json``; returns every line it printed.
+
+    Cancelling ends the command.
+
+    Args:
+        words: the command line, without ``--json``.
+        secret: one line for its standard input.
+        on_line: told each line as it comes.
+        accept: exit codes that are no failure.
+
+    Raises:
+        ErrandFailed: it ended with another exit code.
+    """
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "evalbench.tui.cli.main",
+        *words,
+        "--json",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=_LONGEST_LINE,
+        start_new_session=True,
+    )
+    assert child.stdin
+    assert child.stdout
+    assert child.stderr
+    said = asyncio.create_task(child.stderr.read())
+    try:
+        with contextlib.suppress(ConnectionError):
+            if secret:
+                child.stdin.write(secret.encode() + b"\n")
+                await child.stdin.drain()
+            child.stdin.close()
+        lines: list[Line] = []
+        async for raw in child.stdout:
+            with contextlib.suppress(ValueError):
+                line = orjson.loads(raw)
+                lines.append(line)
+                if on_line:
+                    on_line(line)
+        code = await child.wait()
+        words_said = (await said).decode("utf-8", "replace")
+    finally:
+        said.cancel()
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+    if code not in accept:
+        raise _failure(code, lines, words_said)
+    return lines
+
+
+def _failure(code: int, lines: Sequence[Line], said: str) -> ErrandFailed:
+    for line in reversed(lines):
+        if line.get("event") == "error":
+            error = ErrandFailed(line["what"], why=line["why"], cure=line["try"])
+            error.exit_code = code
+            return error
+    last = said.strip().splitlines()[-1:] or ["it said nothing"]
+    error = ErrandFailed(f"the command ended with exit code {code}", why=last[0])
+    error.exit_code = code
+    return error

@@ -1,0 +1,109 @@
+"""What a person set in the app and wants to find again: ``config.toml`` in the config folder.
+
+Written when something changes, whole or not at all; comments and anything
+unknown in the file stay.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import config_dir
+from evalbench.engine.runfolder import write_file
+
+FILE = "config.toml"
+
+BANDWIDTHS = ("auto", "low", "full")
+
+
+@dataclass(slots=True)
+class Preferences:
+    """The file's contents, with defaults for what is not in it.
+
+    Attributes:
+        theme: name of a theme.
+        bandwidth: ``low`` redraws half as often and plainer; ``auto`` is low over SSH.
+        mouse: whether the app takes the mouse.
+        welcomed: the welcome was seen.
+        benchmark, model: chosen last.
+        keymap: keys by command id, over the defaults.
+        problems: what in the file could not be used, in words.
+    """
+
+    theme: str = "evalbench-dark"
+    bandwidth: str = "auto"
+    mouse: bool = True
+    welcomed: bool = False
+    benchmark: str = ""
+    model: str = ""
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+_KINDS: Mapping[str, type] = {
+    "theme": str,
+    "bandwidth": str,
+    "mouse": bool,
+    "welcomed": bool,
+    "benchmark": str,
+    "model": str,
+}
+
+
+def preferences_file() -> Path:
+    """Where preferences are kept."""
+    return config_dir() / FILE
+
+
+def load_preferences() -> Preferences:
+    """Read the file. What is wrong in it is left out and told in ``problems``."""
+    file, found = preferences_file(), Preferences()
+    try:
+        body = tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return found
+    except (OSError, ValueError) as error:
+        found.problems.append(f"{file} cannot be read: {error}")
+        return found
+    keymap = body.pop("keys", {})
+    for name, value in body.items():
+        kind = _KINDS.get(name)
+        if kind is None:
+            found.problems.append(f"{file}: there is no setting {name!r}")
+        elif not isinstance(value, kind) or (name == "bandwidth" and value not in BANDWIDTHS):
+            found.problems.append(f"{file}: {name} cannot be {value!r}")
+        else:
+            setattr(found, name, value)
+    if isinstance(keymap, dict):
+        found.keymap = {ident: keys for ident, keys in keymap.items() if isinstance(keys, str)}
+    else:
+        found.problems.append(f"{file}: keys is not a table of command = keys")
+    return found
+
+
+def save_preferences(**changed: Any) -> None:
+    """Change some settings in the file; ``keymap`` replaces its table of keys.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    import tomlkit
+
+    assert set(changed) <= {f.name for f in fields(Preferences)}
+    file = preferences_file()
+    try:
+        document = tomlkit.parse(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        document = tomlkit.document()
+    for name, value in changed.items():
+        document["keys" if name == "keymap" else name] = value
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_file(file, tomlkit.dumps(document).encode())
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written", why=error.strerror or str(error)) from None

@@ -1,0 +1,126 @@
+"""The runs on this machine, as the list of them shows them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from evalbench.engine.paths import runs_dir
+from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.status import Status
+from evalbench.tui.state import figures
+from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.watch import INTERRUPTED, shown_state
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One run in a list; everything in words."""
+
+    folder: RunFolder
+    state: str
+    benchmark: str
+    model: str
+    score: str
+    done: str
+    spent: str
+    created: float
+    words: str
+
+    @property
+    def age(self) -> str:
+        """How long ago it was made."""
+        return figures.age(time.time() - self.created) if self.created else ""
+
+    @property
+    def live(self) -> bool:
+        """Whether an engine drives it."""
+        return self.state in ("created", "running", "pausing", "stopping")
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is anything to go on with."""
+        return self.state in (INTERRUPTED, "paused", "stopped", "failed", "budget")
+
+
+class _Seen(NamedTuple):
+    stamp: tuple[int, int]
+    line: RunLine
+
+
+class RunList:
+    """All runs below a folder. :meth:`look` reads only what may have changed."""
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self._parent = parent
+        self._folders: list[RunFolder] = []
+        self._seen: dict[Path, _Seen] = {}
+        self._listed: int | None = None
+
+    def look(self) -> list[RunLine]:
+        """The runs, newest first."""
+        if (stamp := _stamp(self._parent or runs_dir())) != self._listed:
+            self._listed = stamp
+            self._folders = all_runs(self._parent)
+        return [self._line(folder) for folder in self._folders]
+
+    def _line(self, folder: RunFolder) -> RunLine:
+        seen = self._seen.get(folder.path)
+        stamp = _file_stamp(folder.path / "status.json")
+        if seen and seen.stamp == stamp and not seen.line.live:
+            return seen.line
+        status = folder.status()
+        line = run_line(folder, status)
+        self._seen[folder.path] = _Seen(stamp, line)
+        return line
+
+
+def run_line(folder: RunFolder, status: Status) -> RunLine:
+    """A run in words."""
+    done = f"{figures.count(status.done)}/{figures.count(status.total)}"
+    if status.failed:
+        done += f", {figures.count(status.failed)} failed"
+    state = shown_state(folder, status)
+    said = [folder.id, state, status.benchmark, status.model, status.desc, *status.tags]
+    return RunLine(
+        folder,
+        state,
+        status.benchmark,
+        status.model,
+        _headline(status),
+        done,
+        "" if is_free(status) else spent_words(status),
+        status.created,
+        " ".join(said).lower(),
+    )
+
+
+def matching(lines: Sequence[RunLine], text: str) -> list[RunLine]:
+    """Runs in which every word of ``text`` occurs."""
+    words = text.lower().split()
+    return [line for line in lines if all(word in line.words for word in words)]
+
+
+def _headline(status: Status) -> str:
+    for metric in status.metrics.values():
+        return "" if metric.get("value") is None else figures.score(metric)
+    return ""
+
+
+def _stamp(folder: Path) -> int:
+    try:
+        return os.stat(folder).st_mtime_ns
+    except OSError:
+        return -1
+
+
+def _file_stamp(file: Path) -> tuple[int, int]:
+    try:
+        stat = os.stat(file)
+    except OSError:
+        return (-1, -1)
+    return stat.st_mtime_ns, stat.st_ino

@@ -1,0 +1,1 @@
+"""Widgets of our own: cheap on the line, safe with foreign text."""

@@ -1,0 +1,308 @@
+"""A table of any number of rows that draws only those in view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from evalbench.tui.commands import commands
+from evalbench.tui.widgets.text import cell
+
+
+class Column(NamedTuple):
+    """One column. A width of 0 shares what the others leave; ``drop`` goes first when it is tight.
+
+    Columns with a higher ``drop`` are left out before those with a lower one; 0 always stays.
+    """
+
+    title: str
+    width: int = 0
+    right: bool = False
+    drop: int = 0
+
+
+Cell = str | tuple[str, str]
+"""A cell's text, or text and tone: one of :data:`TONES`."""
+
+TONES = ("dim", "good", "bad", "warn", "strong")
+
+
+class Rows(Protocol):
+    """What a table shows. Asked only for rows in view."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def row(self, index: int) -> Sequence[Cell]:
+        """The cells of one row, one for each column."""
+
+
+class ListRows:
+    """Rows that lie in memory."""
+
+    def __init__(self, rows: Sequence[Sequence[Cell]] = ()) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        """See :class:`Rows`."""
+        return self._rows[index]
+
+
+_FLEXIBLE_AT_LEAST = 8
+
+
+class Table(ScrollView, can_focus=True):
+    """Rows under a fixed head, with a cursor.
+
+    Foreign text is safe in every cell. Call :meth:`show` when the rows may
+    have changed: only what differs is drawn.
+    """
+
+    COMPONENT_CLASSES = {"table--head", "table--cursor", *(f"table--{tone}" for tone in TONES)}
+    DEFAULT_CSS = """
+    Table {
+        height: 1fr;
+        background: $background;
+        scrollbar-size-horizontal: 0;
+    }
+    Table .table--head { text-style: bold; color: $text-muted; }
+    Table .table--cursor { background: $surface; }
+    Table:focus .table--cursor { background: $primary; color: $text; text-style: bold; }
+    Table .table--dim { color: $text-muted; }
+    Table .table--good { color: $text-success; }
+    Table .table--bad { color: $text-error; }
+    Table .table--warn { color: $text-warning; }
+    Table .table--strong { text-style: bold; }
+    """
+    BINDINGS = [
+        Binding(command.keys, command.action, command.title, show=False, id=command.id)
+        for command in commands("list")
+    ]
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+    """Index of the row under the cursor."""
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, table: Table, index: int) -> None:
+            super().__init__()
+            self.table, self.index = table, index
+
+        @property
+        def control(self) -> Table:
+            """The table, for ``@on`` selectors."""
+            return self.table
+
+    class Opened(Moved):
+        """Enter, or a second click, on a row."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        rows: Rows | None = None,
+        *,
+        empty: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """``empty`` says what to do when there is no row."""
+        super().__init__(id=id, classes=classes)
+        self._columns = tuple(columns)
+        self._rows: Rows = rows or ListRows()
+        self._empty = empty
+        self._widths: list[int] = []
+        self._drawn: dict[int, tuple[object, ...]] = {}
+
+    # -- rows --------------------------------------------------------------------
+
+    @property
+    def rows(self) -> Rows:
+        """What is shown."""
+        return self._rows
+
+    def show(self, rows: Rows | None = None, *, empty: str | None = None) -> None:
+        """Show these rows, or what has become of the present ones; keeps the cursor in them."""
+        if rows is not None:
+            self._rows = rows
+        if empty is not None:
+            self._empty = empty
+        self._measure()
+        if self.cursor >= len(self._rows):
+            self.cursor = max(0, len(self._rows) - 1)
+        self._refresh_changed()
+
+    def replace_columns(self, columns: Sequence[Column]) -> None:
+        """Show other columns; the rows must fit them."""
+        if tuple(columns) != self._columns:
+            self._columns = tuple(columns)
+            self._measure()
+            self.refresh()
+
+    def _measure(self) -> None:
+        width = self.scrollable_content_region.width
+        self._widths = _fit(self._columns, width)
+        self.virtual_size = Size(width, len(self._rows) + 1)
+
+    def _refresh_changed(self) -> None:
+        """Repaint only lines that look different from what was drawn."""
+        top = int(self.scroll_offset.y)
+        for y in range(self.size.height):
+            if y in self._drawn and self._drawn[y] != self._fingerprint(y, top):
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def _fingerprint(self, y: int, top: int) -> tuple[object, ...]:
+        index = y - 1 + top
+        if y == 0 or not 0 <= index < len(self._rows):
+            return (y == 0, not len(self._rows) and self._empty, tuple(self._widths))
+        row = self._rows.row(index)
+        return (*row, index == self.cursor and 1 + self.has_focus, tuple(self._widths))
+
+    # -- drawing -----------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        """The line at ``y`` of the widget; the head is always the first."""
+        width = self.size.width
+        base = self.rich_style
+        top = int(self.scroll_offset.y)
+        self._drawn[y] = self._fingerprint(y, top)
+        index = y - 1 + top
+        if y == 0:
+            head = [column.title for column in self._columns]
+            return self._strip(head, self.get_component_rich_style("table--head"), width)
+        if not len(self._rows) and y == 2:
+            text = "  " + cell(self._empty, width - 2)
+            return Strip([Segment(text, base + self._tone("dim"))], width)
+        if index >= len(self._rows):
+            return Strip.blank(width, base)
+        style = base
+        if index == self.cursor:
+            style = self.get_component_rich_style("table--cursor")
+        return self._strip(self._rows.row(index), style, width, toned=index != self.cursor)
+
+    def _strip(self, row: Sequence[Cell], style: Style, width: int, *, toned: bool = True) -> Strip:
+        segments: list[Segment] = []
+        used = 0
+        for column, wide, content in zip(self._columns, self._widths, row, strict=False):
+            if not wide:
+                continue
+            text, tone = content if isinstance(content, tuple) else (content, "")
+            own = style + self._tone(tone) if tone and toned else style
+            segments.append(Segment(cell(text, wide, right=column.right) + " ", own))
+            used += wide + 1
+        segments.append(Segment(" " * max(0, width - used), style))
+        return Strip(Segment.simplify(segments)).adjust_cell_length(width, style)
+
+    def _tone(self, tone: str) -> Style:
+        return self.get_component_rich_style(f"table--{tone}", partial=True)
+
+    # -- cursor ------------------------------------------------------------------
+
+    def watch_cursor(self, before: int, now: int) -> None:
+        """Repaint both rows and keep the cursor in view."""
+        self._keep_in_view(now)
+        self._refresh_changed()
+        if before != now:
+            self.post_message(self.Moved(self, now))
+
+    def validate_cursor(self, wanted: int) -> int:
+        """Stay within the rows."""
+        return max(0, min(wanted, len(self._rows) - 1))
+
+    def _keep_in_view(self, index: int) -> None:
+        page = max(1, self.size.height - 1)
+        top = int(self.scroll_offset.y)
+        if index < top:
+            self.scroll_to(y=index, animate=False, immediate=True)
+        elif index >= top + page:
+            self.scroll_to(y=index - page + 1, animate=False, immediate=True)
+
+    def action_down(self) -> None:
+        """See the commands."""
+        self.cursor += 1
+
+    def action_up(self) -> None:
+        """See the commands."""
+        self.cursor -= 1
+
+    def action_page_down(self) -> None:
+        """See the commands."""
+        self.cursor += max(1, self.size.height - 2)
+
+    def action_page_up(self) -> None:
+        """See the commands."""
+        self.cursor -= max(1, self.size.height - 2)
+
+    def action_first(self) -> None:
+        """See the commands."""
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        """See the commands."""
+        self.cursor = len(self._rows) - 1
+
+    def action_open(self) -> None:
+        """See the commands."""
+        if len(self._rows):
+            self.post_message(self.Opened(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select a row; a click on the selected one opens it."""
+        index = event.y - 1 + int(self.scroll_offset.y)
+        if event.y == 0 or index >= len(self._rows):
+            return
+        if index == self.cursor:
+            self.action_open()
+        self.cursor = index
+
+    # -- changes from outside ----------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Fit the columns anew."""
+        self._measure()
+        self.refresh()
+        self._keep_in_view(self.cursor)
+
+    def on_focus(self) -> None:
+        """The cursor looks different."""
+        self._refresh_changed()
+
+    def on_blur(self) -> None:
+        """The cursor looks different."""
+        self._refresh_changed()
+
+
+def _fit(columns: Sequence[Column], width: int) -> list[int]:
+    """Widths of the columns in ``width`` cells, with a cell between them; 0 for those left out."""
+    kept = [True] * len(columns)
+
+    def needed() -> int:
+        return sum(
+            (column.width or _FLEXIBLE_AT_LEAST) + 1
+            for column, keep in zip(columns, kept, strict=True)
+            if keep
+        )
+
+    for number in sorted(range(len(columns)), key=lambda n: -columns[n].drop):
+        if needed() > width and columns[number].drop:
+            kept[number] = False
+    fixed = sum(c.width + 1 for c, keep in zip(columns, kept, strict=True) if keep)
+    flexible = [n for n, c in enumerate(columns) if kept[n] and not c.width]
+    share, rest = divmod(max(0, width - fixed), len(flexible) or 1)
+    return [
+        0 if not keep else column.width or max(1, share + (1 if number in flexible[:rest] else 0))
+        for number, (column, keep) in enumerate(zip(columns, kept, strict=True))
+    ]

@@ -1,0 +1,31 @@
+"""The first line of a page: where one is, and what matters most."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.widgets.text import Plain, cell
+
+
+class TopLine(Plain):
+    """Page name at the left, a few words at the right. Fits itself to the width."""
+
+    def __init__(self, left: str, right: str = "") -> None:
+        super().__init__()
+        self._left, self._right = left, right
+
+    def tell(self, left: str | None = None, right: str | None = None) -> None:
+        """Change what is said."""
+        said = self._left, self._right
+        self._left = self._left if left is None else left
+        self._right = self._right if right is None else right
+        if (self._left, self._right) != said:
+            self.refresh()
+
+    def render(self) -> Content:
+        """One line, whatever the width."""
+        width = self.size.width
+        right = f" {one_line(self._right)} " if self._right else ""
+        room = max(1, width - len(right))
+        return Content(" " + cell(f"evalbench · {self._left}", room - 1) + right[: width - room])
