@@ -225,8 +225,10 @@ def tally_of(shelf: Shelf, path: Path) -> Tally:
     """All scores of a journal by one grouped scan."""
     tally = Tally()
     try:
+        # Grouped by one number, which SQLite sorts in half the time of three.
         rows = shelf.db.execute(
-            "SELECT tags, outcome, vals, count(*) FROM score GROUP BY tags, outcome, vals"
+            "SELECT tags, outcome, vals, count(*) FROM score"
+            " GROUP BY (tags << 36) | (vals << 4) | outcome"
         ).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
