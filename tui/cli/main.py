@@ -39,7 +39,7 @@ def _dispatch(words: list[str]) -> int:
     if words and words[0] in ("-h", "--help", "help"):
         stdout().write(overview())
         return 0
-    if words[0] == "--version":
+    if words and words[0] == "--version":
         from importlib.metadata import version
 
         stdout().line(f"evalbench {version('evalbench')}")
