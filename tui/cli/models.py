@@ -61,15 +61,25 @@ def execute(args: argparse.Namespace) -> int:
             from evalbench.tui.cli import jsonlines
 
             for model in listed:
-                jsonlines.write(
-                    out, "model", provider=provider, id=f"{provider}/{model['name']}", **model
-                )
+                ident, price = f"{provider}/{model['name']}", _price(provider, model["name"])
+                jsonlines.write(out, "model", provider=provider, id=ident, **model, price=price)
         rows += [_row(provider, model) for model in listed]
     if not args.json:
         from evalbench.tui.cli.table import print_columns
 
         print_columns(out, ("model", "context", "retires", "notes"), rows)
     return code
+
+
+def _price(provider: str, name: str) -> dict[str, float] | None:
+    """US dollars per million tokens of a call with few of them; None when unknown."""
+    from evalbench.engine.calls import ModelRef
+    from evalbench.engine.money.prices import PriceBook
+
+    prices = PriceBook().prices(ModelRef(provider, name))
+    if prices is None:
+        return None
+    return {"input": float(prices.rates.input), "output": float(prices.rates.output)}
 
 
 def _row(provider: str, model: dict[str, Any]) -> tuple[str, ...]:

@@ -1,0 +1,95 @@
+"""What providers offer, kept on disk: shown at once, with its age, and asked for anew later."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.paths import cache_dir
+from evalbench.engine.runfolder import write_file
+from evalbench.tui.state.errand import Line, errand
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of a provider's list.
+
+    Attributes:
+        id: as given to ``--model``.
+        context: tokens; None when unknown.
+        retires: a date, or empty.
+        price: US dollars per million input and output tokens; None when unknown.
+    """
+
+    id: str
+    provider: str
+    name: str
+    title: str = ""
+    context: int | None = None
+    retires: str = ""
+    notes: str = ""
+    price: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """All that a provider offered at one moment, in seconds of Unix time."""
+
+    provider: str
+    when: float
+    models: tuple[Model, ...]
+
+
+def kept_models(provider: str) -> ModelList | None:
+    """The copy on disk; None when there is none that can be read."""
+    try:
+        body = orjson.loads(_file(provider).read_bytes())
+        return ModelList(provider, float(body["when"]), _models(body["lines"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+async def ask_models(provider: str) -> ModelList:
+    """Ask the provider now, by a command of its own, and keep what it says.
+
+    Raises:
+        ErrandFailed: it cannot be asked; with the cure.
+    """
+    lines = [line for line in await errand("models", provider) if line["event"] == "model"]
+    found = ModelList(provider, time.time(), _models(lines))
+    file = _file(provider)
+    # A full disk only loses the copy.
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, orjson.dumps({"when": found.when, "lines": lines}))
+    return found
+
+
+def _file(provider: str) -> Path:
+    return cache_dir() / "model-lists" / f"{provider}.json"
+
+
+def _models(lines: Sequence[Line]) -> tuple[Model, ...]:
+    return tuple(
+        Model(
+            id=str(line["id"]),
+            provider=str(line["provider"]),
+            name=str(line["name"]),
+            title=str(line["title"]),
+            context=int(line["context_tokens"]) if line["context_tokens"] else None,
+            retires=str(line["retires"]),
+            notes=str(line["notes"]),
+            price=_price(line.get("price")),
+        )
+        for line in lines
+    )
+
+
+def _price(told: dict[str, Any] | None) -> tuple[float, float] | None:
+    return (float(told["input"]), float(told["output"])) if told else None
