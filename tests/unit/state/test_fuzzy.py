@@ -1,0 +1,30 @@
+"""Finding lines by a few letters."""
+
+from __future__ import annotations
+
+from evalbench.tui.state.fuzzy import fitting
+
+MODELS = [
+    "anthropic/claude-sonnet-5 Claude Sonnet 5",
+    "openai/gpt-6-mini GPT 6 mini",
+    "local/smollm2-135m-instruct SmolLM2",
+]
+
+
+def test_nothing_typed_keeps_all_in_order() -> None:
+    assert fitting(MODELS, "  ") == [0, 1, 2]
+
+
+def test_every_word_must_fit() -> None:
+    assert fitting(MODELS, "gpt mini") == [1]
+    assert fitting(MODELS, "gpt sonnet") == []
+
+
+def test_letters_in_order_within_one_word_fit() -> None:
+    assert fitting(MODELS, "snt5") == [0]
+    assert fitting(MODELS, "5sonnet") == []
+    assert fitting(["ab cd"], "ad") == []
+
+
+def test_the_beginning_of_a_word_comes_before_its_inside_and_scattered_letters() -> None:
+    assert fitting(["xx-s-o-l", "parasol", "mini-sol"], "SOL") == [2, 1, 0]

@@ -1,0 +1,35 @@
+"""Finding lines by a few typed letters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_START, _INSIDE, _SCATTERED = 3, 2, 1
+
+
+def fitting(texts: Sequence[str], query: str) -> list[int]:
+    """Places of the texts that a query fits, best first; all of them in order for an empty one.
+
+    Every word of the query must occur: as it stands, or with its letters in
+    order within one word of the text (``snt5`` finds ``claude-sonnet-5``).
+    """
+    words = query.lower().split()
+    found = [(place, _fit(text.lower(), words)) for place, text in enumerate(texts)]
+    return [place for place, fit in sorted(found, key=lambda pair: -pair[1]) if fit or not words]
+
+
+def _fit(text: str, words: Sequence[str]) -> int:
+    fits = [_fit_one(text, word) for word in words]
+    return sum(fits) if all(fits) else 0
+
+
+def _fit_one(text: str, word: str) -> int:
+    at = text.find(word)
+    if at >= 0:
+        return _INSIDE if at and text[at - 1].isalnum() else _START
+    return _SCATTERED if any(_in_order(word, whole) for whole in text.split()) else 0
+
+
+def _in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters)
