@@ -1,0 +1,27 @@
+"""A home, plug-ins and an environment of their own for every test of a screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine import registry
+from evalbench.engine.keys import scrubbing
+from tests.e2e.commandline import PLUGINS
+
+
+@pytest.fixture(autouse=True)
+def alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The home folder. What the app starts finds the test plug-ins, and no keys of ours."""
+    ours = ("SCRIPTED_", "SYNTHETIC_", "SSH_", "TMUX", "NO_COLOR", "TEXTUAL_")
+    for name in [*scrubbing.provider_variables(), *os.environ]:
+        if name.startswith(ours) or name in scrubbing.provider_variables():
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(PLUGINS))
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    registry._found.cache_clear()
+    yield home
+    registry._found.cache_clear()
