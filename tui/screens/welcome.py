@@ -1,0 +1,69 @@
+"""The first start: what this is, and three ways to begin."""
+
+from __future__ import annotations
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.widgets import Button
+
+from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.widgets.text import Plain
+
+_WHAT = (
+    "evalbench asks a model the questions of a benchmark and tells how well it answered, "
+    "how sure that is and what it cost. A run goes on when this window closes; "
+    "nothing about you is sent anywhere."
+)
+
+_CHOICES = (
+    ("demo", "Try it: ten questions to a small local model (t)"),
+    ("keys", "Put in a provider's key (k)"),
+    ("new", "Set up a run (n)"),
+)
+
+
+class Welcome(Dialog[str]):
+    """Shown once. Answers ``demo``, ``keys`` or ``new``; None when it was skipped."""
+
+    DEFAULT_CSS = """
+    Welcome Button { width: 100%; margin: 0; margin-top: 1; }
+    Welcome #hint { margin-top: 1; }
+    """
+    BINDINGS = [
+        Binding("t", "answer('demo')", show=False),
+        Binding("k", "answer('keys')", show=False),
+        Binding("n", "answer('new')", show=False),
+        Binding("down,j", "app.focus_next", show=False),
+        Binding("up", "app.focus_previous", show=False),
+        Binding("q", "dismiss_it", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Two sentences and three buttons."""
+        with Vertical(id="box"):
+            yield Plain("Welcome to evalbench", classes="title")
+            yield Plain(_WHAT)
+            for name, words in _CHOICES:
+                first = name == "demo"
+                yield Button(
+                    words, id=name, variant="primary" if first else "default", compact=True
+                )
+            yield Plain(
+                "enter: choose · escape: look around first",
+                classes="dim",
+                id="hint",
+            )
+
+    def on_mount(self) -> None:
+        """The demo is at hand: it needs neither key nor network account."""
+        self.query_one("#demo").focus()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id)
+
+    def action_answer(self, choice: str) -> None:
+        """Answer by key."""
+        self.dismiss(choice)
