@@ -33,6 +33,7 @@ _PAGE = 64
 _LOOK_S = 0.1
 _LOAD_LOOK_S = 0.005
 _RATE_WINDOW_S = 20.0
+_LATEST = 8
 SAME_FAILURES = 20
 """That many failures of one kind before anything succeeded end the run: nothing will."""
 
@@ -59,6 +60,7 @@ class Driver:
     Attributes:
         tally: all scores so far, live.
         before: what all replies of earlier engines add up to.
+        latest: (row, epoch) of the scores stored last, oldest first.
         halting: set to PAUSING or STOPPING to end after the calls in flight.
         failure: the error that ended the run, if one did.
     """
@@ -102,6 +104,7 @@ class Driver:
         self.last_score: float | None = None
         self.errors: dict[str, int] = {}
         self.notes: dict[str, dict[str, str]] = {}
+        self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
         self._recent: deque[tuple[float, int]] = deque()
         self._answered = False
         self._epochs_of: dict[int, list[tuple[Outcome, Mapping[str, float]]]] = {}
@@ -368,6 +371,7 @@ class Driver:
         if self._epochs > 1:
             self._count_epoch(row, sample.tags, (outcome, values))
         self.last_score = time.monotonic()
+        self.latest.append((row, epoch))
 
     def _count_epoch(
         self, row: int, tags: Mapping[str, str], score: tuple[Outcome, Mapping[str, float]]

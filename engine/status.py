@@ -32,7 +32,9 @@ class Status:
     ``metrics`` holds the headline and everything ungrouped; the whole table is
     in the journal. ``seconds`` adds up over all engines that worked on it.
     ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
-    that were cut or failed may have cost besides, at worst.
+    that were cut or failed may have cost besides, at worst. ``roles`` counts calls
+    for each role of this engine (``sent``, ``from_journal``); ``latest`` names the
+    scores stored last as (sample row, epoch), oldest first.
     """
 
     run: str
@@ -66,6 +68,8 @@ class Status:
     errors: dict[str, int] = field(default_factory=dict)
     params: dict[str, dict[str, str]] = field(default_factory=dict)
     gauges: dict[str, Any] = field(default_factory=dict)
+    roles: dict[str, dict[str, int]] = field(default_factory=dict)
+    latest: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def at_rest(self) -> bool:
