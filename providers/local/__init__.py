@@ -102,7 +102,7 @@ class Local:
                 name=known.name,
                 title=known.title,
                 context_tokens=known.context_tokens,
-                notes=f"{known.licence}; needs no hub",
+                notes=f"{known.packaged.wheel_bytes / 1e6:.0f} MB; {known.licence}; needs no hub",
             )
             for known in KNOWN.values()
         ]

@@ -38,7 +38,10 @@ TONES = ("dim", "good", "bad", "warn", "strong")
 
 
 class Rows(Protocol):
-    """What a table shows. Asked only for rows in view."""
+    """What a table shows. Asked only for rows in view.
+
+    A row of one cell in a table of several columns is written across all of them.
+    """
 
     def __len__(self) -> int:
         """How many rows there are."""
@@ -196,7 +199,10 @@ class Table(ScrollView, can_focus=True):
     def _strip(self, row: Sequence[Cell], style: Style, width: int, *, toned: bool = True) -> Strip:
         segments: list[Segment] = []
         used = 0
-        for column, wide, content in zip(self._columns, self._widths, row, strict=False):
+        columns, widths = self._columns, self._widths
+        if len(row) == 1 < len(columns):
+            columns, widths = (Column(""),), [width - 1]
+        for column, wide, content in zip(columns, widths, row, strict=False):
             if not wide:
                 continue
             text, tone = content if isinstance(content, tuple) else (content, "")
