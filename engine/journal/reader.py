@@ -198,6 +198,29 @@ class JournalReader:
             for ident, at, kind, number, body in self._rows(sql, (after, count))
         ]
 
+    def newest_event(self, kind: str = "") -> Event | None:
+        """The newest event, or the newest of a kind; None when there is none."""
+        sql = (
+            "SELECT id, at, kind, count, body FROM event WHERE kind = ? OR ? = ''"
+            " ORDER BY id DESC LIMIT 1"
+        )
+        for ident, at, found, number, body in self._rows(sql, (kind, kind)):
+            return Event(ident, at, found, number, orjson.loads(body))
+        return None
+
+    def score_times(self, every_ms: int, since_ms: int = 0) -> list[tuple[int, int]]:
+        """How many scores were stored in each stretch of time that has any, by one scan.
+
+        Args:
+            every_ms: length of a stretch.
+            since_ms: leave out what was stored before, in milliseconds since the run's creation.
+
+        Returns:
+            (number of the stretch since the run's creation, scores stored in it), in order.
+        """
+        sql = "SELECT at / ?, count(*) FROM score WHERE at >= ? GROUP BY 1 ORDER BY 1"
+        return [(number, count) for number, count in self._rows(sql, (every_ms, since_ms))]
+
     def tally(self) -> Tally:
         """All scores, grouped."""
         return tally_of(self._shelf, self.path)

@@ -80,6 +80,8 @@ class Watch:
                 # It may have come to rest between the two looks.
                 changed = self._read_status() or changed
                 self.interrupted = not self.status.at_rest
+            else:
+                self.interrupted = False
         return changed
 
     def stale(self) -> bool:
@@ -131,14 +133,12 @@ def eta(status: Status) -> float | None:
 
 def last_event(folder: RunFolder) -> int:
     """Id of the newest event of a run's journal; 0 when there is none."""
-    newest = 0
     try:
         with JournalReader(folder.journal) as journal:
-            while page := journal.events(after=newest):
-                newest = page[-1].id
+            newest = journal.newest_event()
+            return newest.id if newest else 0
     except JournalError:
-        pass
-    return newest
+        return 0
 
 
 def _last_line(folder: RunFolder) -> str:
