@@ -111,6 +111,8 @@ class Params:
         effort: reasoning effort in the provider's own words.
         thinking_budget: tokens for reasoning.
         logprobs: how many alternatives to report for each generated token.
+        schema: JSON schema, as JSON text, that the answer must follow. The reply's
+            text stays text; a provider that takes no schema answers freely.
     """
 
     max_tokens: int | None = None
@@ -121,6 +123,7 @@ class Params:
     effort: str | None = None
     thinking_budget: int | None = None
     logprobs: int | None = None
+    schema: str | None = None
 
     def asked(self) -> dict[str, Any]:
         """Only what was asked for, by name."""
@@ -184,10 +187,13 @@ class Prompt:
 def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:
     """Ask for text. ``messages`` may be a plain string: one user turn.
 
-    Keyword arguments are the fields of :class:`Params`.
+    Keyword arguments are the fields of :class:`Params`; ``schema`` may be a
+    mapping. Its order is kept: models write an object's fields in that order.
     """
     turns = (user(messages),) if isinstance(messages, str) else tuple(messages)
     params.setdefault("max_tokens", 1024)
+    if isinstance(schema := params.get("schema"), Mapping):
+        params["schema"] = orjson.dumps(schema).decode()
     return Prompt("generate", turns, params=Params(**params))
 
 

@@ -28,6 +28,8 @@ class Capabilities:
     images: bool = False
     logprobs: bool = False
     batch: bool = False
+    schema: bool = False
+    """Answers that follow a JSON schema, as far as is known before asking."""
     thinks: bool = False
     """Thinks before it answers unless told not to; the thinking counts towards the cap."""
     reason: str = ""

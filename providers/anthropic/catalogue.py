@@ -42,6 +42,8 @@ def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
         return known
     if (images := _supported(capabilities.get("image_input"))) is not None:
         known["images"] = images
+    if (schema := _supported(capabilities.get("structured_outputs"))) is not None:
+        known["schema"] = schema
     if isinstance(thinking := capabilities.get("thinking"), Mapping):
         types = thinking.get("types")
         if isinstance(types, Mapping):

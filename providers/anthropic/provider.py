@@ -81,9 +81,11 @@ class Anthropic(NetworkProvider):
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(model)
         return Capabilities(
-            images=self.facts.of(model).images is not False,
-            thinks=bool(self.facts.of(model).thinks),
+            images=facts.images is not False,
+            schema=facts.schema is not False,
+            thinks=bool(facts.thinks),
             reason="Anthropic's API gives no log-probabilities",
         )
 

@@ -10,6 +10,7 @@ from evalbench.engine.calls import Params
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
+from evalbench.providers.wire.schemas import ALIASES, schema_of
 
 LEGACY_VERSION = "2023-06-01"
 """The last API version that knows temperature and top_p."""
@@ -38,6 +39,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, *, legacy_samplin
     thinks = _thinking(talk, params, facts)
     _sampling(talk, facts, thinks=thinks, legacy=legacy_sampling)
     _stop(talk, params)
+    _schema(talk, params, facts)
     talk.drop("seed", "Anthropic's API takes no seed")
     talk.drop("logprobs", "Anthropic's API gives no log-probabilities")
     return talk.terms()
@@ -136,3 +138,13 @@ def _stop(talk: Negotiation, params: Params) -> None:
         talk.send("stop", "stop_sequences", usable, reason="without those of white space only")
     else:
         talk.drop("stop", "Anthropic takes no stop texts of white space only")
+
+
+def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
+    if params.schema is None:
+        return
+    if facts.schema is False:
+        talk.drop("schema", "the model takes no schema")
+        return
+    value = {"type": "json_schema", "schema": schema_of(params)}
+    talk.send("schema", "output_config.format", value, aliases=ALIASES)

@@ -17,6 +17,12 @@ CHAT = "/chat/completions"
 TEXT = "/completions"
 
 
+def is_raw(call: Call) -> bool:
+    """Whether a call continues raw text instead of a conversation."""
+    messages = call.prompt.messages
+    return bool(messages) and messages[0].role == "context"
+
+
 def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
     """The request for a call: chat turns, or raw text where the server continues it.
 
@@ -27,7 +33,7 @@ def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
     messages = call.prompt.messages
     body: dict[str, Any] = {"model": wire_name(call)}
     fields = terms.fields
-    if messages and messages[0].role == "context":
+    if is_raw(call):
         if not quirks.raw_text:
             raise raw_text_refused(who)
         if len(messages) > 1 or any(isinstance(part, MediaPart) for part in messages[0].parts):

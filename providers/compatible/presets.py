@@ -114,7 +114,7 @@ class DeepSeek(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="")
+    quirks: ClassVar[Quirks] = Quirks(seed="", schema=False)
 
 
 class Mistral(Compatible):

@@ -21,7 +21,7 @@ from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http
-from evalbench.providers.compatible.prepare import TEXT, prepare
+from evalbench.providers.compatible.prepare import TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import (
     hidden_error,
@@ -58,7 +58,7 @@ class Compatible(NetworkProvider):
         )
         super().__init__(settings, secret, address)
         self._http = Http(self.secret, address, self.title)
-        self._terms: dict[tuple[str, Params, Refused], Terms] = {}
+        self._terms: dict[tuple[str, Params, Refused, bool], Terms] = {}
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -66,6 +66,7 @@ class Compatible(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
+            schema=self.quirks.schema and facts.schema is not False,
             thinks=bool(facts.thinks),
             reason=_NO_CHOICE,
         )
@@ -82,11 +83,12 @@ class Compatible(NetworkProvider):
         params = call.prompt.params
         refused = self.refusals.of(model)
         # Working terms out costs more than the rest of a request; calls of a run share them.
-        key = (model, params, refused)
+        raw = is_raw(call)
+        key = (model, params, refused, raw)
         agreed = self._terms.get(key)
         if agreed is None:
             agreed = self._terms[key] = terms(
-                params, self.facts.of(model), refused, self.quirks, self.title
+                params, self.facts.of(model), refused, self.quirks, self.title, raw=raw
             )
         return prepare(call, agreed, self.quirks, self.title)
 

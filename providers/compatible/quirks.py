@@ -23,6 +23,7 @@ class Quirks:
         budget: whether the ``reasoning`` object takes a token budget.
         logprobs: whether log-probabilities are reported.
         most_logprobs: most alternatives per token.
+        schema: whether answers can be made to follow a JSON schema.
         raw_text: whether ``/completions`` continues raw text.
         day_requests: the request limit in headers is per day.
         key_path: path that says whether a key is good.
@@ -36,6 +37,7 @@ class Quirks:
     budget: bool = False
     logprobs: bool = True
     most_logprobs: int = 20
+    schema: bool = True
     raw_text: bool = False
     day_requests: bool = False
     key_path: str = "/models"

@@ -11,13 +11,30 @@ from evalbench.engine.calls import Params
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
+from evalbench.providers.wire.schemas import ALIASES, NOT_STRICT, named, schema_of
 
 FALLBACK_MAX_TOKENS = 4096
 _CAPS = ("max_tokens", "max_completion_tokens")
 
 
-def terms(params: Params, facts: ModelFacts, refused: Refused, quirks: Quirks, who: str) -> Terms:
+def terms(
+    params: Params,
+    facts: ModelFacts,
+    refused: Refused,
+    quirks: Quirks,
+    who: str,
+    *,
+    raw: bool = False,
+) -> Terms:
     """What the parameters become at a server with these quirks.
+
+    Args:
+        params: as requested.
+        facts: of the model.
+        refused: what the model refused before.
+        quirks: of the server.
+        who: its name, for reasons.
+        raw: whether the call continues raw text.
 
     Raises:
         CallRejected: when the server refuses every way to cap an answer.
@@ -38,6 +55,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, quirks: Quirks, w
         talk.send("stop", "stop")
     _reasoning(talk, params, facts, quirks, who)
     _logprobs(talk, params, facts, quirks, who)
+    _schema(talk, params, facts, quirks, who, raw=raw)
     return talk.terms()
 
 
@@ -72,3 +90,21 @@ def _logprobs(
     reason = "" if count == params.logprobs else f"{count}, the most that {who} reports"
     if talk.send("logprobs", "top_logprobs", count, aliases=("logprobs",), reason=reason):
         talk.fields["logprobs"] = True
+
+
+def _schema(
+    talk: Negotiation, params: Params, facts: ModelFacts, quirks: Quirks, who: str, *, raw: bool
+) -> None:
+    if params.schema is None:
+        return
+    if not quirks.schema:
+        talk.drop("schema", f"{who} takes no schema")
+    elif facts.schema is False:
+        talk.drop("schema", "the model takes no schema")
+    elif raw:
+        talk.drop("schema", "for chats only; the call continues raw text")
+    else:
+        schema = named(schema_of(params))
+        value = {"type": "json_schema", "json_schema": schema}
+        reason = "" if schema["strict"] else NOT_STRICT
+        talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)

@@ -24,6 +24,7 @@ class ModelFacts:
         thinks: whether it thinks when the request says nothing.
         stop: whether it takes stop texts.
         logprobs: whether it reports log-probabilities.
+        schema: whether its answers can follow a JSON schema.
         prefill: whether it continues an answer that the request began.
         system_turns: whether system messages may stand behind others.
         cache_tokens: shortest prefix that is cached.
@@ -43,6 +44,7 @@ class ModelFacts:
     thinks: bool | None = None
     stop: bool | None = None
     logprobs: bool | None = None
+    schema: bool | None = None
     prefill: bool | None = None
     system_turns: bool | None = None
     cache_tokens: int | None = None
@@ -63,7 +65,11 @@ _NAMES = tuple(f.name for f in fields(ModelFacts))
 _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("context_tokens", "output_tokens", "cache_tokens"), int),
     **dict.fromkeys(
-        ("images", "reasoning", "thinks", "stop", "logprobs", "prefill", "system_turns"), bool
+        (
+            *("images", "reasoning", "thinks", "stop", "logprobs", "schema"),
+            *("prefill", "system_turns"),
+        ),
+        bool,
     ),
     **dict.fromkeys(("sampling", "default_effort", "retires", "successor"), str),
     **dict.fromkeys(("efforts", "thinking", "endpoints"), (list, tuple)),

@@ -29,7 +29,8 @@ _ABOUT_THE_VALUE = re.compile(
     r"only the default|supported (?:values|levels)|\brange\b|\bvalues?\b.{0,20}\bsupported\b"
     r"|does not support .{1,40} with|must be|should be|has to be|only be|between|at least|at most"
     r"|greater than|less than|or equal|maximum|minimum|out of range|invalid value"
-    r"|too (?:large|small|high|low|many|long)|expected one of|not one of|non-empty|whitespace",
+    r"|too (?:large|small|high|low|many|long|complex)|invalid schema|expected one of"
+    r"|not one of|non-empty|whitespace",
     re.IGNORECASE,
 )
 _ABOUT_THE_FIELD = re.compile(

@@ -88,6 +88,7 @@ class OpenAI(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=facts.logprobs is not False,
+            schema=facts.schema is not False,
             thinks=reasons(Params(), facts),
             reason="OpenAI's API gives no likelihoods of given texts",
         )

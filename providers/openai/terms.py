@@ -11,6 +11,7 @@ from typing import Literal
 from evalbench.engine.calls import Params
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
+from evalbench.providers.wire.schemas import ALIASES, NOT_STRICT, named, schema_of
 
 Endpoint = Literal["chat", "responses"]
 
@@ -63,6 +64,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoin
     reasoning = reasons(params, facts)
     _sampling(talk, facts, reasoning=reasoning)
     _logprobs(talk, params, facts, endpoint, reasoning=reasoning)
+    _schema(talk, params, facts, endpoint)
     if endpoint == "responses":
         talk.drop("seed", "the Responses API takes no seed; see --api chat")
         talk.drop("stop", "the Responses API takes no stop texts; see --api chat")
@@ -129,3 +131,19 @@ def _logprobs(
             talk.fields["logprobs"] = True
         else:
             talk.fields["include"] = ["message.output_text.logprobs"]
+
+
+def _schema(talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endpoint) -> None:
+    if params.schema is None:
+        return
+    if facts.schema is False:
+        talk.drop("schema", "the model takes no schema")
+        return
+    schema = named(schema_of(params))
+    reason = "" if schema["strict"] else NOT_STRICT
+    if endpoint == "chat":
+        value = {"type": "json_schema", "json_schema": schema}
+        talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)
+    else:
+        value = {"type": "json_schema", **schema}
+        talk.send("schema", "text.format", value, aliases=ALIASES, reason=reason)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from tests.simulator.exchange import Answer, Exchange, Refused
 from tests.simulator.models import Model
+from tests.simulator.schemas import open_object
 
 OLD_VERSION = "2023-06-01"
 NEW_VERSION = "2026-10-21"
@@ -221,6 +222,11 @@ def _output_config(value: dict[str, Any], model: Model) -> None:
         or not isinstance(wanted.get("schema"), dict)
     ):
         refuse("output_config.format: Input should be a valid json_schema format")
+    if wanted is not None and open_object(wanted["schema"]):
+        refuse(
+            "output_config.format.schema: For 'object' type, 'additionalProperties' must be "
+            "explicitly set to false"
+        )
 
 
 def _sampling(value: dict[str, Any], model: Model) -> None:

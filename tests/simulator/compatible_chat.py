@@ -81,20 +81,25 @@ class Chat:
                 ignored.append(name)
         if ignored:
             exchange.notes["ignored"] = ignored
-        wishes = value.get("provider")
-        if isinstance(wishes, dict) and wishes.get("require_parameters"):
-            honoured = {*routable(model), *_UNROUTED}
-            if not value.keys() <= honoured:
-                raise Refused(word(self.name, "unrouted"))
+        self._routes(value, model)
         if value.get("stream"):
             self._access.refuse("the simulator answers whole messages only", param="stream")
         if "n" in flavour.known and (value.get("n") or 1) > flavour.max_n:
             self._access.refuse(f"'n' : number must be at most {flavour.max_n}", param="n")
+        if not flavour.schema and (value.get("response_format") or {}).get("type") == "json_schema":
+            self._access.refuse("This response_format type is unavailable now")
         if not model.stop and value.get("stop"):
             raise Refused(word(self.name, "refused", field="stop", model=model.id))
         if not model.logprobs and value.get("logprobs"):
             raise Refused(word(self.name, "refused", field="logprobs", model=model.id))
         self._numbers(value, model)
+
+    def _routes(self, value: dict[str, Any], model: Model) -> None:
+        wishes = value.get("provider")
+        if isinstance(wishes, dict) and wishes.get("require_parameters"):
+            honoured = {*routable(model), *_UNROUTED}
+            if not value.keys() <= honoured:
+                raise Refused(word(self.name, "unrouted"))
 
     def _numbers(self, value: dict[str, Any], model: Model) -> None:
         effort = value.get("reasoning_effort")

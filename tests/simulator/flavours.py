@@ -62,6 +62,7 @@ class Flavour:
         needs_key: whether an anonymous request is refused.
         reasoning: the field of a message that holds reasoning; ``chunks`` puts
             it into the content as Mistral does; empty: nowhere.
+        schema: whether a response format may be a JSON schema.
         logprobs: whether it reports them; ``ignored`` answers null.
         headers: how it writes rate limits.
         retry_after: whether a 429 carries the header.
@@ -84,6 +85,7 @@ class Flavour:
     public_models: bool = False
     reasoning: Literal["", "reasoning", "reasoning_content", "chunks"] = "reasoning_content"
     logprobs: Literal["yes", "ignored"] = "yes"
+    schema: bool = True
     max_n: int = 1
     headers: Headers = no_headers
     retry_after: bool = False
@@ -276,6 +278,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         "deepseek",
         "/deepseek",
         known=_COMMON - {"max_completion_tokens", "n", "seed", "logit_bias"} | {"thinking"},
+        schema=False,
         roles=_ROLES,
         fields=_without_date,
     ),

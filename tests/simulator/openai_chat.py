@@ -10,6 +10,7 @@ from tests.simulator.exchange import Answer, Bill, Exchange
 from tests.simulator.limits import openai_headers, written
 from tests.simulator.models import Model
 from tests.simulator.openai_errors import (
+    check_schema,
     invalid_value,
     number,
     refuse,
@@ -242,6 +243,7 @@ def _format(value: dict[str, Any]) -> None:
                 param="response_format.json_schema",
                 code="missing_required_parameter",
             )
+        check_schema(inner, "response_format")
 
 
 def _schema(value: dict[str, Any]) -> dict[str, Any] | None:

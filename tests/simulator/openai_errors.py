@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from tests.simulator.exchange import Answer, Refused
+from tests.simulator.schemas import open_object
 
 _BY_STATUS: dict[int, tuple[str, str | None, str]] = {
     401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
@@ -99,6 +100,18 @@ def number(value: dict[str, Any], name: str, least: float, most: float, *, whole
             f"but got {given} instead.",
             param=name,
             code=f"{word}_above_max_value",
+        )
+
+
+def check_schema(wanted: dict[str, Any], field: str) -> None:
+    """Check the schema of a strict response format."""
+    if not wanted.get("strict"):
+        return
+    if wrong := open_object(wanted.get("schema"), all_required=True):
+        refuse(
+            f"Invalid schema for {field.replace('.', ' ')} '{wanted.get('name')}': {wrong}.",
+            param=field,
+            code="invalid_json_schema",
         )
 
 

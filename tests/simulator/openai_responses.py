@@ -11,6 +11,7 @@ from tests.simulator.limits import openai_headers, written
 from tests.simulator.models import Model
 from tests.simulator.openai_chat import EFFORTS, TIERS
 from tests.simulator.openai_errors import (
+    check_schema,
     invalid_value,
     number,
     refuse,
@@ -224,6 +225,7 @@ def _text(value: dict[str, Any]) -> None:
                     param=f"text.format.{name}",
                     code="missing_required_parameter",
                 )
+        check_schema(wanted, "text.format")
 
 
 def _schema(value: dict[str, Any]) -> dict[str, Any] | None:

@@ -36,6 +36,7 @@ params = st.builds(
     effort=st.none() | st.sampled_from(["low", "high"]),
     thinking_budget=st.none() | st.integers(0, 10**5),
     logprobs=st.none() | st.integers(0, 20),
+    schema=st.none() | st.just('{"type":"object"}'),
 )
 prompts = st.builds(
     Prompt,

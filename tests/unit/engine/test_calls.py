@@ -273,3 +273,14 @@ def test_half_a_model_is_none(text: str) -> None:
 @given(models)
 def test_a_model_is_read_back_from_its_text(model: ModelRef) -> None:
     assert ModelRef.parse(str(model)) == model
+
+
+def test_a_schema_counts_only_when_given_and_keeps_its_order() -> None:
+    plain = generate("x")
+    schema = {"type": "object", "properties": {"b": {}, "a": {}}}
+    shaped = generate("x", schema=schema)
+    assert "schema" not in prompt_to_json(plain)["params"]
+    assert digest(shaped) != digest(plain)
+    assert digest(shaped) == digest(generate("x", schema=shaped.params.schema))
+    assert shaped.params.schema == '{"type":"object","properties":{"b":{},"a":{}}}'
+    assert prompt_from_json(prompt_to_json(shaped)) == shaped

@@ -1,0 +1,61 @@
+"""JSON schemas that answers must follow, in the forms that APIs want them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import Params
+
+NAME = "answer"
+"""Schemas go by a name that no model sees as a hint."""
+ALIASES = ("json_schema", "response_format", "output_format", "structured_outputs")
+"""What refusals call a schema, besides the field it stands in."""
+NOT_STRICT = "not strict: an object of the schema is open, or has a property that is not required"
+_INSIDE = ("properties", "$defs", "definitions")
+_LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
+
+
+def schema_of(params: Params) -> dict[str, Any]:
+    """The schema of a call that has one."""
+    schema: dict[str, Any] = orjson.loads(params.schema or "{}")
+    return schema
+
+
+def named(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as OpenAI's APIs take it, strict where it can be."""
+    return {"name": NAME, "schema": schema, "strict": can_be_strict(schema)}
+
+
+def can_be_strict(schema: dict[str, Any]) -> bool:
+    """Whether OpenAI's strict mode takes a schema.
+
+    It wants every object closed and every property required; a schema that is
+    sent as strict without that is an error.
+    """
+    return all(_closed(part) for part in _parts(schema))
+
+
+def _closed(part: dict[str, Any]) -> bool:
+    if "properties" not in part and part.get("type") != "object":
+        return True
+    wanted = set(part.get("properties") or ())
+    return part.get("additionalProperties") is False and wanted == set(part.get("required") or ())
+
+
+def _parts(schema: object) -> Iterator[dict[str, Any]]:
+    """A schema and the schemas in it."""
+    if not isinstance(schema, dict):
+        return
+    yield schema
+    for name in _INSIDE:
+        inner = schema.get(name)
+        for part in inner.values() if isinstance(inner, dict) else ():
+            yield from _parts(part)
+    for name in _LISTS:
+        inner = schema.get(name)
+        for part in inner if isinstance(inner, list) else ():
+            yield from _parts(part)
+    yield from _parts(schema.get("items"))
