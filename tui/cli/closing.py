@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
+from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.watch import INTERRUPTED, Watch
 
@@ -48,13 +44,3 @@ def _next(watch: Watch) -> list[str]:
     elif watch.status.failed:
         commands.insert(0, f"evalbench resume {watch.id}    asks the failed samples again")
     return commands
-
-
-def final_metrics(folder: RunFolder, otherwise: dict[str, Any]) -> dict[str, Any]:
-    """All metrics of a resting run, grouped ones included."""
-    try:
-        with JournalReader(folder.journal) as journal:
-            stored: dict[str, Any] | None = journal.meta("metrics")
-    except JournalError:
-        stored = None
-    return stored or otherwise

@@ -9,6 +9,15 @@ from evalbench.engine.journal import Event
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
+STATE_MARKS: Mapping[str, tuple[str, str]] = {
+    "running": ("▸", "good"),
+    "complete": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "interrupted": ("!", "bad"),
+    "created": ("·", "dim"),
+}
+"""A state's glyph and tone; those of others are ``–`` and ``warn``."""
+
 _SILENT = ("started", "ended", "problem", "command")
 """Said elsewhere: by the start, the end and whoever gave the command."""
 
@@ -47,6 +56,45 @@ def event_words(event: Event) -> str:
         case _:
             text = f"{event.kind}: {_facts(body)}"
     return one_line(text) + (f" ×{event.count}" if event.count > 1 else "")
+
+
+def log_words(event: Event) -> str:
+    """One line about any event, for a log that is to tell everything."""
+    body = event.body
+    match event.kind:
+        case "started":
+            return one_line(f"engine started: process {body.get('pid')} on {body.get('host')}")
+        case "ended":
+            return one_line(f"{body.get('state')}, exit code {body.get('exit_code')}")
+        case "problem":
+            return one_line(f"problem: {body.get('what') or _facts(body)}")
+        case "command":
+            return one_line(_command_words(body))
+    return event_words(event)
+
+
+def _command_words(body: Mapping[str, Any]) -> str:
+    value = body.get("value")
+    match body.get("do"):
+        case "pause" | "stop" as what:
+            return f"asked to {what}"
+        case "concurrency":
+            calls = "finds its own level" if value is None else f"set to {value}"
+            return f"concurrency {calls}"
+        case "budget" if value is None:
+            return "budget taken away"
+        case "budget":
+            return f"budget set to {figures.dollars(float(value))}"
+    return _facts(body)
+
+
+def event_tone(event: Event) -> str:
+    """How an event is meant: ``bad``, ``warn``, ``dim`` or plain."""
+    if event.kind in ("problem", "sample-failed", "out-of-memory", "command-refused"):
+        return "bad"
+    if event.kind in ("wait", "budget-reached", "cut-off", "worker-restarted", "changes-accepted"):
+        return "warn"
+    return "dim" if event.kind in ("started", "ended", "command") else ""
 
 
 def _facts(body: Mapping[str, Any]) -> str:

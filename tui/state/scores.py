@@ -1,0 +1,57 @@
+"""The metrics of a run as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+
+Metrics = Mapping[str, Mapping[str, Any]]
+"""Metrics by name, as in a status and in the journal's ``metrics``."""
+
+
+class ScoreLine(NamedTuple):
+    """One metric in words; without a ``value`` the title of a section."""
+
+    title: str
+    value: str = ""
+    interval: str = ""
+    counts: str = ""
+    bounds: str = ""
+
+
+def final_metrics(folder: RunFolder, otherwise: Metrics) -> Metrics:
+    """All metrics of a resting run, grouped ones included."""
+    try:
+        with JournalReader(folder.journal) as journal:
+            stored: Metrics | None = journal.meta("metrics")
+    except JournalError:
+        stored = None
+    return stored or otherwise
+
+
+def score_line(name: str, metric: Mapping[str, Any]) -> ScoreLine:
+    """A metric in words."""
+    return ScoreLine(
+        one_line(str(metric.get("title") or name)),
+        figures.value(metric),
+        figures.interval(metric),
+        f"{figures.count(metric.get('k', 0))} / {figures.count(metric.get('n', 0))}",
+        figures.bounds(metric),
+    )
+
+
+def score_lines(metrics: Metrics) -> list[ScoreLine]:
+    """Every metric by section, the ungrouped first; each group begins with its title."""
+    sections: dict[str, list[ScoreLine]] = {"": []}
+    for name, metric in metrics.items():
+        sections.setdefault(metric.get("group") or "", []).append(score_line(name, metric))
+    lines = sections.pop("")
+    for group, members in sections.items():
+        lines += [ScoreLine(one_line(group)), *members]
+    return lines
