@@ -11,13 +11,16 @@ from importlib import import_module
 from typing import Any
 
 from textual.app import App
+from textual.binding import Binding
 from textual.command import Provider
 from textual.screen import Screen
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.screens.home import HomePage
-from evalbench.tui.screens.page import Page, bindings
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.themes import DEFAULT, load_themes
 
@@ -76,7 +79,7 @@ class EvalbenchApp(App[int]):
         self.own_themes = [theme.name for theme in themes]
         wanted = self.preferences.theme
         self.theme = wanted if wanted in self.own_themes else DEFAULT
-        self.set_keymap(self.preferences.keymap)
+        self.set_keymap(textual_keymap(self.preferences.keymap))
 
     # -- life --------------------------------------------------------------------
 
@@ -164,16 +167,33 @@ class EvalbenchApp(App[int]):
             await self.push_screen(HelpPage(self.screen.SCOPE))
 
     async def action_back(self) -> None:
-        """One page back. From Home, or the run that the app was opened for, out."""
+        """One step back. From the run that the app was opened for, out; from Home, nowhere."""
+        if isinstance(self.screen, Page) and self.screen.begun:
+            self.screen.step_back()
+            return
         depth = len(self.screen_stack)
-        if depth == 1 or (self._entry and depth == 2):
+        if self._entry and depth == 2:
             self.exit(0)
-        else:
+        elif depth > 1:
             await self.pop_screen()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is nothing behind Home."""
+        if action == "back" and len(self.screen_stack) == 1:
+            return isinstance(self.screen, Page) and self.screen.begun
+        return True
 
     def action_leave(self) -> None:
         """Close the app. Runs are processes of their own and go on."""
         self.exit(0)
+
+    def action_help_quit(self) -> None:
+        """What ctrl+c does where nothing is selected: say how to leave."""
+        self.notify("ctrl+q leaves; runs go on", timeout=4, markup=False)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """How the footer names a key."""
+        return "" if is_no_key(binding.key) else key_words(binding.key)
 
     # -- for pages ---------------------------------------------------------------
 
@@ -186,7 +206,7 @@ class EvalbenchApp(App[int]):
         except EvalbenchError as error:
             self.notify(str(error), severity="warning", markup=False)
         if "keymap" in changed:
-            self.set_keymap(self.preferences.keymap)
+            self.set_keymap(textual_keymap(self.preferences.keymap))
 
     def tell_trouble(self, error: EvalbenchError) -> None:
         """Show what went wrong; the app goes on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,7 +12,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.clipboard import copy
 from evalbench.tui.widgets.text import Plain
+
+if TYPE_CHECKING:
+    from evalbench.tui.app import EvalbenchApp
 
 Answer = TypeVar("Answer")
 
@@ -25,6 +29,14 @@ class Dialog(ModalScreen[Answer]):
     def action_dismiss_it(self) -> None:
         """Close without an answer."""
         self.dismiss(None)
+
+    def action_copy_text(self) -> None:
+        """Copy what is selected; with nothing selected, say how to leave."""
+        app = cast("EvalbenchApp", self.app)
+        if selected := self.get_selected_text():
+            copy(app, selected, "selected text")
+        else:
+            app.action_help_quit()
 
 
 class Confirm(Dialog[bool]):

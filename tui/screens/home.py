@@ -16,6 +16,7 @@ from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.run_list import RunLine, RunList, matching
+from evalbench.tui.state.wording import STATE_MARKS
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -30,15 +31,6 @@ _COLUMNS = (
     Column("spent", 15, drop=4),
     Column("age", 7, right=True, drop=1),
 )
-
-_MARKS = {
-    "running": ("▸", "good"),
-    "complete": ("✓", "good"),
-    "failed": ("✗", "bad"),
-    "interrupted": ("!", "bad"),
-    "created": ("·", "dim"),
-}
-_TONES = {"running": "good", "failed": "bad", "interrupted": "bad", "created": "dim"}
 
 _EMPTY = "No run yet. n sets one up."
 _NO_MATCH = "No run has these words. escape shows all."
@@ -134,15 +126,17 @@ class HomePage(Page):
     def _filter_done(self) -> None:
         self.query_one(Table).focus()
 
-    def key_escape(self) -> None:
-        """Drop the filter first; with none, go back."""
+    @property
+    def begun(self) -> bool:
+        """Whether there is a filter."""
         entry = self.query_one("#filter", Input)
-        if entry.value or entry.has_focus:
-            entry.value = ""
-            self.query_one("#filter-line").remove_class("-on")
-            self.query_one(Table).focus()
-        else:
-            self.app.call_later(self.the_app.action_back)
+        return bool(entry.value) or entry.has_focus
+
+    def step_back(self) -> None:
+        """Drop the filter."""
+        self.query_one("#filter", Input).value = ""
+        self.query_one("#filter-line").remove_class("-on")
+        self.query_one(Table).focus()
 
     # -- acting ------------------------------------------------------------------
 
@@ -161,6 +155,10 @@ class HomePage(Page):
     @on(Table.Moved)
     def _moved(self) -> None:
         self.refresh_bindings()
+
+    def action_leave(self) -> None:
+        """See the commands."""
+        self.the_app.action_leave()
 
     async def action_new(self) -> None:
         """See the commands."""
@@ -213,9 +211,9 @@ class _Rows:
 
     def row(self, index: int) -> Sequence[Cell]:
         line = self._lines[index]
-        tone = _TONES.get(line.state, "")
+        glyph, tone = STATE_MARKS.get(line.state, ("–", "warn"))
         return (
-            _MARKS.get(line.state, ("–", "warn")),
+            (glyph, tone),
             (line.state, tone),
             line.benchmark,
             line.model,

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from evalbench.tui.commands import commands
+from evalbench.tui.bindings import bindings
+from evalbench.tui.clipboard import copy
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
-
-
-def bindings(scope: str) -> list[BindingType]:
-    """Textual bindings of a scope's commands; their ids are what keymaps name."""
-    return [
-        Binding(
-            command.keys,
-            command.action,
-            command.title,
-            show=command.footer,
-            tooltip=command.help,
-            id=command.id,
-        )
-        for command in commands(scope)
-        if command.keys
-    ]
 
 
 class Page(Screen[None]):
@@ -59,6 +43,21 @@ class Page(Screen[None]):
 
     def tick(self) -> None:
         """Bring what is shown up to date. Must be quick: read little, draw what changed."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether something is only begun (a filter, a preview) that going back undoes first."""
+        return False
+
+    def step_back(self) -> None:
+        """Undo what is begun."""
+
+    def action_copy_text(self) -> None:
+        """Copy what is selected; with nothing selected, say how to leave."""
+        if selected := self.get_selected_text():
+            copy(self.the_app, selected, "selected text")
+        else:
+            self.the_app.action_help_quit()
 
     def on_screen_resume(self) -> None:
         """Show the present at once when the page comes back to the top."""

@@ -15,6 +15,7 @@ from typing import Any
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import config_dir
 from evalbench.engine.runfolder import write_file
+from evalbench.tui.state.keymap import check_keymap
 
 FILE = "config.toml"
 
@@ -80,10 +81,22 @@ def load_preferences() -> Preferences:
         else:
             setattr(found, name, value)
     if isinstance(keymap, dict):
-        found.keymap = {ident: keys for ident, keys in keymap.items() if isinstance(keys, str)}
+        found.keymap, problems = check_keymap(_flat(keymap))
+        found.problems += [f"{file}: {problem}" for problem in problems]
     else:
         found.problems.append(f"{file}: keys is not a table of command = keys")
     return found
+
+
+def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of keys whose ids were written without quotes, which nests them."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{inner}": keys for inner, keys in value.items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def save_preferences(**changed: Any) -> None:

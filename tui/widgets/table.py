@@ -8,14 +8,13 @@ from typing import NamedTuple, Protocol
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from evalbench.tui.commands import commands
+from evalbench.tui.bindings import bindings
 from evalbench.tui.widgets.text import cell
 
 
@@ -90,10 +89,7 @@ class Table(ScrollView, can_focus=True):
     Table .table--warn { color: $text-warning; }
     Table .table--strong { text-style: bold; }
     """
-    BINDINGS = [
-        Binding(command.keys, command.action, command.title, show=False, id=command.id)
-        for command in commands("list")
-    ]
+    BINDINGS = bindings("list")
 
     cursor: reactive[int] = reactive(0, repaint=False)
     """Index of the row under the cursor."""

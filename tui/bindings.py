@@ -1,0 +1,53 @@
+"""Textual bindings made from the commands and the user's keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual.binding import Binding, BindingType
+
+from evalbench.tui.commands import COMMANDS, commands
+from evalbench.tui.state.keymap import LEAVE, keys
+
+_NO_KEY = "no-key."
+"""Begins the name of a key that nobody can press; every command has one.
+
+Textual finds what a keymap changes by the keys that a command has at the
+moment: without one it could be given no key, and while a field that is being
+filled in holds the command's letters, no other key of it would work.
+"""
+
+
+def bindings(scope: str) -> list[BindingType]:
+    """Bindings of a scope's commands; their ids are what keymaps name."""
+    made: list[BindingType] = []
+    for command in commands(scope):
+        if command.keys:
+            made.append(
+                Binding(
+                    command.keys,
+                    command.action,
+                    command.title,
+                    show=command.footer,
+                    tooltip=command.help,
+                    # What leaves must do so over a dialog too.
+                    priority=command.id == LEAVE,
+                    id=command.id,
+                )
+            )
+        made.append(Binding(_NO_KEY + command.id, command.action, show=False, id=command.id))
+    return made
+
+
+def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
+    """The user's keys in Textual's notation."""
+    return {
+        command.id: ",".join(keys(command, keymap)) or _NO_KEY + command.id
+        for command in COMMANDS
+        if command.id in keymap
+    }
+
+
+def is_no_key(key: str) -> bool:
+    """Whether a binding's key cannot be pressed."""
+    return key.startswith(_NO_KEY)
