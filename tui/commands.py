@@ -51,6 +51,7 @@ SCOPES: Mapping[str, str] = {
     "models": "Models",
     "keys": "Keys",
     "settings": "Settings",
+    "help": "Help",
 }
 """Scopes in the order of the help, and what they are called there."""
 
@@ -103,6 +104,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("keys.set", "Set", "put a key into the keychain", "s", True),
     Command("keys.test", "Test", "try a key by the cheapest real request", "t", True),
     Command("keys.remove", "Remove", "take a key out of the keychain", "d,delete", True),
+    Command("help.filter", "Filter", "show only commands with these words", "slash", True),
 )
 
 
