@@ -10,6 +10,8 @@ answers are JSON lines on its pipes::
     {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
+    {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
+                                      ->  {"answer": {...}}, see :func:`.probing.probe`
 
 Before an answer any number of ``{"progress": [what, done, total]}`` lines may
 come. A failure is ``{"error": {...}}``, see :func:`evalbench.engine.errors.error_to_json`.
@@ -24,14 +26,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from evalbench.engine import registry
-from evalbench.engine.calls import WorkerProvider
+from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.dataset import is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_from_json, error_to_json
 from evalbench.engine.keys import HUGGINGFACE, strip_environment
@@ -41,6 +43,7 @@ from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
+from evalbench.engine.probing import models_with_abilities, probe
 from evalbench.engine.settings import RunSpec, check_spec, make_provider
 
 Progress = Callable[[str, int, int | None], None]
@@ -121,7 +124,9 @@ def estimates(specs: Sequence[RunSpec], progress: Progress | None = None) -> lis
 def models(
     provider: str, secret: str = "", settings: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
-    """The models that a provider offers, as dictionaries of ``ModelInfo``.
+    """The models that a provider offers: ``ModelInfo`` and abilities as dictionaries.
+
+    See :func:`evalbench.engine.probing.models_with_abilities`.
 
     Raises:
         EvalbenchError: the child's error.
@@ -139,6 +144,32 @@ def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = N
     """
     request = {"ask": "key", "provider": provider, "secret": secret, "settings": settings or {}}
     told: str = _ask(request, None)
+    return told
+
+
+def probe_model(
+    model: ModelRef,
+    secret: str,
+    settings: Mapping[str, Any],
+    params: Mapping[str, Any],
+    price: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Ask a model one short question in a child process; see :func:`.probing.probe`.
+
+    Raises:
+        SpecError: the model would have to be loaded for it.
+        ProviderError: it gave no answer.
+    """
+    request = {
+        "ask": "probe",
+        "provider": model.provider,
+        "model": str(model),
+        "secret": secret,
+        "settings": settings,
+        "params": params,
+        "price": list(price),
+    }
+    told: dict[str, Any] = _ask(request, None)
     return told
 
 
@@ -252,14 +283,19 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
     cls = registry.provider_class(request["provider"])
     settings = parse_options(cls.options, request["settings"], f"provider {cls.name}")
     provider = make_provider(cls, settings, request["secret"])
-    if isinstance(provider, WorkerProvider):
-        return [asdict(model) for model in await provider.models()]
     try:
-        if request["ask"] == "key":
-            return await provider.check_key()
-        return [asdict(model) for model in await provider.models()]
+        match request["ask"]:
+            case "key":
+                return await provider.check_key()
+            case "probe":
+                model = ModelRef.parse(request["model"])
+                book = PriceBook(request["price"], model)
+                tier = str(settings.get("service_tier") or "")
+                return await probe(provider, model, request["params"], book, tier)
+        return await models_with_abilities(provider)
     finally:
-        await provider.close()
+        if not isinstance(provider, WorkerProvider):
+            await provider.close()
 
 
 def main() -> None:

@@ -270,3 +270,42 @@ def test_doctor_tells_packages_keys_and_the_keychain(cli: CommandLine, keychain:
     assert "note keychain: no answer within 3 s" in silent.out
     locked = cli("doctor", PYTHON_KEYRING_BACKEND="evalbench_keyrings.Locked")
     assert "note keychain: locked" in locked.out
+
+
+def test_programs_set_list_and_remove_keys(cli: CommandLine, keychain: Path, sim: Handle) -> None:
+    missing = {line["provider"]: line for line in cli("keys", "list", "--all", "--json").lines}
+    assert missing["groq"]["source"] == "none"
+    assert missing["groq"]["variable"] == "GROQ_API_KEY"
+    assert missing["groq"]["page"].startswith("https://")
+    assert (missing["groq"]["required"], missing["ollama"]["required"]) == (True, False)
+    assert "local" not in missing
+
+    url = sim.base_url("groq")
+    done = cli.feed(KEY, "keys", "set", "groq", "--base-url", url, "--json", GROQ_API_KEY=OTHER)
+    (line,) = done.lines
+    check_line(line)
+    assert (line["event"], line["provider"], line["name"]) == ("key-set", "groq", "default")
+    assert line["what"].startswith("Groq accepts the key")
+    assert "GROQ_API_KEY is set here" in line["notes"][0]
+
+    listed = cli("keys", "list", "--all", "--json").lines
+    for one in listed:
+        check_line(one)
+    assert [one["source"] for one in listed if one["provider"] == "groq"] == ["keychain"]
+    assert "no key; ANTHROPIC_API_KEY is looked at too" in cli("keys", "list", "--all").out
+
+    gone = cli("keys", "rm", "groq", "--json")
+    check_line(gone.lines[0])
+    assert (gone.lines[0]["event"], gone.lines[0]["notes"]) == ("key-gone", [])
+    assert KEY not in done.out + done.err + gone.out
+
+
+def test_programs_are_told_that_the_keychain_waits(cli: CommandLine, keychain: Path) -> None:
+    cli.env["PYTHON_KEYRING_BACKEND"] = "evalbench_keyrings.Silent"
+    child = cli.start("keys", "test", "groq", "--json")
+    assert child.stdout
+    said = json.loads(child.stdout.readline())
+    check_line(said)
+    assert "waiting for the keychain" in said["text"]
+    child.send_signal(signal.SIGINT)
+    assert child.wait() == 4

@@ -28,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("scores, settings and single answers of a run", "show"),
     "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),
     "models": Command("list the models that providers offer", "models"),
+    "probe": Command("ask a model one short question", "probe"),
     "keys": Command("set, try, list and remove providers' keys", "keys"),
     "data": Command("fetch, verify or describe a benchmark's data", "data"),
     "doctor": Command("check this installation", "doctor"),

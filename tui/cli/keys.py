@@ -78,8 +78,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         parser.add_argument(
             "--env-file", type=Path, metavar="FILE", help="look for the key in this .env file first"
         )
-    if action in ("list", "test", ""):
-        parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    if action in ("list", ""):
+        parser.add_argument("--all", action="store_true", help="also what has no key yet")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     if len(bare_words(parser, words)) > 2:
         # Told before argparse would quote the word.
         raise not_here()
@@ -123,9 +124,18 @@ def _need(provider: str) -> KeyNeed:
 
 
 @contextmanager
-def _patience(wait_for: str) -> Iterator[None]:
-    """Says that somebody is waited for, once that takes long enough to be noticed."""
-    timer = Timer(_SAY_SO_AFTER_S, stderr().line, [wait_for])
+def _patience(*, json: bool) -> Iterator[None]:
+    """Says that the keychain is waited for, once that takes long enough to be noticed."""
+
+    def say() -> None:
+        if json:
+            from evalbench.tui.cli import jsonlines
+
+            jsonlines.write(stdout(), "note", text=_UNLOCKING)
+        else:
+            stderr().line(_UNLOCKING)
+
+    timer = Timer(_SAY_SO_AFTER_S, say)
     timer.daemon = True
     timer.start()
     try:
@@ -147,12 +157,16 @@ def _list(args: argparse.Namespace) -> int:
     if args.provider is not None:
         _need(args.provider)
     found = [ref for ref in list_keys() if args.provider in (None, ref.provider)]
+    if args.all:
+        found = _with_missing(found, args.provider)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
 
+        needs = key_needs()
         for ref in found:
-            jsonlines.write(out, "key", **_ref_json(ref))
+            need = needs.get(ref.provider, KeyNeed(()))
+            jsonlines.write(out, "key", **_ref_json(ref), page=need.page, required=need.required)
         return 0
     if not found:
         out.line("no key is set" + (f" for {args.provider}" if args.provider else ""))
@@ -160,6 +174,17 @@ def _list(args: argparse.Namespace) -> int:
         return 0
     _print_list(out, found)
     return 0
+
+
+def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]:
+    """The keys there are, and a reference to none, with its variable, for whoever has none."""
+    held = {ref.provider for ref in found}
+    missing = [
+        KeyRef(name, KeySource.NONE, variable=next(iter(need.variables), ""))
+        for name, need in key_needs().items()
+        if name not in held and provider in (None, name)
+    ]
+    return sorted([*found, *missing], key=lambda ref: ref.provider)
 
 
 def _ref_json(ref: KeyRef) -> dict[str, Any]:
@@ -179,6 +204,8 @@ def _print_list(out: Out, found: Sequence[KeyRef]) -> None:
     table = plain_table("provider", "name", "where")
     for ref in found:
         where = f"environment, {ref.variable}" if ref.variable else ref.source.value
+        if ref.source is KeySource.NONE:
+            where = f"no key; {ref.variable} is looked at too" if ref.variable else "no key"
         table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
     print_table(out, table)
     sources: dict[str, set[KeySource]] = {}
@@ -198,18 +225,27 @@ def _set(args: argparse.Namespace) -> int:
     if looks_like_key(name):
         raise not_here()
     secret = _read_secret(provider, need)
-    out, err = stdout(), stderr()
+    notes: list[str] = []
     if warning := implausible(need, secret):
-        err.line(f"warning: {warning}")
-    if not args.no_check:
-        _try_before_keeping(out, args, secret)
-    with _patience(_UNLOCKING):
+        notes.append(f"warning: {warning}")
+    told = "" if args.no_check else _try_before_keeping(args, secret, notes)
+    with _patience(json=args.json):
         set_key(provider, secret, name)
-    out.line(f"the keychain holds the {provider} key {name!r} now ({masked(secret)})")
     for variable in need.variables:
         if os.environ.get(variable, "").strip() and name == DEFAULT_NAME:
-            err.line(f"note: {variable} is set here, and the environment comes first")
+            notes.append(f"note: {variable} is set here, and the environment comes first")
             break
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(out, "key-set", provider=provider, name=name, what=told, notes=notes)
+        return 0
+    for note in notes:
+        stderr().line(note)
+    if told:
+        out.line(told)
+    out.line(f"the keychain holds the {provider} key {name!r} now ({masked(secret)})")
     return 0
 
 
@@ -238,19 +274,20 @@ def _read_secret(provider: str, need: KeyNeed) -> str:
             ) from None
 
 
-def _try_before_keeping(out: Out, args: argparse.Namespace, secret: str) -> None:
-    """Try a key. Only one that the provider refuses is not kept.
+def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str]) -> str:
+    """What the provider says to a key. Only one that it refuses is not kept.
 
     Raises:
         BadKey: the provider does not accept it.
     """
     try:
-        out.line(one_line(_try(args, args.provider, secret)))
+        return one_line(_try(args, args.provider, secret))
     except BadKey as error:
         error.cure = "; ".join(filter(None, [error.cure, "nothing was kept"]))
         raise
     except EvalbenchError as error:
-        stderr().line("note: the key could not be tried: " + clean(str(error)))
+        notes.append("note: the key could not be tried: " + clean(str(error)))
+        return ""
 
 
 def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
@@ -291,7 +328,7 @@ def _test(args: argparse.Namespace) -> int:
 
 def _try_one(args: argparse.Namespace) -> _Tried:
     need = _need(args.provider)
-    with _patience(_UNLOCKING):
+    with _patience(json=args.json):
         ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file)
     return _tried(args, ref, secret)
 
@@ -303,7 +340,7 @@ def _try_all(args: argparse.Namespace, refs: Sequence[KeyRef]) -> Iterator[_Trie
         try:
             if broken and ref.source is KeySource.KEYCHAIN:
                 raise broken
-            secret = _secret(ref)
+            secret = _secret(ref, json=args.json)
         except EvalbenchError as error:
             if isinstance(error, KeyUnavailable) and error.state != KeychainState.ABSENT:
                 broken = error
@@ -312,10 +349,10 @@ def _try_all(args: argparse.Namespace, refs: Sequence[KeyRef]) -> Iterator[_Trie
             yield _tried(args, ref, secret)
 
 
-def _secret(ref: KeyRef) -> str:
+def _secret(ref: KeyRef, *, json: bool) -> str:
     if ref.source is KeySource.ENVIRONMENT:
         return clean_key(os.environ[ref.variable], f"the environment variable {ref.variable}")
-    with _patience(_UNLOCKING):
+    with _patience(json=json):
         return find_key(ref.provider, _need(ref.provider), ref.name, ATTENDED_S)[1]
 
 
@@ -351,15 +388,24 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
 def _remove(args: argparse.Namespace) -> int:
     need = _need(args.provider)
     name = args.name or DEFAULT_NAME
-    with _patience(_UNLOCKING):
+    with _patience(json=args.json):
         held = remove_key(args.provider, name)
     if not held:
         raise UsageError(
             f"the keychain holds no {args.provider} key of that name",
             cure=f"evalbench keys list {args.provider}",
         )
+    notes = [
+        f"note: {variable} is still set here"
+        for variable in need.variables
+        if os.environ.get(variable, "").strip()
+    ]
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(stdout(), "key-gone", provider=args.provider, name=name, notes=notes)
+        return 0
     stdout().line(f"the {args.provider} key {name!r} is gone from the keychain")
-    for variable in need.variables:
-        if os.environ.get(variable, "").strip():
-            stderr().line(f"note: {variable} is still set here")
+    for note in notes:
+        stderr().line(note)
     return 0

@@ -23,6 +23,7 @@ Line = dict[str, Any]
 """One JSON line (docs/json-lines.md)."""
 
 _LONGEST_LINE = 64 << 20
+_GRACE_S = 3.0
 
 
 class ErrandFailed(EvalbenchError):
@@ -37,7 +38,7 @@ async def errand(
 ) -> list[Line]:
     """Run ``evalbench WORDS --json``; returns every line it printed.
 
-    Cancelling ends the command.
+    Cancelling ends the command and whatever it started for itself.
 
     Args:
         words: the command line, without ``--json``.
@@ -82,11 +83,20 @@ async def errand(
     finally:
         said.cancel()
         if child.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGTERM)
+            await _end(child)
     if code not in accept:
         raise _failure(code, lines, words_said)
     return lines
+
+
+async def _end(child: asyncio.subprocess.Process) -> None:
+    """Interrupt a command: unlike being terminated, that lets it end its own helpers."""
+    for number in (signal.SIGINT, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(child.wait(), _GRACE_S)
+            return
 
 
 def _failure(code: int, lines: Sequence[Line], said: str) -> ErrandFailed:
