@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual import on
@@ -78,11 +79,24 @@ class Confirm(Dialog[bool]):
 class Enter(Dialog[str]):
     """Asks for one value; gives it back as typed, or None."""
 
+    DEFAULT_CSS = """
+    Enter #refused { height: auto; display: none; }
+    Enter #refused.-on { display: block; }
+    """
+
     def __init__(
-        self, title: str, *, value: str = "", note: str = "", password: bool = False
+        self,
+        title: str,
+        *,
+        value: str = "",
+        note: str = "",
+        password: bool = False,
+        check: Callable[[str], object] | None = None,
     ) -> None:
+        """``check`` raises :class:`ValueError`, with what is wanted, for what cannot be taken."""
         super().__init__()
         self._title, self._value, self._note, self._password = title, value, note, password
+        self._check = check
 
     def compose(self) -> ComposeResult:
         """Title, note, input."""
@@ -91,11 +105,20 @@ class Enter(Dialog[str]):
             if self._note:
                 yield Plain(self._note, classes="dim")
             yield Input(self._value, password=self._password, id="value")
+            yield Plain(id="refused", classes="bad")
             yield Plain("enter: take it · escape: leave it as it is", classes="dim")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         value = event.value
+        if self._check:
+            try:
+                self._check(value)
+            except ValueError as refused:
+                told = self.query_one("#refused", Plain)
+                told.show(f"✗ {refused}")
+                told.add_class("-on")
+                return
         # Nothing typed here stays in a widget, should it be a key.
         event.input.clear()
         self.dismiss(value)
