@@ -1,0 +1,340 @@
+"""Browsing the samples of a run: a page of them, those that match, those with a text in them.
+
+Every look opens the journal for its moment only, so that an engine can make
+it one plain file when it comes to rest. The scans take tens of milliseconds at
+100,000 samples and may run in a thread; :class:`TextSearch` goes on a little
+at a time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
+from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES
+from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
+
+WAITING = "waiting"
+"""What stands for an outcome while a sample has no score."""
+
+_EPOCH = (1 << EPOCH_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sample of a run as far as it has come.
+
+    Attributes:
+        row: its number in the run, from 1.
+        scores: what it has, by epoch.
+        asked: whether any call of it was sent.
+    """
+
+    row: int
+    sample: Sample
+    scores: tuple[ScoreRow, ...]
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which samples to show; all conditions hold at once.
+
+    With several epochs a sample is shown when one of its scores meets them.
+
+    Attributes:
+        outcome: name of an outcome, or ``waiting``; empty: any.
+        right: by the run's headline value; None: either.
+        tag: name and value of a tag.
+        text: words as they stand in question, gold or reply, in small or capital letters.
+    """
+
+    outcome: str = ""
+    right: bool | None = None
+    tag: tuple[str, str] | None = None
+    text: str = ""
+
+    @property
+    def by_record(self) -> bool:
+        """Whether anything but text narrows the list."""
+        return bool(self.outcome) or self.right is not None or self.tag is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What there is to filter by.
+
+    Attributes:
+        outcomes: scores by outcome name, in the usual order; samples by ``waiting``.
+        tags: samples by value, by name of the tag.
+        graded: the headline value is a grade above 1, not a right or wrong.
+    """
+
+    outcomes: Mapping[str, int]
+    tags: Mapping[str, Mapping[str, int]]
+    graded: bool
+
+
+def headline(values: Mapping[str, float], name: str) -> float | None:
+    """The value that a score counts by: the one called ``name``, else its first; None without."""
+    if name in values:
+        return values[name]
+    return next(iter(values.values()), None)
+
+
+class Samples:
+    """The samples of one journal. Raises ``JournalError`` where it cannot be read."""
+
+    def __init__(self, journal: Path, value: str = "") -> None:
+        """``value``: name of the run's headline value, see :func:`headline`."""
+        self.journal = journal
+        self.value = value
+
+    def rows(self) -> Sequence[int]:
+        """The numbers of all samples, at once: without a gap a range."""
+        with _opened(self.journal) as shelf:
+            (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
+            return range(1, last + 1)
+
+    def lines(self, rows: Sequence[int]) -> dict[int, Line]:
+        """Samples by number; those that were taken out of the run are missing."""
+        with _opened(self.journal) as shelf:
+            return _lines(shelf, rows)
+
+    def sample(self, row: int) -> tuple[Line, list[CallRow]] | None:
+        """One sample with everything that was asked and answered; None when there is none."""
+        with _opened(self.journal) as shelf:
+            line = _lines(shelf, [row]).get(row)
+            return None if line is None else (line, calls_of(shelf, self.journal, row))
+
+    def facets(self) -> Facets:
+        """What there is to filter by, by a scan of samples and one of scores."""
+        with _opened(self.journal) as shelf:
+            tags: dict[str, dict[str, int]] = {}
+            # Counted here, as SQLite would sort them first.
+            counts = Counter(_column(shelf, "SELECT tags FROM sample"))
+            for ident, count in counts.items():
+                for name, value in shelf.named(ident).items():
+                    held = tags.setdefault(name, {})
+                    held[value] = held.get(value, 0) + count
+            found: Counter[int] = Counter()
+            scored = last = 0
+            for ident, both in shelf.db.execute("SELECT id, vals << 4 | outcome FROM score"):
+                found[both] += 1
+                scored += ident >> EPOCH_BITS != last
+                last = ident >> EPOCH_BITS
+            outcomes = {
+                outcome.value: number
+                for code, outcome in enumerate(OUTCOMES)
+                if (number := sum(n for both, n in found.items() if both & 15 == code))
+            }
+            if scored < counts.total():
+                outcomes[WAITING] = counts.total() - scored
+            values = (headline(shelf.named(both >> 4), self.value) for both in found)
+            graded = any(value is not None and value > 1 for value in values)
+        return Facets(
+            outcomes, {name: dict(sorted(tags[name].items())) for name in sorted(tags)}, graded
+        )
+
+    def matching(self, wanted: Filter) -> Sequence[int]:
+        """Numbers of the samples that meet all conditions but the text, in order; one scan."""
+        if not wanted.by_record:
+            return self.rows()
+        if wanted.outcome == WAITING and wanted.right is not None:
+            return ()
+        with _opened(self.journal) as shelf:
+            limits: list[str] = []
+            given: list[str] = []
+            if wanted.tag is not None:
+                limits.append("tags IN (SELECT value FROM json_each(?))")
+                name, value = wanted.tag
+                tagged = [ident for ident, tags in _names(shelf) if tags.get(name) == value]
+                given.append(str(tagged))
+            if wanted.outcome == WAITING or (not wanted.outcome and wanted.right is None):
+                if wanted.outcome:
+                    limits.append(_NO_SCORE)
+                sql = f"SELECT row FROM sample WHERE {' AND '.join(limits)}"  # noqa: S608
+                rows = _column(shelf, sql, given)
+            else:
+                if wanted.outcome:
+                    code = next(OUTCOME_CODE[o] for o in OUTCOMES if o.value == wanted.outcome)
+                    limits.append(f"outcome = {code}")
+                if wanted.right is not None:
+                    limits.append("vals IN (SELECT value FROM json_each(?))")
+                    given.append(str(self._judged(shelf, right=wanted.right)))
+                sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE {' AND '.join(limits)}"  # noqa: S608
+                rows = (row for row, _ in groupby(_column(shelf, sql, given)))
+            return array("Q", rows)
+
+    def _judged(self, shelf: Shelf, *, right: bool) -> list[int]:
+        """Interned values that mean right; or those that mean anything less."""
+        found = []
+        for ident, told in _names(shelf):
+            value = headline(told, self.value)
+            if isinstance(value, (int, float)) and (value >= 1) is right:
+                found.append(ident)
+        return found
+
+
+_FIRST = f"row << {EPOCH_BITS}"
+_NO_SCORE = f"NOT EXISTS (SELECT 1 FROM score WHERE id BETWEEN {_FIRST} AND ({_FIRST}) + {_EPOCH})"  # noqa: S608
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Shelf]:
+    connection = connect(path, readonly=True)
+    try:
+        yield Shelf(connection)
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    finally:
+        connection.close()
+
+
+def _column(shelf: Shelf, sql: str, given: Sequence[str] = ()) -> Iterator[int]:
+    """The only column of a query."""
+    return (value for (value,) in shelf.db.execute(sql, given))
+
+
+def _names(shelf: Shelf) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Everything interned that may be tags or values."""
+    for ident, text in shelf.db.execute("SELECT id, text FROM name"):
+        told = orjson.loads(text)
+        if isinstance(told, dict):
+            yield ident, told
+
+
+def _lines(shelf: Shelf, rows: Sequence[int]) -> dict[int, Line]:
+    wanted = orjson.dumps(list(rows)).decode()
+    scores: dict[int, list[ScoreRow]] = {}
+    for ident, outcome, values, told in shelf.db.execute(
+        "SELECT k.id, k.outcome, k.vals, k.detail FROM json_each(?) j"
+        " JOIN score k ON k.id BETWEEN j.value << ? AND (j.value << ?) + ?",
+        (wanted, EPOCH_BITS, EPOCH_BITS, _EPOCH),
+    ):
+        row, epoch = ident >> EPOCH_BITS, ident & _EPOCH
+        score = ScoreRow(row, epoch, OUTCOMES[outcome], shelf.named(values), _detail(shelf, told))
+        scores.setdefault(row, []).append(score)
+    found = {}
+    for held in shelf.db.execute(
+        "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM json_each(?) j"
+        " JOIN sample s ON s.row = j.value",
+        (wanted,),
+    ).fetchall():
+        sample: SampleRow = shelf.sample(*held)
+        own = tuple(scores.get(sample.row, ()))
+        asked = bool(own) or _asked(shelf, sample.row)
+        found[sample.row] = Line(sample.row, sample.sample, own, asked)
+    return found
+
+
+def _detail(shelf: Shelf, told: int | bytes) -> Mapping[str, Any]:
+    if isinstance(told, int):
+        return shelf.named(told)
+    detail: Mapping[str, Any] = orjson.loads(shelf.unpack("detail", told))
+    return detail
+
+
+def _asked(shelf: Shelf, row: int) -> bool:
+    found = shelf.db.execute("SELECT 1 FROM call WHERE id BETWEEN ? AND ? LIMIT 1", _calls(row))
+    return found.fetchone() is not None
+
+
+def _calls(row: int) -> tuple[int, int]:
+    """The first and the last id that a call of a sample can have."""
+    return row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1
+
+
+@dataclass(slots=True)
+class TextSearch:
+    """Looks for a text in question, gold and replies of some samples, a little at a time.
+
+    Attributes:
+        searched: how many samples were looked into.
+        found: numbers of those with the text in them, in order.
+    """
+
+    journal: Path
+    rows: Sequence[int]
+    text: str
+    searched: int = 0
+    found: array[int] = field(default_factory=lambda: array("Q"))
+
+    @property
+    def done(self) -> bool:
+        """Whether every sample was looked into."""
+        return self.searched >= len(self.rows)
+
+    def go_on(self, seconds: float) -> None:
+        """Look into further samples for about so long, but into a few at least."""
+        end = time.monotonic() + seconds
+        needle = self.text.casefold()
+        # As it stands in JSON: looked for before anything is decoded.
+        quick = orjson.dumps(needle).decode()[1:-1]
+        with _opened(self.journal) as shelf:
+            while not self.done:
+                rows = self.rows[self.searched : self.searched + _AT_A_TIME]
+                found = {
+                    row
+                    for row, kind, body in _bodies(shelf, rows)
+                    if quick in body.casefold() and _says(kind, body, needle)
+                }
+                self.found.extend(sorted(found))
+                self.searched += len(rows)
+                if time.monotonic() > end:
+                    return
+
+
+_AT_A_TIME = 32
+
+
+def _bodies(shelf: Shelf, rows: Sequence[int]) -> Iterator[tuple[int, str, str]]:
+    """What a person may search of some samples, as (row, kind of record, JSON)."""
+    wanted = orjson.dumps(list(rows)).decode()
+    for row, frame in shelf.db.execute(
+        "SELECT s.row, s.body FROM json_each(?) j JOIN sample s ON s.row = j.value", (wanted,)
+    ):
+        yield row, "sample", shelf.unpack("sample", frame).decode()
+    for row, frame in shelf.db.execute(
+        "SELECT j.value, r.body FROM json_each(?) j"
+        " JOIN reply r ON r.id BETWEEN j.value << ? AND (j.value + 1 << ?) - 1",
+        (wanted, SLOT_BITS, SLOT_BITS),
+    ):
+        yield row, "reply", shelf.unpack("reply", frame).decode()
+
+
+def _says(kind: str, body: str, needle: str) -> bool:
+    told = orjson.loads(body)
+    if kind == "reply":
+        told = [told.get(name, "") for name in _SEARCHED]
+    return any(needle in text.casefold() for text in _texts(told))
+
+
+_SEARCHED = ("text", "reasoning", "error")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a JSON value; numbers as they are written."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, Collection):
+        for part in value:
+            yield from _texts(part)
+    elif value is not None:
+        yield str(value)
