@@ -1,0 +1,129 @@
+"""The Models page: lists from disk at once, fresh ones as providers answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from textual.widgets import Input
+
+from evalbench.engine import registry
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.models import ModelsPage
+from evalbench.tui.state import model_cache
+from evalbench.tui.state.model_cache import ask_models
+from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.table import Table
+from tests.pilot.driving import shown, until, until_shown
+
+
+@pytest.fixture
+def providers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Says which providers are installed."""
+
+    def install(*names: str) -> None:
+        monkeypatch.setattr(registry, "provider_names", lambda: list(names))
+
+    return install
+
+
+def an_app() -> EvalbenchApp:
+    return EvalbenchApp(Preferences(welcomed=True))
+
+
+async def test_models_and_troubles_of_all_providers(providers: Callable[..., None]) -> None:
+    providers("groq", "local", "scripted")
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("f4")
+        await until_shown(pilot, "groq · there is no keychain")
+        await until(pilot, lambda: "asking" not in shown(app), "all answers")
+        screen = shown(app)
+    lines = [line for line in screen.splitlines() if line.strip()]
+    assert "3 models" in lines[0]
+    assert lines[1].split() == ["model", "context", "in", "$/M", "out", "$/M", "retires", "notes"]
+    assert lines[2].startswith("local · 1 model · asked just now")
+    assert lines[3].split()[:4] == ["local/smollm2-135m-instruct", "8,192", "free", "free"]
+    assert "93 MB" in lines[3]
+    assert lines[4].startswith("scripted · 2 models · asked just now")
+    assert lines[5].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
+    assert lines[7].startswith("groq · there is no keychain")
+    assert "export GROQ_API_KEY=…" in lines[7]
+
+
+async def test_a_kept_list_is_there_at_once_and_asked_for_anew_on_request(
+    providers: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    providers("scripted")
+    three_hours_ago = time.time() - 3 * 3600
+    with monkeypatch.context() as earlier:
+        earlier.setattr(model_cache.time, "time", lambda: three_hours_ago)
+        await ask_models("scripted")
+    app = an_app()
+    async with app.run_test() as pilot:
+        await pilot.press("f4")
+        await pilot.pause()
+        assert "scripted · 2 models · asked 3 h ago\n" in shown(app)
+        await pilot.press("r")
+        await until_shown(pilot, "asking now")
+        assert "scripted/good" in shown(app)
+        await until_shown(pilot, "asked just now")
+
+
+async def test_a_broken_copy_is_no_copy(providers: Callable[..., None]) -> None:
+    providers("scripted")
+    await ask_models("scripted")
+    kept = model_cache._file("scripted")
+    for broken in (b"", b"[]", b'{"when": 1, "lines": [{}]}', b'{"when": "x", "lines": []}'):
+        kept.write_bytes(broken)
+        assert model_cache.kept_models("scripted") is None
+
+
+async def test_letters_find_models_and_escape_shows_all(providers: Callable[..., None]) -> None:
+    providers("local", "scripted")
+    await ask_models("local")
+    await ask_models("scripted")
+    app = an_app()
+    async with app.run_test() as pilot:
+        await pilot.press("f4", "slash", *"btr")
+        await until(pilot, lambda: "smollm2" not in shown(app), "a filtered list")
+        assert "scripted/better" in shown(app)
+        assert "scripted/good" not in shown(app)
+        await pilot.press("z")
+        await until_shown(pilot, "No model has these letters. escape shows all.")
+        await pilot.press("escape")
+        await until_shown(pilot, "smollm2")
+        assert isinstance(app.screen, ModelsPage)
+        assert app.screen.query_one(Input).value == ""
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ModelsPage), "Home")
+
+
+async def test_the_cursor_stays_on_its_line_when_lists_come_in_above(
+    providers: Callable[..., None],
+) -> None:
+    providers("local", "scripted")
+    await ask_models("scripted")
+    app = an_app()
+    async with app.run_test() as pilot:
+        await pilot.press("f4", "down", "down")
+        await pilot.pause()
+        table = app.screen.query_one(Table)
+        row = table.cursor
+        await until_shown(pilot, "smollm2")
+        assert table.cursor == row + 2
+        assert "scripted/better · A better one" in shown(app)
+
+
+async def test_names_from_outside_are_only_text(providers: Callable[..., None]) -> None:
+    providers("scripted")
+    await ask_models("scripted")
+    kept = model_cache._file("scripted")
+    kept.write_bytes(kept.read_bytes().replace(b"A good one", b"[/foo][bold]\\u001b[31m\\u202ered"))
+    app = an_app()
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.press("f4", "down")
+        await until_shown(pilot, "[/foo][bold]red")
+        assert "\x1b" not in shown(app)
+        assert "\u202e" not in shown(app)

@@ -1,0 +1,235 @@
+"""Models: what every provider offers, with prices and retirement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Footer, Input
+
+from evalbench.engine import registry
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.figures import count
+from evalbench.tui.state.model_cache import Model, ask_models
+from evalbench.tui.state.model_list import (
+    Catalogue,
+    Offer,
+    Row,
+    context_words,
+    detail_words,
+    price_words,
+    retires_words,
+)
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_COLUMNS = (
+    Column("", 1),
+    Column("model"),
+    Column("context", 9, right=True, drop=2),
+    Column("in $/M", 8, right=True, drop=1),
+    Column("out $/M", 8, right=True, drop=1),
+    Column("retires", 11),
+    Column("notes", drop=3),
+)
+_NARROW = _COLUMNS[:-1]
+"""Below 100 columns the notes are only told of the line under the cursor."""
+
+_NO_MATCH = "No model has these letters. escape shows all."
+
+
+class ModelsPage(Page):
+    """The catalogue. Lists from disk are there at once; providers are asked one after the other."""
+
+    SCOPE: ClassVar[str] = "models"
+    DEFAULT_CSS = """
+    ModelsPage #filter-line { height: 1; display: none; }
+    ModelsPage #filter-line.-on { display: block; }
+    ModelsPage #filter-line Plain { width: auto; padding: 0 1; }
+    ModelsPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
+    ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
+    ModelsPage.-tall #detail { height: 4; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._catalogue = Catalogue.of(registry.provider_names())
+        self._rows: list[Row] = []
+        self._waiting: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """Top line, filter, table, more about the line under the cursor, footer."""
+        yield TopLine("Models")
+        with Horizontal(id="filter-line"):
+            yield Plain("filter")
+            yield Input(id="filter", placeholder="letters of a model, best match first")
+        yield Table(_NARROW, empty=_NO_MATCH, id="models")
+        yield Plain(id="detail")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Show what is known and ask for the rest."""
+        self.query_one(Table).focus()
+        self._show()
+        self._ask(self._catalogue.to_ask(time.time()))
+
+    def on_resize(self) -> None:
+        """Notes have a column where there is room."""
+        self.query_one(Table).replace_columns(_COLUMNS if self.size.width >= 100 else _NARROW)
+        self._show()
+
+    # -- asking ------------------------------------------------------------------
+
+    def _ask(self, providers: Sequence[str]) -> None:
+        idle = not self._waiting
+        self._waiting += [name for name in providers if name not in self._waiting]
+        if idle and self._waiting:
+            self._ask_waiting()
+
+    @work
+    async def _ask_waiting(self) -> None:
+        while self._waiting:
+            offer = self._catalogue.offers[self._waiting[0]]
+            offer.asking = True
+            self._show()
+            try:
+                offer.listed, offer.trouble = await ask_models(offer.provider), None
+            except EvalbenchError as error:
+                offer.trouble = error
+            offer.asking = False
+            del self._waiting[0]
+            self._show()
+
+    def action_reload(self) -> None:
+        """See the commands."""
+        self._ask(list(self._catalogue.offers))
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Ages grow."""
+        if self.is_mounted:
+            self._tell()
+
+    def _show(self) -> None:
+        if not self.is_mounted:
+            return
+        here = self._current()
+        self._rows = self._catalogue.rows(self.query_one("#filter", Input).value)
+        table = self.query_one(Table)
+        table.show(_Rows(self._rows))
+        if (place := self._place(here)) is not None:
+            # Lists that come in above must not move the cursor to another line.
+            table.cursor = place
+        self._tell()
+        self.refresh_bindings()
+
+    def _place(self, row: Row | None) -> int | None:
+        names = [_name(other) for other in self._rows]
+        return names.index(_name(row)) if row and _name(row) in names else None
+
+    def _tell(self) -> None:
+        offers = self._catalogue.offers.values()
+        models = sum(len(offer.listed.models) for offer in offers if offer.listed)
+        asking = next((f", asking {offer.provider}" for offer in offers if offer.asking), "")
+        words = "1 model" if models == 1 else f"{count(models)} models"
+        self.query_one(TopLine).tell(right=words + asking)
+        row = self._current()
+        self.query_one("#detail", Plain).show(detail_words(row) if row else "")
+
+    def _current(self) -> Row | None:
+        cursor = self.query_one(Table).cursor
+        return self._rows[cursor] if cursor < len(self._rows) else None
+
+    @on(Table.Moved)
+    def _moved(self) -> None:
+        self._tell()
+        self.refresh_bindings()
+
+    # -- filter ------------------------------------------------------------------
+
+    def action_filter(self) -> None:
+        """See the commands."""
+        self.query_one("#filter-line").add_class("-on")
+        self.query_one("#filter").focus()
+
+    @on(Input.Changed, "#filter")
+    def _filtered(self) -> None:
+        self._show()
+        self.query_one(Table).cursor = 0
+
+    @on(Input.Submitted, "#filter")
+    def _filter_done(self) -> None:
+        self.query_one(Table).focus()
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a filter."""
+        entry = self.query_one("#filter", Input)
+        return bool(entry.value) or entry.has_focus
+
+    def step_back(self) -> None:
+        """Drop the filter."""
+        self.query_one("#filter", Input).value = ""
+        self.query_one("#filter-line").remove_class("-on")
+        self.query_one(Table).focus()
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only a model can be used."""
+        if action == "use" and self.is_mounted and not isinstance(self._current(), Model):
+            return None
+        return True
+
+    async def action_use(self) -> None:
+        """See the commands."""
+        row = self._current()
+        if isinstance(row, Model):
+            from evalbench.tui.screens.new import NewRunPage
+
+            await self.app.push_screen(NewRunPage(model=row.id))
+
+    @on(Table.Opened)
+    async def _opened(self) -> None:
+        row = self._current()
+        if isinstance(row, Offer):
+            self._ask([row.provider])
+        else:
+            await self.action_use()
+
+
+def _name(row: Row) -> str:
+    """What a line is known by while others come and go."""
+    return row.id if isinstance(row, Model) else row.provider
+
+
+class _Rows:
+    """Providers and models as rows of the table."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        row = self._rows[index]
+        if isinstance(row, Offer):
+            return ((row.words(time.time()), "strong" if row.listed else "dim"),)
+        into, out = price_words(row)
+        return (
+            "",
+            row.id,
+            (context_words(row), "" if row.context else "dim"),
+            (into, "" if row.price else "dim"),
+            (out, "" if row.price else "dim"),
+            retires_words(row),
+            " · ".join(filter(None, [row.title, row.notes])),
+        )

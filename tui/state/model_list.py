@@ -1,0 +1,150 @@
+"""The catalogue: what every provider offers, as the Models page shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.state import figures
+from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.model_cache import Model, ModelList, kept_models
+
+FRESH_S = 24 * 3600.0
+"""A list younger than this is not asked for anew unless the user says so."""
+
+SOON_DAYS = 90
+"""A retirement within so many days is told as a number of days."""
+
+
+@dataclass(slots=True)
+class Offer:
+    """What is known of one provider's models.
+
+    Attributes:
+        listed: its last list; None when there is none.
+        asking: it is being asked now.
+        trouble: why it could not be asked the last time.
+    """
+
+    provider: str
+    listed: ModelList | None = None
+    asking: bool = False
+    trouble: EvalbenchError | None = None
+
+    def words(self, now: float) -> str:
+        """One line on where its list stands, or how to get it."""
+        parts = [self.provider]
+        if self.listed:
+            number = len(self.listed.models)
+            age = figures.age(now - self.listed.when)
+            parts.append("1 model" if number == 1 else f"{figures.count(number)} models")
+            parts.append("asked just now" if age == "now" else f"asked {age} ago")
+        if self.asking:
+            parts.append("asking now")
+        elif self.trouble:
+            parts.append(self.trouble.what)
+            if cure := self.trouble.cure.partition(";")[0]:
+                parts.append(cure)
+        elif not self.listed:
+            parts.append("not asked yet")
+        return _joined(parts)
+
+
+Row = Offer | Model
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """All providers' offers, by provider."""
+
+    offers: dict[str, Offer] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, providers: Iterable[str]) -> Catalogue:
+        """What is on disk about these providers."""
+        return cls({name: Offer(name, kept_models(name)) for name in providers})
+
+    def to_ask(self, now: float) -> list[str]:
+        """Providers whose list is missing or old, those on this machine first."""
+        return [
+            offer.provider
+            for offer in self._in_order()
+            if not offer.listed or now - offer.listed.when > FRESH_S
+        ]
+
+    def models(self) -> list[Model]:
+        """Every model, in the order of the page."""
+        return [model for offer in self._in_order() for model in _models(offer)]
+
+    def rows(self, query: str = "") -> list[Row]:
+        """One line for each provider, its models below it; with a query the models that fit it."""
+        if query.strip():
+            models = self.models()
+            texts = [f"{model.id} {model.title} {model.notes}" for model in models]
+            return [models[place] for place in fitting(texts, query)]
+        rows: list[Row] = []
+        for offer in self._in_order():
+            rows += [offer, *_models(offer)]
+        return rows
+
+    def _in_order(self) -> list[Offer]:
+        def place(offer: Offer) -> tuple[bool, bool, str]:
+            return not _models(offer), offer.provider != "local", offer.provider
+
+        return sorted(self.offers.values(), key=place)
+
+
+def _models(offer: Offer) -> Sequence[Model]:
+    return offer.listed.models if offer.listed else ()
+
+
+def context_words(model: Model) -> str:
+    """Tokens of context, or ``unknown``."""
+    return figures.count(model.context) if model.context else "unknown"
+
+
+def price_words(model: Model) -> tuple[str, str]:
+    """US dollars per million input and output tokens."""
+    if model.price is None:
+        return "unknown", "unknown"
+    if model.price == (0.0, 0.0):
+        return "free", "free"
+    into, out = model.price
+    return f"${into:.6g}", f"${out:.6g}"
+
+
+def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
+    """When the provider takes the model away, and the tone to say it in.
+
+    ``retired``, ``in 12 days``, or a date when that is far off.
+    """
+    try:
+        day = date.fromisoformat(model.retires)
+    except ValueError:
+        return model.retires, ""
+    left = (day - (today or date.today())).days
+    if left < 0:
+        return "retired", "bad"
+    if left <= SOON_DAYS:
+        return "today" if not left else "in 1 day" if left == 1 else f"in {left} days", "warn"
+    return model.retires, ""
+
+
+def detail_words(row: Row, now: float | None = None) -> str:
+    """What the table has no room for, in two lines at most."""
+    if isinstance(row, Offer):
+        first = row.words(time.time() if now is None else now)
+        if not row.trouble or row.asking:
+            return first
+        why, cure = row.trouble.why, row.trouble.cure
+        second = [f"why: {why}" if why else "", f"try: {cure}" if cure else ""]
+        return f"{row.provider}: {row.trouble.what}\n{_joined(second)}"
+    second = [row.retires and f"retires {row.retires}", row.notes]
+    return f"{_joined([row.id, row.title])}\n{_joined(second)}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " · ".join(filter(None, parts))
