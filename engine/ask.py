@@ -16,6 +16,7 @@ from evalbench.engine.calls.replies import plain
 from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
+from evalbench.engine.roles import CANDIDATE
 
 Known = Mapping[CallKey, CallRow]
 """The newest re-ask of every call that a sample has in the journal."""
@@ -44,6 +45,11 @@ class Contestant:
     model: ModelRef
     dispatcher: Dispatcher
     overrides: Mapping[str, object]
+
+
+def _call_key(epoch: int, role: str, model: ModelRef, step: str, repeat: int) -> CallKey:
+    """The key of a call. Of ``judge/MODEL`` the role is ``judge``: the key has the model."""
+    return CallKey(epoch, role.partition("/")[0], str(model), step, repeat)
 
 
 def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
@@ -119,7 +125,7 @@ class SampleAsk:
         part = self._cast.get(role)
         if part is None:
             raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
-        key = CallKey(self._epoch, role, str(part.model), step, repeat)
+        key = _call_key(self._epoch, role, part.model, step, repeat)
         if key in self._asked:
             raise AskedTwice(
                 f"the benchmark asks {role!r} twice in step {step!r} of one sample",
@@ -151,6 +157,8 @@ class SampleAsk:
             await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
 
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
+        if key.role != CANDIDATE:
+            name += f"/{key.model}"
         reply = await part.dispatcher.answer(call, name, before_send)
         try:
             stored = self._journal.store_reply(self._row, key, reask, reply)
@@ -210,7 +218,7 @@ class ReplayOnly:
     ) -> Reply:
         """The stored reply, or :class:`MissingReply`."""
         model, overrides = self._cast[role]
-        key = CallKey(self._epoch, role, str(model), step, repeat)
+        key = _call_key(self._epoch, role, model, step, repeat)
         held = self._known.get(key)
         call = bind(prompt, model, overrides)
         if held is not None and held.content_hash != call.content_hash:

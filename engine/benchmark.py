@@ -134,10 +134,12 @@ class Benchmark(ABC):
         title, summary: one line each, shown in lists.
         licence: of the data.
         options: settings beyond the common ones, validated before construction.
-        roles: the roles that ``solve`` asks; ``candidate`` first.
+        roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands
+            for every judge of the run.
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
         filters: tags that users may filter by (``--subject``), with help text.
         takes_data: whether ``--data`` may replace the benchmark's own source.
+        judges: the role names of this run's judges, to be asked one by one.
     """
 
     name: ClassVar[str]
@@ -150,6 +152,7 @@ class Benchmark(ABC):
     spread_by: ClassVar[str] = ""
     filters: ClassVar[Mapping[str, str]] = {}
     takes_data: ClassVar[bool] = True
+    judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         """``options`` are validated values for every declared option; ``seed`` is the run's."""
@@ -183,6 +186,10 @@ class Benchmark(ABC):
     def needs(self) -> frozenset[str]:
         """Call kinds that ``solve`` uses with these options: ``generate``, ``choose``."""
         return frozenset({"generate"})
+
+    def needs_judge(self) -> bool:
+        """Whether ``solve`` asks judges with these options."""
+        return "judge" in self.roles
 
     def templates(self) -> Any:
         """Every fixed text that goes into a prompt, as a JSON value; its hash is recorded."""

@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.probing import models_with_abilities, probe
-from evalbench.engine.settings import RunSpec, check_spec, make_provider
+from evalbench.engine.roles import CANDIDATE, make_provider
+from evalbench.engine.settings import RunSpec, check_spec
 
 Progress = Callable[[str, int, int | None], None]
 
@@ -53,15 +54,15 @@ Progress = Callable[[str, int, int | None], None]
 class Checked:
     """A spec that can start: its prepared sample file, how many samples it selects, unit prices.
 
-    ``prices`` is the JSON form of :class:`evalbench.engine.money.unit_prices.UnitPrices`;
-    None when they are unknown. ``estimate`` is as
-    :func:`evalbench.engine.money.estimate.estimate_to_json` gives it; None when it was
-    not asked for, or the run costs nothing.
+    ``prices`` holds by role the JSON form of
+    :class:`evalbench.engine.money.unit_prices.UnitPrices`; None where they are unknown.
+    ``estimate`` is as :func:`evalbench.engine.money.estimate.estimate_to_json` gives it;
+    None when it was not asked for, or the run costs nothing.
     """
 
     file: Path
     count: int
-    prices: dict[str, Any] | None = None
+    prices: dict[str, Any] = field(default_factory=dict)
     estimate: dict[str, Any] | None = None
 
 
@@ -102,7 +103,7 @@ def _checked(
         request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
         answers = _ask(request, progress)
     return [
-        Checked(Path(item["file"]), item["count"], item.get("prices"), item.get("estimate"))
+        Checked(Path(item["file"]), item["count"], item.get("prices") or {}, item.get("estimate"))
         for item in answers
     ]
 
@@ -252,29 +253,34 @@ def _look_at(
     answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     if ask == "check":
         prices = _prices(spec, book)
-        answer["prices"] = prices.to_json() if prices else None
-        if estimated and not (prices and prices.free):
+        answer["prices"] = {role: one.to_json() if one else None for role, one in prices.items()}
+        if estimated and not all(one and one.free for one in prices.values()):
             answer["estimate"] = estimate_to_json(asyncio.run(estimate(spec, file, book)))
     return answer
 
 
 def _nothing_heavy(spec: RunSpec) -> bool:
     """Whether a check needs no heavy import: prepared data, and a price that is at hand."""
-    tier = str(spec.provider_options.get("service_tier") or "")
     book = PriceBook(spec.get("price"), spec.candidate)
-    return is_prepared(spec, cache_dir()) and book.at_hand(spec.candidate, tier)
+    parts = spec.cast().values()
+    return is_prepared(spec, cache_dir()) and all(
+        book.at_hand(part.ref, part.service_tier) for part in parts
+    )
 
 
-def _prices(spec: RunSpec, book: PriceBook) -> UnitPrices | None:
-    tier = str(spec.provider_options.get("service_tier") or "")
-    prices = book.prices(spec.candidate, service_tier=tier)
-    if prices is None and spec.get("budget") is not None:
-        raise SpecError(
-            "budget",
-            f"a budget cannot be kept for {spec.model}: its price is unknown",
-            cure="give it with --price IN/OUT, in US dollars per million tokens",
-        )
-    return prices
+def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
+    """The prices of every model of a run, by role."""
+    found = {}
+    for role, part in spec.cast().items():
+        found[role] = book.prices(part.ref, service_tier=part.service_tier)
+        if found[role] is None and spec.get("budget") is not None:
+            named = "" if role == CANDIDATE else f"{part.model}="
+            raise SpecError(
+                "budget",
+                f"a budget cannot be kept for {part.model}: its price is unknown",
+                cure=f"give it with --price {named}IN/OUT, in US dollars per million tokens",
+            )
+    return found
 
 
 async def _ask_provider(request: dict[str, Any]) -> Any:

@@ -3,8 +3,8 @@
 Started by :mod:`evalbench.engine.process` in a session of its own. Its
 standard input brings one JSON line::
 
-    {"runs": [{"folder": P, "samples": FILE|null, "prices": {...}|null,
-               "key": {"ref": {...}, "secret": S}}],
+    {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
+               "keys": {ROLE: {"ref": {...}, "secret": S}}}],
      "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null}
 
 Keys come this way and no other: not by argument, file or environment.
@@ -106,7 +106,9 @@ def main() -> None:
             os.close(pipe)
 
     request = orjson.loads(_line(0))
-    scrubbed.secrets.update(item["key"]["secret"] for item in request["runs"])
+    scrubbed.secrets.update(
+        key["secret"] for item in request["runs"] for key in item["keys"].values()
+    )
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.
     gc.collect()

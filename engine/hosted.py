@@ -9,6 +9,7 @@ import os
 import random
 import socket
 import time
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.ask import Contestant
-from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.calls import Call, Outcome, WorkerProvider
 from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header
 from evalbench.engine.dispatch.base import Dispatcher
@@ -44,14 +45,10 @@ from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.record import identity, record
+from evalbench.engine.roles import CANDIDATE, RoleSpec
 from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.settings import (
-    build_benchmark,
-    build_provider,
-    candidate_overrides,
-    key_need,
-)
+from evalbench.engine.settings import build_benchmark
 from evalbench.engine.status import State, exit_code, metrics_json
 
 log = logging.getLogger("evalbench")
@@ -70,16 +67,19 @@ class HostedRun:
             RunBusy: another engine drives it.
         """
         self.folder = folder = RunFolder(Path(request["folder"]))
-        self._key = KeyRef.from_json(request["key"]["ref"])
-        self._secret: str = request["key"]["secret"]
+        self._keys = {role: KeyRef.from_json(key["ref"]) for role, key in request["keys"].items()}
+        self._secrets: dict[str, str] = {
+            role: key["secret"] for role, key in request["keys"].items()
+        }
         self._samples = Path(request["samples"]) if request["samples"] else None
-        self._prices = UnitPrices.from_json(request["prices"]) if request["prices"] else None
+        self._prices = _prices_from_json(request["prices"])
         self.spec = folder.spec()
+        self._cast = self.spec.cast()
         self.status = folder.status()
         self._lock = Lock(folder)
         self._seconds_before = 0.0
         self._driver: Driver | None = None
-        self._dispatchers: list[Dispatcher] = []
+        self._dispatchers: dict[str, Dispatcher] = {}
         self._halt: State | None = None
         self._metrics_fault: Exception | None = None
         self._budget = Budget()
@@ -87,7 +87,10 @@ class HostedRun:
     @property
     def local(self) -> bool:
         """Whether the model runs on this machine."""
-        return key_need(self.spec) is None and isinstance(build_provider(self.spec), WorkerProvider)
+        return any(
+            part.key_need is None and isinstance(part.provider(), WorkerProvider)
+            for part in self._cast.values()
+        )
 
     async def open(
         self, *, accept_changes: bool, retry: frozenset[Outcome], pilot: int | None = None
@@ -135,13 +138,13 @@ class HostedRun:
             )
         if "prices" in stored:
             # Prices are those of the run's beginning, so that its spend is one sum.
-            held = stored["prices"]
-            self._prices = UnitPrices.from_json(held) if held else self._prices
+            held = _prices_from_json(stored["prices"] or {})
+            self._prices |= {role: one for role, one in held.items() if one}
         facts: dict[str, Any] = {
-            "prices": self._prices.to_json() if self._prices else None,
+            "prices": {role: one.to_json() if one else None for role, one in self._prices.items()},
             "identity": now,
             "spec": self.spec.to_json(),
-            "key": self._key.to_json(),
+            "keys": {role: ref.to_json() for role, ref in self._keys.items()},
         }
         if header:
             facts |= {
@@ -165,8 +168,7 @@ class HostedRun:
         self, stored: dict[str, Any], now: dict[str, Any], accept: bool
     ) -> None:
         changes = differences(stored, now)
-        overrides = candidate_overrides(self.spec)
-        roles = {"candidate": (self.spec.candidate, overrides)}
+        roles = {role: (part.ref, part.overrides()) for role, part in self._cast.items()}
         epochs = self.spec.get("epochs")
         lost = await paid_again(
             self.journal, self.benchmark, roles, epochs, self._ask_again, self._size
@@ -194,7 +196,8 @@ class HostedRun:
         try:
             state, problem = await self._drive()
             if isinstance(problem, BadKey | NoCredit | AccessDenied):
-                problem.why = f"{problem.why} ({self._key})" if problem.why else str(self._key)
+                told = ", ".join(dict.fromkeys(map(str, self._keys.values())))
+                problem.why = f"{problem.why} ({told})" if problem.why else told
         except EvalbenchError as error:
             problem = error
         except Exception as error:
@@ -220,11 +223,9 @@ class HostedRun:
                 )
                 if expected is None:
                     await loading
-            self._dispatchers = [dispatcher := self._dispatcher()]
             cast = {
-                "candidate": Contestant(
-                    self.spec.candidate, dispatcher, candidate_overrides(self.spec)
-                ),
+                role: Contestant(part.ref, self._dispatcher(part), part.overrides())
+                for role, part in self._cast.items()
             }
             self._driver = driver = Driver(
                 self.journal,
@@ -246,13 +247,21 @@ class HostedRun:
             if loading:
                 loading.cancel()
                 await asyncio.wait({loading})
-            for dispatcher in self._dispatchers:
+            for dispatcher in self._dispatchers.values():
                 await dispatcher.close()
 
     def _close_cut_calls(self) -> None:
         """Count calls that an earlier engine left in flight at their worst case."""
-        purse = Purse(self._budget, self._prices)
-        if cut := self.journal.close_cut_calls(purse.worst_case):
+        purses = {
+            part.model: Purse(self._budget, self._prices.get(role))
+            for role, part in self._cast.items()
+        }
+
+        def worst_case(call: Call) -> Decimal:
+            purse = purses.get(str(call.model))
+            return purse.worst_case(call) if purse else Decimal(0)
+
+        if cut := self.journal.close_cut_calls(worst_case):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
     def _open_budget(self, before: Totals) -> None:
@@ -281,27 +290,33 @@ class HostedRun:
         self.journal.event("pilot-started", samples=self._pilot)
         return frozenset(draw.sample(range(1, size + 1), self._pilot))
 
-    def _dispatcher(self) -> Dispatcher:
-        provider = build_provider(self.spec, self._secret)
+    def _dispatcher(self, part: RoleSpec) -> Dispatcher:
+        """What answers the calls of one role. Equal local models share one worker."""
+        for role, other in self._cast.items():
+            if role in self._dispatchers and _same_worker(part, other):
+                return self._dispatchers[role]
+        self._dispatchers[part.role] = made = self._new_dispatcher(part)
+        return made
+
+    def _new_dispatcher(self, part: RoleSpec) -> Dispatcher:
+        secret = self._secrets[part.role]
+        provider = part.provider(secret)
         report = self.journal.event
         if isinstance(provider, WorkerProvider):
             return Local(
                 provider,
-                self.spec.model.partition("/")[2],
+                part.model.partition("/")[2],
                 report=report,
                 log=self.folder.worker_log,
-                env={HUGGINGFACE.variables[0]: self._secret} if self._secret else {},
-                window=self.spec.get("concurrency"),
+                env={HUGGINGFACE.variables[0]: secret} if secret else {},
+                window=part.get("concurrency"),
             )
         pace = None
-        if self._secret:
-            place = cache_dir() / "limits"
-            pace = SharedPace(place, fingerprint(self._secret), self.spec.candidate.name)
-        limiter = Limiter(
-            concurrency=self.spec.get("concurrency"), qps=self.spec.get("qps"), pace=pace
-        )
-        purse = Purse(self._budget, self._prices)
-        return Realtime(provider, limiter, purse, attempts=self.spec.get("attempts"), report=report)
+        if secret:
+            pace = SharedPace(cache_dir() / "limits", fingerprint(secret), part.ref.name)
+        limiter = Limiter(concurrency=part.get("concurrency"), qps=part.get("qps"), pace=pace)
+        purse = Purse(self._budget, self._prices.get(part.role))
+        return Realtime(provider, limiter, purse, attempts=part.get("attempts"), report=report)
 
     def halt(self, how: State) -> None:
         """Pause or stop this run."""
@@ -320,8 +335,7 @@ class HostedRun:
             case {"do": "pause"}:
                 self.halt(State.PAUSING)
             case {"do": "concurrency", "value": int(calls)} if calls > 0:
-                for dispatcher in self._dispatchers:
-                    dispatcher.set_concurrency(calls)
+                self._dispatchers[CANDIDATE].set_concurrency(calls)
             case {"do": "budget", "value": float() | int() | None as limit}:
                 self._budget.ceiling = None if limit is None else Decimal(str(limit))
             case _:
@@ -378,13 +392,13 @@ class HostedRun:
             status.errors = driver.errors
             status.params = driver.notes
             status.metrics = metrics_json([m for m in self._metrics() if not m.group])
-            if self._prices:
+            if all(self._prices.get(role) for role in self._cast):
                 status.spend_usd = float(self._budget.spent)
                 status.possible_usd = float(self._budget.possible)
             ceiling = self._budget.ceiling
             status.budget_usd = None if ceiling is None else float(ceiling)
         if self._dispatchers:
-            status.gauges = self._dispatchers[0].gauges()
+            status.gauges = self._dispatchers[CANDIDATE].gauges()
         try:
             self.folder.write_status(status)
         except OSError as error:
@@ -436,6 +450,16 @@ def _crash(error: Exception, folder: RunFolder) -> EvalbenchError:
     )
     problem.exit_code = 6
     return problem
+
+
+def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
+    """Whether two roles can be answered by one worker: the same local model, loaded alike."""
+    alike = one.model == other.model and one.provider_options == other.provider_options
+    return alike and isinstance(one.provider(), WorkerProvider)
+
+
+def _prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
+    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
 
 
 def _meta(shelf: Shelf) -> dict[str, Any]:

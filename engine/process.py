@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -31,8 +31,9 @@ from evalbench.engine.keys import (
     strip_environment,
 )
 from evalbench.engine.options import Option
+from evalbench.engine.roles import RoleSpec
 from evalbench.engine.runfolder import Lock, RunFolder, find_run, make_run
-from evalbench.engine.settings import RunSpec, key_need
+from evalbench.engine.settings import RunSpec
 
 RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
 """Outcomes that a resume can ask again on request; errors are always asked again."""
@@ -171,31 +172,33 @@ def resume_runs(
     return _spawn(list(zip(folders, checked, strict=True)), held, foreground=foreground)
 
 
-def find_keys(specs: Sequence[RunSpec]) -> list[HeldKey]:
-    """The key of every spec, looked for anew: environment, keychain, or as the spec says.
+def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
+    """The keys of every spec by role, looked for anew: environment, keychain, or as it says.
 
     Raises:
         KeyUnavailable: one is needed and not there; nothing was started.
     """
-    held = []
-    for spec in specs:
-        provider, need = spec.candidate.provider, key_need(spec)
-        if need is None:
-            # A model on this machine may lie behind a hub token.
-            provider, need = "huggingface", HUGGINGFACE
-        file = spec.get("env_file")
-        named = spec.get("key")
-        if named and looks_like_key(named):
-            raise not_here()
-        named = named if provider != "huggingface" else None
-        found = find_key(provider, need, named, env_file=Path(file) if file else None)
-        held.append(HeldKey(*found))
-    return held
+    return [
+        {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
+        for spec in specs
+    ]
+
+
+def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
+    provider, need = part.ref.provider, part.key_need
+    if need is None:
+        # A model on this machine may lie behind a hub token.
+        provider, need = "huggingface", HUGGINGFACE
+    named = part.get("key")
+    if named and looks_like_key(named):
+        raise not_here()
+    named = named if provider != "huggingface" else None
+    return HeldKey(*find_key(provider, need, named, env_file=Path(env_file) if env_file else None))
 
 
 def _spawn(
     runs: Sequence[tuple[RunFolder, desk.Checked | None]],
-    held: Sequence[HeldKey],
+    held: Sequence[Mapping[str, HeldKey]],
     *,
     accept_changes: bool = False,
     retry: Sequence[str] = (),
@@ -208,10 +211,13 @@ def _spawn(
             {
                 "folder": str(folder.path),
                 "samples": str(checked.file) if checked else None,
-                "prices": checked.prices if checked else None,
-                "key": {"ref": key.ref.to_json(), "secret": key.secret},
+                "prices": checked.prices if checked else {},
+                "keys": {
+                    role: {"ref": key.ref.to_json(), "secret": key.secret}
+                    for role, key in keys.items()
+                },
             }
-            for (folder, checked), key in zip(runs, held, strict=True)
+            for (folder, checked), keys in zip(runs, held, strict=True)
         ],
         "accept_changes": accept_changes,
         "retry": list(retry),

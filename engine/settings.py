@@ -10,9 +10,18 @@ from typing import Any
 
 from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import KeyNeed, ModelRef, Provider, WorkerProvider
+from evalbench.engine.calls import ModelRef
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.options import Option, parse_options
+from evalbench.engine.roles import (
+    CANDIDATE,
+    JUDGE,
+    PARAMS,
+    ROLE_OPTIONS,
+    RoleSpec,
+    parse_judge,
+)
+from evalbench.engine.roles import parse_model as parse_model
 
 COMMON: tuple[Option, ...] = (
     Option("data", str, None, "read the data set from this file or folder", affects_data=True),
@@ -22,41 +31,7 @@ COMMON: tuple[Option, ...] = (
     ),
     Option("seed", int, 0, "seed of everything random here: subset, permutations, sampling"),
     Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
-    Option(
-        "concurrency",
-        int,
-        None,
-        "calls in flight at once, never more nor less; left out, it finds its own level",
-        minimum=1,
-        maximum=10_000,
-    ),
-    Option("qps", float, None, "start at most this many calls a second", minimum=0.001),
-    Option(
-        "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
-    ),
-    Option(
-        "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
-    ),
-    Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
-    Option(
-        "max_tokens",
-        int,
-        None,
-        "cap on all generated tokens of one candidate call, thinking included; left out, the"
-        " benchmark's own cap and --thinking-room apply",
-        minimum=1,
-    ),
-    Option("stop", str, (), "a text that ends the candidate's answer", many=True),
-    Option("effort", str, None, "how hard the candidate thinks, in its provider's words"),
-    Option("thinking_budget", int, None, "tokens for the candidate's thinking; 0: none", minimum=0),
-    Option(
-        "thinking_room",
-        int,
-        None,
-        "tokens over the benchmark's cap for thinking; left out, 8192 for models that think"
-        " unasked, as much as --thinking-budget where one is given, and else none",
-        minimum=0,
-    ),
+    *ROLE_OPTIONS,
     Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
     Option(
         "price",
@@ -65,17 +40,18 @@ COMMON: tuple[Option, ...] = (
         "US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT, over the known price",
         many=True,
     ),
-    Option("key", str, None, "use the key of this name from the keychain"),
+    Option(
+        "judge",
+        str,
+        (),
+        "a model that grades, with settings of its own: PROVIDER/NAME[,temperature=0,qps=10,…]",
+        many=True,
+    ),
     Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
 )
 """Settings of every run, whatever the benchmark and provider."""
-
-CANDIDATE_PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
-
-THINKING_ROOM = 8192
-"""Benchmarks cap the answer; a model that thinks first would be cut off before it answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +79,13 @@ class RunSpec:
         """The candidate as a reference."""
         return ModelRef.parse(self.model)
 
+    def cast(self) -> dict[str, RoleSpec]:
+        """Every model of the run by its role; the candidate is the first."""
+        own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
+        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options)]
+        parts += [parse_judge(text) for text in self.common.get("judge", ())]
+        return {part.role: part for part in parts}
+
     def get(self, name: str) -> Any:
         """The value of a common setting."""
         return self.common[name]
@@ -125,11 +108,17 @@ class RunSpec:
 
     def identity(self) -> dict[str, Any]:
         """What decides the answers and scores; resume refuses when this changed."""
-        kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *CANDIDATE_PARAMS)
+        kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)
+        judges = {
+            part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
+            for part in self.cast().values()
+            if part.role != CANDIDATE
+        }
         return {
             "benchmark": self.benchmark,
             "model": self.model,
             **{name: _plain(self.common[name]) for name in kept},
+            "judges": judges,
             "options": _plain(self.options),
             "filters": _plain(self.filters),
         }
@@ -184,6 +173,7 @@ def make_spec(
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
         values["data"] = _existing(values["data"])
+    _check_judges(bench, values["judge"])
     return RunSpec(
         benchmark,
         model,
@@ -192,6 +182,14 @@ def make_spec(
         parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
         _filters(bench, filters or {}),
     )
+
+
+def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
+    if judges and JUDGE not in bench.roles:
+        raise SpecError(JUDGE, f"{bench.name} asks no judge", cure="leave --judge out")
+    models = [parse_judge(text).model for text in judges]
+    if twice := next((model for model in models if models.count(model) > 1), None):
+        raise SpecError(JUDGE, f"the judge {twice} is named twice")
 
 
 def _existing(data: str) -> str:
@@ -213,26 +211,6 @@ def _existing(data: str) -> str:
     )
 
 
-def parse_model(text: str) -> ModelRef:
-    """Read a model as users type it.
-
-    Raises:
-        SpecError: with the expected form and the providers there are.
-    """
-    try:
-        text.encode()  # fails for what no file could hold
-        ref = ModelRef.parse(text)
-    except ValueError:
-        raise SpecError(
-            "model",
-            f"{text!r} does not name a model",
-            why="a model is written provider/name, for example local/smollm2-135m-instruct",
-            cure="providers: " + ", ".join(registry.provider_names()),
-        ) from None
-    registry.provider_class(ref.provider)
-    return ref
-
-
 def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     result: dict[str, tuple[str, ...]] = {}
     for tag, values in given.items():
@@ -250,72 +228,29 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
 def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
     """The benchmark of a spec, ready to prepare or solve."""
     cls = registry.benchmark_class(spec.benchmark)
-    return cls(spec.options, seed=spec.get("seed"), shared=shared)
-
-
-def build_provider(spec: RunSpec, secret: str = "") -> Provider | WorkerProvider:
-    """The provider of a spec's candidate, with its options and its key."""
-    return make_provider(
-        registry.provider_class(spec.candidate.provider), spec.provider_options, secret
-    )
-
-
-def make_provider(
-    cls: registry.ProviderClass, settings: Mapping[str, Any], secret: str = ""
-) -> Provider | WorkerProvider:
-    """A provider from its class; one that takes no key is given none."""
-    if getattr(cls, "key", None) is None:
-        return cls(settings)
-    return cls(settings, secret)  # type: ignore[call-arg]
-
-
-def key_need(spec: RunSpec) -> KeyNeed | None:
-    """What key the candidate's provider takes; None for one that takes none."""
-    return getattr(registry.provider_class(spec.candidate.provider), "key", None)
-
-
-def candidate_overrides(spec: RunSpec) -> dict[str, object]:
-    """The parameters that a run sets over those of its benchmark, see ``ask.bind``."""
-    given = {name: spec.get(name) for name in CANDIDATE_PARAMS}
-    chosen: dict[str, object] = {
-        name: value for name, value in given.items() if value not in (None, ())
-    }
-    if room := _thinking_room(spec):
-        chosen["thinking_room"] = room
-    return chosen
-
-
-def _thinking_room(spec: RunSpec) -> int:
-    asked, budget = spec.get("thinking_room"), spec.get("thinking_budget")
-    if asked is not None:
-        return int(asked)
-    if budget is not None:
-        return int(budget)
-    if spec.get("effort") == "none":
-        return 0
-    thinks = build_provider(spec).capabilities(spec.candidate.name).thinks
-    return THINKING_ROOM if thinks or spec.get("effort") else 0
+    benchmark = cls(spec.options, seed=spec.get("seed"), shared=shared)
+    benchmark.judges = tuple(role for role in spec.cast() if role != CANDIDATE)
+    return benchmark
 
 
 def check_spec(spec: RunSpec) -> None:
-    """Checks that need the provider itself: does it know the model, can it answer these calls?
+    """Checks that need the providers: do they know their models, can these answer the calls?
 
     Raises:
-        SpecError: the model cannot do what the benchmark asks.
-        NoSuchModel: the provider knows no such model.
+        SpecError: a model cannot do what the benchmark asks.
+        NoSuchModel: a provider knows no such model.
     """
-    provider = build_provider(spec)
-    name = spec.candidate.name
-    provider.check_model(name)
-    able = provider.capabilities(name)
-    for need in sorted(build_benchmark(spec).needs()):
-        if not getattr(able, need):
-            raise SpecError(
-                "model",
-                f"{spec.model} cannot answer the {need!r} calls that {spec.benchmark} makes",
-                why=able.reason,
-                cure=f"see evalbench benchmarks {spec.benchmark} for options that ask otherwise",
-            )
+    benchmark = build_benchmark(spec)
+    if benchmark.needs_judge() and not benchmark.judges:
+        raise SpecError(
+            JUDGE,
+            f"{spec.benchmark} needs a judge",
+            why="a model grades the answers",
+            cure="name one with --judge PROVIDER/NAME; repeat it for several",
+        )
+    needs = benchmark.needs()
+    for part in spec.cast().values():
+        part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
 
 
 def load_suite(path: Path) -> list[RunSpec]:

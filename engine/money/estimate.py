@@ -24,7 +24,8 @@ from evalbench.engine.dataset import read_header, read_samples, selected_count
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
 from evalbench.engine.money.unit_prices import ZERO, Mode, UnitPrices
-from evalbench.engine.settings import RunSpec, build_benchmark, candidate_overrides
+from evalbench.engine.roles import CANDIDATE, JUDGE
+from evalbench.engine.settings import RunSpec, build_benchmark
 
 SAMPLES_COUNTED = 200
 """More samples than this are estimated from as many, drawn at random."""
@@ -134,25 +135,31 @@ async def estimate(
     file: Path,
     book: PriceBook,
     *,
-    others: Mapping[str, Part] | None = None,
     at_most: int = SAMPLES_COUNTED,
 ) -> Estimate:
     """Estimate a run. Asks no provider and needs no key.
+
+    A benchmark that needs a judge is estimated with one of unknown price until
+    there is one.
 
     Args:
         spec: the run.
         file: its prepared samples.
         book: prices.
-        others: who plays the roles beside the candidate, judges for example.
         at_most: how many samples to count.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
-    overrides = candidate_overrides(spec)
-    asked = {
-        name: str(spec.provider_options.get(name) or "")
-        for name in ("service_tier", "image_detail")
+    cast = {
+        role: Part(
+            part.ref,
+            part.overrides(),
+            part.service_tier,
+            str(part.provider_options.get("image_detail") or ""),
+        )
+        for role, part in spec.cast().items()
     }
-    cast = {"candidate": Part(spec.candidate, overrides, **asked), **(others or {})}
+    if benchmark.needs_judge() and not benchmark.judges:
+        benchmark.judges = (JUDGE,)
     samples = read_samples(file, spec, type(benchmark))
     total = selected_count(file, spec, type(benchmark))
     return await estimate_samples(
@@ -179,7 +186,10 @@ async def estimate_samples(
     seed: int = 0,
 ) -> Estimate:
     """Estimate a benchmark over samples, of which there are ``total``; see :func:`estimate`."""
-    roles = {role: cast.get(role, Part(None)) for role in benchmark.roles}
+    judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
+    names = [CANDIDATE, *judges]
+    names += [role for role in benchmark.roles if role not in (CANDIDATE, JUDGE)]
+    roles = {role: cast.get(role, Part(None)) for role in names}
     scales = {role: _Scale(part, book) for role, part in roles.items()}
     rows: dict[str, list[_Row]] = {role: [] for role in roles}
     unfinished = counted = 0

@@ -131,6 +131,21 @@ class TwoTurn(Synthetic):
         return self.grade(sample, one)
 
 
+class Judged(Synthetic):
+    """One answer, graded by every judge: the share of judges that say A or B."""
+
+    name = "judged"
+    title = "Judged riddles"
+    roles = ("candidate", "judge")
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        answer = await ask("candidate", generate([self.question(sample)], max_tokens=4))
+        grading = generate(f"Grade {answer.text} to {sample.inputs['question']}", max_tokens=8)
+        verdicts = await ask.many([(judge, grading, "verdict") for judge in self.judges])
+        likes = [verdict.text in ("A", "B") for verdict in verdicts]
+        return Score(Outcome.OK, {"accuracy": sum(likes) / len(likes)})
+
+
 class Scripted:
     """Answers by a hash of the question; keeps a ledger of every request.
 

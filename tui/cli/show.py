@@ -11,6 +11,7 @@ from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.keys import KeyRef, KeySource
 from evalbench.engine.process import open_run
+from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
 from evalbench.engine.status import Status
@@ -60,8 +61,13 @@ def execute(args: argparse.Namespace) -> int:
             "metrics": jsonlines.metrics_json(facts.metrics),
             "spec": spec.to_json(),
             "record": facts.record,
-            "prices": facts.prices,
-            "key": facts.key,
+            "prices": facts.prices.get(CANDIDATE),
+            "key": facts.keys.get(CANDIDATE),
+            "judges": [
+                {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
+                for role, part in spec.cast().items()
+                if role != CANDIDATE
+            ],
         }
         jsonlines.write(out, "run", **body)
     else:
@@ -70,16 +76,16 @@ def execute(args: argparse.Namespace) -> int:
 
 
 class _Facts(NamedTuple):
-    """What only the journal knows; all but the metrics are None without one.
+    """What only the journal knows; all but the metrics are empty without one.
 
-    ``prices`` and ``key`` are JSON forms: of unit prices (None: unknown), and
-    of the reference to where the key lay.
+    ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
+    unknown), and of the reference to where the key lay.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
     record: Any = None
-    prices: Any = None
-    key: Any = None
+    prices: Mapping[str, Any] = {}
+    keys: Mapping[str, Any] = {}
 
 
 def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
@@ -87,7 +93,8 @@ def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
         return _Facts(status.metrics)
     with JournalReader(folder.journal) as journal:
         metrics = _metrics(journal, spec, status)
-        return _Facts(metrics, *(journal.meta(name) for name in ("record", "prices", "key")))
+        prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
+        return _Facts(metrics, journal.meta("record"), prices, keys)
 
 
 def _metrics(
@@ -152,11 +159,12 @@ def _money(status: Status, facts: _Facts) -> dict[str, str]:
         pairs["spent"] = spent_words(status)
     if status.possible_usd:
         pairs["possibly billed besides"] = figures.dollars(status.possible_usd)
-    if facts.key is not None:
-        pairs["prices"] = price_words(facts.prices)
-        ref = KeyRef.from_json(facts.key)
+    for role, key in facts.keys.items():
+        of = "" if role == CANDIDATE else f" of {role}"
+        pairs[f"prices{of}"] = price_words(facts.prices.get(role))
+        ref = KeyRef.from_json(key)
         if ref.source is not KeySource.NONE:
-            pairs["key"] = str(ref)
+            pairs[f"key{of}"] = str(ref)
     return pairs
 
 

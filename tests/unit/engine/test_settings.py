@@ -16,9 +16,7 @@ from evalbench.engine.settings import (
     COMMON,
     RunSpec,
     build_benchmark,
-    build_provider,
     check_spec,
-    key_need,
     load_suite,
     make_spec,
     parse_model,
@@ -317,18 +315,19 @@ class Vault:
 
 def test_a_provider_gets_its_options_and_its_key(installed: Installed) -> None:
     installed.add("vault_provider", KEYED, PROVIDERS, vault="Vault")
-    made = make_spec("synthetic", "vault/m")
-    need = key_need(made)
+    made = make_spec("synthetic", "vault/m").cast()["candidate"]
+    need = made.key_need
     assert need is not None
     assert need.variables == ("VAULT_KEY",)
-    assert vars(build_provider(made, "s3cret")) == {"given": ({}, "s3cret")}
+    assert vars(made.provider("s3cret")) == {"given": ({}, "s3cret")}
 
 
 def test_a_provider_without_keys_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRIPTED_LEDGER", raising=False)
-    assert key_need(spec()) is None
-    assert key_need(make_spec("synthetic", "local/m")) is None
-    assert build_provider(spec(), "s3cret").name == "scripted"
+    made = spec().cast()["candidate"]
+    assert made.key_need is None
+    assert make_spec("synthetic", "local/m").cast()["candidate"].key_need is None
+    assert made.provider("s3cret").name == "scripted"
 
 
 def test_a_model_that_can_do_it_passes() -> None:

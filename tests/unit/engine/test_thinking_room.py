@@ -8,14 +8,15 @@ import pytest
 
 from evalbench.engine.ask import bind
 from evalbench.engine.calls import ModelRef, choose, generate
-from evalbench.engine.settings import THINKING_ROOM, candidate_overrides, make_spec
+from evalbench.engine.roles import THINKING_ROOM
+from evalbench.engine.settings import make_spec
 
 MODEL = ModelRef("anthropic", "claude-sonnet-5")
 
 
 def room(model: str = "anthropic/claude-sonnet-5", **common: Any) -> object:
     spec = make_spec("mmlu", model, options={"family": "chat"}, **common)
-    return candidate_overrides(spec).get("thinking_room", 0)
+    return spec.cast()["candidate"].overrides().get("thinking_room", 0)
 
 
 def test_a_model_that_thinks_unasked_gets_room() -> None:
