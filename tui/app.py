@@ -14,12 +14,15 @@ from textual.app import App
 from textual.binding import Binding
 from textual.command import Provider
 from textual.screen import Screen
+from textual.timer import Timer
 
-from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.errors import EvalbenchError, nearest
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
+from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
+from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.themes import DEFAULT, load_themes
@@ -73,12 +76,12 @@ class EvalbenchApp(App[int]):
         self.crash: Exception | None = None
         self._entry = run
         self._parent_process = os.getppid()
+        self._timer: Timer | None = None
         themes, self._theme_problems = load_themes()
         for theme in themes:
             self.register_theme(theme)
         self.own_themes = [theme.name for theme in themes]
-        wanted = self.preferences.theme
-        self.theme = wanted if wanted in self.own_themes else DEFAULT
+        self.show_theme()
         self.set_keymap(textual_keymap(self.preferences.keymap))
 
     # -- life --------------------------------------------------------------------
@@ -94,15 +97,22 @@ class EvalbenchApp(App[int]):
             # Not in the main thread (under a test or a web server) there are none to handle.
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
-        self.set_interval(LOW_BANDWIDTH_S if self.low_bandwidth else NORMAL_S, self._tick)
+        self._pace()
         if self._entry:
             await self.open_run(self._entry)
         for problem in [*self.preferences.problems, *self._theme_problems]:
             self.notify(problem, severity="warning", timeout=10, markup=False)
-        if self.preferences.theme not in self.own_themes:
-            self.notify(
-                f"there is no theme {self.preferences.theme!r}", severity="warning", markup=False
-            )
+        if (wanted := self.preferences.theme) not in self.own_themes:
+            words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"
+            self.notify(words, severity="warning", markup=False)
+
+    def _pace(self) -> None:
+        """Look as often as the line allows."""
+        if self._timer:
+            self._timer.stop()
+        self._timer = self.set_interval(
+            LOW_BANDWIDTH_S if self.low_bandwidth else NORMAL_S, self._tick
+        )
 
     def _tick(self) -> None:
         if os.getppid() != self._parent_process:
@@ -207,6 +217,17 @@ class EvalbenchApp(App[int]):
             self.notify(str(error), severity="warning", markup=False)
         if "keymap" in changed:
             self.set_keymap(textual_keymap(self.preferences.keymap))
+        if "theme" in changed:
+            self.show_theme()
+        if "bandwidth" in changed:
+            self.low_bandwidth = is_low_bandwidth(self.preferences)
+            self.animation_level = "none" if self.low_bandwidth else "full"
+            self._pace()
+
+    def show_theme(self, name: str = "") -> None:
+        """Show a theme without keeping it; without a name, the user's own choice again."""
+        wanted = name or self.preferences.theme
+        self.theme = wanted if wanted in self.own_themes else DEFAULT
 
     def tell_trouble(self, error: EvalbenchError) -> None:
         """Show what went wrong; the app goes on."""

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.state.preferences import Preferences, load_preferences
+from evalbench.tui.state.theme_files import theme_names
 
 RESET = (
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l"  # mouse
@@ -35,9 +37,15 @@ def show(
     low_bandwidth: bool | None = None,
     mouse: bool = True,
 ) -> int:
-    """Show the app until it is left; returns its exit code. See ``cli.app.open_app``."""
+    """Show the app until it is left; returns its exit code. See ``cli.app.open_app``.
+
+    Raises:
+        UsageError: there is no such theme.
+    """
     preferences = load_preferences()
     if theme:
+        if theme not in (names := theme_names()):
+            raise UsageError(f"there is no theme {theme!r}", cure=nearest(theme, names))
         preferences.theme = theme
     preferences.mouse = preferences.mouse and mouse
     low = is_low_bandwidth(preferences) if low_bandwidth is None else low_bandwidth

@@ -1,35 +1,132 @@
-"""Colour themes: TOML files that ship, and the user's own, checked before they are used."""
+"""Colour themes: TOML files that ship, and the user's own, checked before they are used.
+
+Textual checks nothing when a theme is registered; a bad colour ends the app
+when the theme is applied. So everything is tried here first.
+"""
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
+from dataclasses import fields
+from functools import cache
+from typing import Any
 
-from textual.theme import Theme
+from textual.color import Color, ColorParseError
+from textual.css.errors import UnresolvedVariableError
+from textual.css.stylesheet import Stylesheet, StylesheetParseError
+from textual.css.tokenizer import TokenError
+from textual.theme import BUILTIN_THEMES, Theme
 
-from evalbench.engine.paths import config_dir
+from evalbench.engine.errors import nearest
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.theme_files import ThemeFile, theme_files
 
 DEFAULT = "evalbench-dark"
+
+_COLOURS = (
+    "primary",
+    "secondary",
+    "warning",
+    "error",
+    "success",
+    "accent",
+    "foreground",
+    "background",
+    "surface",
+    "panel",
+    "boost",
+)
+_SWITCHES = ("dark", "ansi")
+_SHARES = ("luminosity_spread", "text_alpha")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def load_themes() -> tuple[list[Theme], list[str]]:
     """Every usable theme, and what is wrong with those that are not, in words."""
-    themes: list[Theme] = []
+    themes: dict[str, Theme] = {}
     problems: list[str] = []
-    for name, text in _texts():
-        try:
-            themes.append(Theme(**tomllib.loads(text)))
-        except (tomllib.TOMLDecodeError, TypeError) as error:
-            problems.append(f"theme {name}: {error}")
-    return themes, problems
+    for file in theme_files():
+        faults = [file.problem] if file.problem else list(_faults(file, themes))
+        if faults:
+            problems.append(one_line(f"theme {file.file} is not used: {'; '.join(faults[:3])}"))
+        else:
+            theme = Theme(**file.body)  # type: ignore[arg-type]
+            themes[theme.name] = theme
+    return list(themes.values()), problems
 
 
-def _texts() -> Iterator[tuple[str, str]]:
-    for entry in sorted(files("evalbench.themes").iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".toml"):
-            yield entry.name, entry.read_text("utf-8")
-    own = config_dir() / "themes"
-    for path in sorted(own.glob("*.toml")) if own.is_dir() else []:
-        yield path.name, Path(path).read_text("utf-8")
+def _faults(file: ThemeFile, taken: dict[str, Theme]) -> Iterator[str]:
+    """Everything wrong with one theme."""
+    body = file.body
+    known = {field.name for field in fields(Theme)}
+    for field in body.keys() - known:
+        yield f"there is no field {field!r}, {nearest(field, known)}"
+    name = body.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        yield "its name must be letters, digits, dots and hyphens"
+    elif name in taken or name in BUILTIN_THEMES:
+        yield f"there is a theme {name!r} already"
+    if "primary" not in body:
+        yield "it has no primary colour"
+    for field, value in body.items():
+        if (field in _COLOURS and not _is_colour(value)) or (
+            field in _SWITCHES and not isinstance(value, bool)
+        ):
+            yield f"{field} cannot be {value!r}"
+        elif field in _SHARES and not (_is_number(value) and 0 <= value <= 1):
+            yield f"{field} must be between 0 and 1, not {value!r}"
+    yield from _variable_faults(body.get("variables", {}))
+
+
+def _variable_faults(variables: object) -> Iterator[str]:
+    if not isinstance(variables, dict):
+        yield "variables is not a table"
+        return
+    for name, value in variables.items():
+        if name not in _variables():
+            yield f"there is no variable {name!r}, {nearest(name, _variables())}"
+        elif not isinstance(value, str) or not _fits(name, value):
+            yield f"the variable {name} cannot be {value!r}"
+
+
+def _fits(name: str, value: str) -> bool:
+    """Whether Textual takes this value wherever its style sheets use the variable."""
+    if "style" in name.split("-"):
+        use = "text-style: $it"
+    elif name.startswith("text") or name.endswith(("foreground", "link-color", "link-color-hover")):
+        use = "color: $it"
+    elif name.split("-")[0] in _COLOURS and not name.endswith("muted"):
+        use = "background: $it 60%; border: round $it"
+    else:
+        use = "background: $it; border: round $it"
+    if not re.fullmatch(r"[#\w(), .%]+", value):
+        return False
+    sheet = Stylesheet(variables={"it": value})
+    sheet.add_source(f"Widget {{ {use}; }}")
+    try:
+        sheet.parse()
+    except (StylesheetParseError, TokenError, UnresolvedVariableError):
+        return False
+    return True
+
+
+def _is_colour(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        Color.parse(value)
+    except ColorParseError:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@cache
+def _variables() -> frozenset[str]:
+    """Names of all variables that Textual's widgets know."""
+    systems = (Theme("any", "red"), Theme("any", "ansi_red", ansi=True))
+    return frozenset(name for theme in systems for name in theme.to_color_system().generate())

@@ -81,8 +81,16 @@ class Table(ScrollView, can_focus=True):
         scrollbar-size-horizontal: 0;
     }
     Table .table--head { text-style: bold; color: $text-muted; }
-    Table .table--cursor { background: $surface; }
-    Table:focus .table--cursor { background: $primary; color: $text; text-style: bold; }
+    Table .table--cursor {
+        background: $block-cursor-blurred-background;
+        color: $block-cursor-blurred-foreground;
+        text-style: $block-cursor-blurred-text-style;
+    }
+    Table:focus .table--cursor {
+        background: $block-cursor-background;
+        color: $block-cursor-foreground;
+        text-style: $block-cursor-text-style;
+    }
     Table .table--dim { color: $text-muted; }
     Table .table--good { color: $text-success; }
     Table .table--bad { color: $text-error; }

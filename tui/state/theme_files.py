@@ -1,0 +1,56 @@
+"""Where themes lie: those that ship, and the user's own in the config folder."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from evalbench.engine.paths import config_dir
+
+_LARGEST = 100_000
+"""Bytes of a theme file; nobody writes a larger one."""
+
+
+class ThemeFile(NamedTuple):
+    """One file and what TOML finds in it; ``problem`` says why nothing could be read."""
+
+    file: str
+    body: dict[str, object]
+    own: bool
+    problem: str = ""
+
+
+def themes_dir() -> Path:
+    """Where the user's own themes lie."""
+    return config_dir() / "themes"
+
+
+def theme_files() -> Iterator[ThemeFile]:
+    """Every theme file, those that ship first."""
+    for entry in sorted(files("evalbench.themes").iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".toml"):
+            yield ThemeFile(entry.name, tomllib.loads(entry.read_text("utf-8")), own=False)
+    folder = themes_dir()
+    for path in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
+        yield _own(path)
+
+
+def _own(path: Path) -> ThemeFile:
+    try:
+        if path.stat().st_size > _LARGEST:
+            return ThemeFile(path.name, {}, own=True, problem="it is too large for a theme")
+        return ThemeFile(path.name, tomllib.loads(path.read_text("utf-8")), own=True)
+    except OSError as error:
+        return ThemeFile(path.name, {}, own=True, problem=error.strerror or str(error))
+    except UnicodeDecodeError:
+        return ThemeFile(path.name, {}, own=True, problem="it is not text in UTF-8")
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return ThemeFile(path.name, {}, own=True, problem=f"it is not TOML: {error}")
+
+
+def theme_names() -> list[str]:
+    """Names that themes give themselves, whether or not the themes can be used."""
+    return [name for file in theme_files() if isinstance(name := file.body.get("name"), str)]
