@@ -12,7 +12,7 @@ from evalbench.engine.status import State, Status
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.signals import Cancelled, Signals
 from evalbench.tui.state.watch import Watch, eta, last_event
-from tests.unit.cli.conftest import PretendEngine
+from tests.pretending import PretendEngine
 
 
 class Recorder:

@@ -16,7 +16,7 @@ from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.state.watch import Watch
 from tests.e2e.schema import check_line
-from tests.unit.cli.conftest import ACCURACY, PretendEngine
+from tests.pretending import ACCURACY, PretendEngine
 
 OUTCOMES = {"ok": 97, "truncated": 0, "refused": 2, "filtered": 0, "unparsed": 0, "error": 1}
 WORKING: dict[str, Any] = {
