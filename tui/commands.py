@@ -87,7 +87,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("run.pause", "Pause", "let calls in flight finish, then rest", "p", True),
     Command("run.stop", "Stop", "end the run soon; it can be resumed", "s", True),
     Command("run.resume", "Resume", "go on: ask what has no answer yet", "r", True),
-    Command("run.concurrency", "Concurrency", "change how many calls are in flight", "c", True),
+    Command("run.concurrency", "Calls", "change how many calls are in flight", "c", True),
     Command("run.budget", "Budget", "change how much may be spent", "b", True),
     Command("run.copy", "Copy command", "the command that watches this run", "y"),
     Command("samples.filter", "Find text", "samples with this text in them", "slash", True),
