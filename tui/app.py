@@ -118,7 +118,7 @@ class EvalbenchApp(App[int]):
         if os.getppid() != self._parent_process:
             # Who would restore the terminal is gone, and the terminal with it.
             self.exit(0)
-        elif isinstance(page := self.screen, Page):
+        elif self.is_running and isinstance(page := self.screen, Page):
             page.tick()
 
     def _fatal_error(self) -> None:
