@@ -1,0 +1,296 @@
+"""One sample with everything that was asked and answered, as blocks of text.
+
+Nothing here is made safe for a terminal: whoever prints it does that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from evalbench.engine.calls import MediaPart, Message, Reply
+from evalbench.engine.journal import CallRow, ScoreRow
+from evalbench.engine.results.browse import Line
+from evalbench.tui.state import figures
+from evalbench.tui.state.sample_words import (
+    Verdict,
+    as_text,
+    gold_words,
+    outcome_word,
+    question_words,
+    readings,
+    value_word,
+    verdict,
+)
+
+CANDIDATE = "candidate"
+_LONG_CHARACTERS, _LONG_LINES = 700, 10
+
+Pairs = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One text under a title, or one picture.
+
+    Attributes:
+        folded: of little interest at first: long, shared, or seen before.
+        tone: ``bad`` for what went wrong, else empty.
+        exact: lines are a table and must not be wrapped.
+    """
+
+    title: str
+    text: str = ""
+    folded: bool = False
+    tone: str = ""
+    exact: bool = False
+    media: MediaPart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """One call: who was asked, what, what came back, and what that took."""
+
+    title: str
+    asked: list[Block]
+    answered: list[Block]
+    facts: Pairs
+    in_flight: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreView:
+    """The score of one epoch: what it is, what parsers read, what it counts as."""
+
+    title: str
+    outcome: str
+    readings: Pairs
+    values: Pairs
+    notes: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class SampleView:
+    """A whole sample."""
+
+    number: int
+    id: str
+    verdict: Verdict
+    outcome: str
+    question: str
+    gold: str
+    tags: Pairs
+    scores: list[ScoreView]
+    calls: list[CallView]
+    reply: str = field(repr=False, default="")
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that no reply has come to."""
+        return sum(call.in_flight for call in self.calls)
+
+
+def sample_view(line: Line, calls: Sequence[CallRow], value: str, *, live: bool) -> SampleView:
+    """A sample for people; ``value`` names the run's headline value."""
+    detail = line.scores[0].detail if line.scores else {}
+    last = next(
+        (call.reply.text for call in reversed(calls) if call.reply and call.key.role == CANDIDATE),
+        "",
+    )
+    return SampleView(
+        line.row,
+        line.sample.id,
+        verdict(line.scores, value),
+        outcome_word(line, live=live),
+        question_words(line.sample.inputs),
+        gold_words(line.sample, detail),
+        list(line.sample.tags.items()),
+        [score_view(score, alone=len(line.scores) == 1) for score in line.scores],
+        list(_call_views(calls, live=live)),
+        last,
+    )
+
+
+def score_view(score: ScoreRow, *, alone: bool) -> ScoreView:
+    """A score; its epoch is named unless it is the only one."""
+    notes = [
+        (name, as_text(told)) for name, told in score.detail.items() if told and name != "parsed"
+    ]
+    return ScoreView(
+        "" if alone else f"epoch {score.epoch + 1}",
+        figures.OUTCOME_WORDS[score.outcome],
+        readings(score.detail),
+        [(name, value_word(number)) for name, number in score.values.items()],
+        notes,
+    )
+
+
+def call_title(call: CallRow) -> str:
+    """Who was asked, and which of a sample's calls it is."""
+    key = call.key
+    parts = [f"{key.role} {key.model}, step {key.step}, epoch {key.epoch}"]
+    if key.repeat:
+        parts.append(f"repeat {key.repeat}")
+    if call.reask:
+        parts.append(f"asked again ({call.reask})")
+    return ", ".join(parts)
+
+
+def _call_views(calls: Sequence[CallRow], *, live: bool) -> Iterator[CallView]:
+    seen: set[Message] = set()
+    for call in calls:
+        asked = list(_asked(call, seen))
+        seen |= set(call.prompt.messages)
+        in_flight = call.reply is None and live
+        yield CallView(
+            call_title(call),
+            asked,
+            list(_answered(call, live=live)),
+            [] if call.reply is None else reply_facts(call.reply),
+            in_flight,
+        )
+
+
+def _asked(call: CallRow, seen: set[Message]) -> Iterator[Block]:
+    judge = call.key.role != CANDIDATE
+    for message in call.prompt.messages:
+        before = message in seen
+        # A judge is shown the question and the answer, which stand above already.
+        yield from message_blocks(message, before="as before" if before else "", fold=judge)
+    options = call.prompt.continuations
+    if options and not (call.reply and call.reply.logprobs):
+        yield Block("choices", "\n".join(options))
+
+
+def message_blocks(message: Message, *, before: str = "", fold: bool = False) -> Iterator[Block]:
+    """A message in blocks: texts that many calls share apart, pictures apart."""
+    run: list[str] = []
+    title = ", ".join(filter(None, [message.role, before]))
+
+    def text(own: str) -> Block:
+        return Block(title, own, folded=bool(before) or (fold and is_long(own)))
+
+    for part in message.parts:
+        shared = not isinstance(part, MediaPart) and part.shared
+        if run and (shared or isinstance(part, MediaPart)):
+            yield text("".join(run))
+            run = []
+        if isinstance(part, MediaPart):
+            yield Block(f"{title}, {media_words(part)}", media=part)
+        elif shared:
+            known = f"{title}, shared by many calls"
+            yield Block(known, part.text, folded=bool(before) or is_long(part.text))
+        else:
+            run.append(part.text)
+    if run:
+        yield text("".join(run))
+
+
+def is_long(text: str) -> bool:
+    """Whether a text fills much of a screen."""
+    return len(text) > _LONG_CHARACTERS or text.count("\n") > _LONG_LINES
+
+
+def media_words(part: MediaPart) -> str:
+    """``image/png, 45.2 kB``."""
+    return f"{part.media_type}, {figures.amount(len(part.data), 'B')}"
+
+
+def _answered(call: CallRow, *, live: bool) -> Iterator[Block]:
+    reply = call.reply
+    if reply is None:
+        text = "in flight: no reply yet" if live else "no reply: the run ended before it came"
+        yield Block("reply", text)
+        return
+    if reply.error:
+        yield Block("failed", reply.error, tone="bad")
+        return
+    if reply.reasoning:
+        yield Block("reasoning", reply.reasoning, folded=is_long(reply.reasoning))
+    if reply.logprobs:
+        table = choice_table(call.prompt.continuations, reply.logprobs)
+        yield Block("log-likelihoods", table, exact=True)
+        return
+    name = "reply" if call.key.role == CANDIDATE else f"what the {call.key.role} says"
+    stopped = "" if reply.outcome == "ok" else f", {figures.OUTCOME_WORDS[reply.outcome]}"
+    yield Block(name + stopped, reply.text or "(empty)")
+
+
+def choice_table(choices: Sequence[str], logprobs: Sequence[float]) -> str:
+    """Choices with their log-likelihoods (natural log) and shares, the greatest marked.
+
+    The shares are those among the choices: a softmax of the log-likelihoods.
+    """
+    greatest = max(logprobs)
+    weights = [math.exp(p - greatest) if math.isfinite(p) else 0.0 for p in logprobs]
+    total = sum(weights) if math.isfinite(greatest) else 0.0
+    names = [choice.strip().replace("\n", " ")[:40] or "(blank)" for choice in choices]
+    names += ["?"] * (len(logprobs) - len(names))
+    width = max(map(len, names))
+    lines = []
+    for name, logprob, weight in zip(names, logprobs, weights, strict=False):
+        share = f"{100 * weight / total:5.1f} %" if total else "    ? %"
+        mark = "  greatest" if logprob == greatest else ""
+        lines.append(f"{name:<{width}}  {logprob:9.4f}  {share}{mark}")
+    return "\n".join(lines)
+
+
+def reply_facts(reply: Reply) -> Pairs:
+    """What a reply took and who gave it, in words; only what is known."""
+    facts: Pairs = []
+    if tokens := token_words(reply):
+        facts.append(("tokens", tokens))
+    facts += list(_money(reply))
+    if reply.latency_s or reply.attempts > 1:
+        tries = "" if reply.attempts == 1 else f", {reply.attempts} attempts"
+        facts.append(("time", figures.duration(reply.latency_s) + tries))
+    answered = ", ".join(
+        filter(
+            None, [reply.provider_model, reply.stop_reason and f"stopped by {reply.stop_reason}"]
+        )
+    )
+    if answered:
+        facts.append(("answered by", answered))
+    if reply.request_id:
+        facts.append(("request", reply.request_id))
+    facts += [("parameters", words) for words in param_words(reply)]
+    return facts
+
+
+def token_words(reply: Reply) -> str:
+    """``150 in (100 cached), 20 out (8 reasoning)``."""
+    usage = reply.usage
+    into, out = [], []
+    if usage.cache_read_tokens:
+        into.append(f"{figures.count(usage.cache_read_tokens)} cached")
+    if usage.cache_write_tokens:
+        into.append(f"{figures.count(usage.cache_write_tokens)} written to the cache")
+    if usage.reasoning_tokens:
+        out.append(f"{figures.count(usage.reasoning_tokens)} reasoning")
+    return ", ".join(
+        f"{figures.count(number)} {way}" + (f" ({', '.join(parts)})" if parts else "")
+        for number, way, parts in (
+            (usage.input_tokens, "in", into),
+            (usage.output_tokens, "out", out),
+        )
+        if number is not None
+    )
+
+
+def _money(reply: Reply) -> Iterator[tuple[str, str]]:
+    if reply.cost is not None and reply.cost:
+        yield "cost", figures.dollars(float(reply.cost))
+    if reply.possible_cost:
+        yield "besides", f"up to {figures.dollars(float(reply.possible_cost))} possibly billed"
+    elif reply.possibly_billed:
+        yield "besides", "possibly billed, at an unknown price"
+
+
+def param_words(reply: Reply) -> list[str]:
+    """Parameters that were not sent, with the reason."""
+    return [
+        f"{note.name} was {note.fate}" + (f": {note.reason}" if note.reason else "")
+        for note in reply.params
+        if note.fate != "sent"
+    ]

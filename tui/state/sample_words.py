@@ -1,0 +1,122 @@
+"""What a sample is and what became of it, in few words: for lists, heads and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.journal import ScoreRow
+from evalbench.engine.results.browse import WAITING, Line, headline
+from evalbench.tui.state.figures import OUTCOME_WORDS
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_QUESTIONS = ("question", "prompt", "instruction", "text")
+
+STATE_WORDS = OUTCOME_WORDS | {WAITING: "no score yet"}
+"""What outcomes are called, the want of one included."""
+
+
+class Verdict(NamedTuple):
+    """How a sample did. The glyph alone says it too; ``tone`` is one of the table's."""
+
+    glyph: str
+    word: str
+    tone: str
+
+
+def verdict(scores: Sequence[ScoreRow], value: str) -> Verdict:
+    """Right or wrong, or the grade, by the headline value; over all epochs."""
+    numbers = [number for score in scores if (number := headline(score.values, value)) is not None]
+    if not numbers:
+        failed = any(score.outcome == "error" for score in scores)
+        return Verdict("!", "", "bad") if failed else Verdict("·", "", "dim")
+    if len(numbers) == 1:
+        return _judged(numbers[0])
+    if max(numbers) > 1:
+        return Verdict("•", f"{sum(numbers) / len(numbers):.3g}", "")
+    right = sum(number >= 1 for number in numbers)
+    glyph, _, tone = _judged(right / len(numbers))
+    return Verdict(glyph, f"{right}/{len(numbers)}", tone)
+
+
+def _judged(number: float) -> Verdict:
+    if number == 1:
+        return Verdict("✓", "right", "good")
+    if number == 0:
+        return Verdict("✗", "wrong", "bad")
+    return Verdict("•" if number > 1 else "~", f"{number:.3g}", "" if number > 1 else "warn")
+
+
+def value_word(number: float) -> str:
+    """One value of a score: right, wrong, or the number."""
+    return _judged(number).word
+
+
+def outcome_word(line: Line, *, live: bool) -> str:
+    """What a sample is: parsed, refused, failed …, or how far it has come."""
+    kinds = {score.outcome.value for score in line.scores}
+    if not kinds:
+        return ("in flight" if line.asked else "waiting") if live else "not done"
+    return OUTCOME_WORDS[kinds.pop()] if len(kinds) == 1 else "mixed"
+
+
+def question_words(inputs: Mapping[str, Any]) -> str:
+    """The question among a sample's inputs, or the first text in them."""
+    for name in _QUESTIONS:
+        if isinstance(text := inputs.get(name), str):
+            return text
+    return next(_texts(inputs.values()), as_text(inputs))
+
+
+def _texts(values: Iterable[Any]) -> Iterable[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _texts(value.values())
+        elif isinstance(value, Sequence):
+            yield from _texts(value)
+
+
+def gold_words(sample: Sample, detail: Mapping[str, Any], *, short: bool = False) -> str:
+    """The answer that is right.
+
+    For a choice its letter as the options were shown, and its text unless ``short``.
+    """
+    gold, choices = sample.gold, sample.inputs.get("choices")
+    if isinstance(gold, int) and isinstance(choices, list) and 0 <= gold < len(choices):
+        order = detail.get("parsed", {}).get("order", range(len(choices)))
+        place = next((at for at, option in enumerate(order) if option == gold), None)
+        letter = "?" if place is None else _LETTERS[place % 26]
+        return letter if short else f"{letter}) {as_text(choices[gold])}"
+    if isinstance(gold, list) and gold:
+        return as_text(gold[0]) if short else " or ".join(map(as_text, gold))
+    return as_text(gold)
+
+
+def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What every parser read, by the parser's name; ``nothing`` where it could read nothing."""
+    parsed = detail.get("parsed")
+    if not isinstance(parsed, Mapping):
+        return []
+    return [
+        (name, "nothing" if reading is None else as_text(reading))
+        for name, reading in parsed.items()
+    ]
+
+
+def read_words(detail: Mapping[str, Any]) -> str:
+    """What was read: by the lenient parser where there is one."""
+    parsed = detail.get("parsed")
+    if not isinstance(parsed, Mapping) or not parsed:
+        return ""
+    name = next((name for name in parsed if "lenient" in name), next(iter(parsed)))
+    return "–" if parsed[name] is None else as_text(parsed[name])
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a person writes it: a text as it is."""
+    return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
