@@ -28,6 +28,10 @@ class Capabilities:
     images: bool = False
     logprobs: bool = False
     batch: bool = False
+    cached_from: int = 0
+    """Tokens of the shortest prefix that the provider caches; 0: it caches none."""
+    cached_for_s: float = 0.0
+    """Seconds that a prefix stays cached after its last use."""
     schema: bool = False
     """Answers that follow a JSON schema, as far as is known before asking."""
     thinks: bool = False

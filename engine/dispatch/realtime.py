@@ -5,18 +5,32 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
 from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Halted, Report, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.money.budget import BudgetReached, Ticket
 from evalbench.engine.money.purse import Purse
 
 _MOST_IN_WORK = 4096
+
+
+@dataclass(slots=True)
+class _Tried:
+    """One call on its way through its attempts."""
+
+    before_send: Callable[[], Awaitable[None]]
+    weight: int
+    prefix: str
+    attempts: int = 0
+    billed: bool = False
+    possible: Decimal = ZERO
 
 
 class Realtime:
@@ -42,64 +56,75 @@ class Realtime:
         self._waiting = 0
         self._retries = 0
         self._halted = asyncio.Event()
+        self._warming = Warming(provider.capabilities, report)
         self.ready_at = time.monotonic()
 
     @property
     def window(self) -> int:
-        """Twice what may be in flight, and those that wait for another try."""
-        return min(_MOST_IN_WORK, 2 * self._limiter.slots.size + self._waiting)
+        """Twice what may be in flight, and those that wait for another try or a warm cache."""
+        twice = 2 * self._limiter.slots.size
+        return min(_MOST_IN_WORK, twice + self._waiting + min(twice, self._warming.waiting))
 
     async def answer(
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         patience = Patience(self._attempts)
-        weight = _bytes(call)
-        billed = False
-        possible = ZERO
-        attempt = 0
+        tried = _Tried(before_send, _bytes(call), self._warming.name_of(call))
         while True:
-            attempt += 1
-            async with self._limiter.turn(weight, unless=self._halted):
-                if self._halted.is_set():
-                    raise Halted
-                ticket = await self._admit(call)
-                if self._halted.is_set():
-                    self._purse.cut(ticket, sent=False)
-                    raise Halted
-                sent = attempt > 1
-                try:
-                    if not sent:
-                        await before_send()
-                        sent = True
-                    started = time.perf_counter()
-                    reply = await self._provider.answer(call)
-                except ProviderError as error:
-                    failure = error
-                    possible += self._purse.failed(ticket, failure)
-                    if isinstance(failure, RunFatal):
-                        raise
-                    self._limiter.refused(failure)
-                except BaseException:
-                    # Cut from outside, by a stop after its grace; or never sent.
-                    self._purse.cut(ticket, sent=sent)
-                    raise
-                else:
-                    self._limiter.succeeded(reply.limits)
-                    return replace(
-                        reply,
-                        attempts=attempt,
-                        latency_s=reply.latency_s or time.perf_counter() - started,
-                        possibly_billed=billed,
-                        cost=self._purse.answered(ticket, reply),
-                        possible_cost=possible,
-                    )
-            billed = billed or failure.possibly_billed
+            try:
+                if not tried.prefix:
+                    return await self._attempt(call, tried, None)
+                async with self._warming.turn(call, tried.prefix) as turn:
+                    return await self._attempt(call, tried, turn)
+            except RunFatal:
+                raise
+            except ProviderError as error:
+                failure = error
+            tried.billed = tried.billed or failure.possibly_billed
             pause = patience.wait(failure)
             if pause is None:
-                failure.possibly_billed = billed
-                return failed_reply(failure, attempt, possible)
+                failure.possibly_billed = tried.billed
+                return failed_reply(failure, tried.attempts, tried.possible)
             await self._wait(failure, pause)
+
+    async def _attempt(self, call: Call, tried: _Tried, warm: Turn | None) -> Reply:
+        """One attempt, from waiting for its place to settling its cost."""
+        tried.attempts += 1
+        async with self._limiter.turn(tried.weight, unless=self._halted):
+            if self._halted.is_set():
+                raise Halted
+            ticket = await self._admit(call)
+            if self._halted.is_set():
+                self._purse.cut(ticket, sent=False)
+                raise Halted
+            sent = tried.attempts > 1
+            try:
+                if not sent:
+                    await tried.before_send()
+                    sent = True
+                started = time.perf_counter()
+                reply = await self._provider.answer(warm.leaves() if warm else call)
+            except ProviderError as failure:
+                tried.possible += self._purse.failed(ticket, failure)
+                if not isinstance(failure, RunFatal):
+                    self._limiter.refused(failure)
+                raise
+            except BaseException:
+                # Cut from outside, by a stop after its grace; or never sent.
+                self._purse.cut(ticket, sent=sent)
+                raise
+            if warm:
+                warm.answered()
+            self._limiter.succeeded(reply.limits)
+            return replace(
+                reply,
+                attempts=tried.attempts,
+                latency_s=reply.latency_s or time.perf_counter() - started,
+                possibly_billed=tried.billed,
+                cost=self._purse.answered(ticket, reply),
+                possible_cost=tried.possible,
+            )
 
     async def _admit(self, call: Call) -> Ticket:
         try:
@@ -127,6 +152,7 @@ class Realtime:
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._halted.set()
+        self._warming.halt()
 
     def set_concurrency(self, calls: int) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
+from evalbench.engine.calls.prefixes import shared_prefix
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.exchange import Prepared
@@ -17,9 +18,6 @@ from evalbench.providers.wire.provider import wire_name
 
 WHO = "Anthropic"
 PATH = "/v1/messages"
-_CHARS_PER_TOKEN = 3.0
-_TOKENS_PER_IMAGE = 1_000
-_LEAST_CACHED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,10 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prep
     leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
     system, turns = messages[:leading], messages[leading:]
     _check(turns, facts)
-    breakpoint_at = _breakpoint(messages, facts) if habits.prompt_cache else None
+    prefix = shared_prefix(messages) if habits.prompt_cache else None
+    breakpoint_at = None
+    if prefix and prefix.tokens >= least_cached(facts):
+        breakpoint_at = prefix.message, prefix.part
     mark = {"type": "ephemeral"} | ({"ttl": "1h"} if habits.prompt_cache == "1h" else {})
     writer = _Writer(breakpoint_at, mark, habits.oversized_image)
     body: dict[str, Any] = {"model": wire_name(call)}
@@ -85,19 +86,9 @@ def _check(turns: Sequence[Message], facts: ModelFacts) -> None:
         raise CallRejected("the model takes system messages only at the start")
 
 
-def _breakpoint(messages: Sequence[Message], facts: ModelFacts) -> tuple[int, int] | None:
-    """Message and part after which to cache: the last shared one, if enough stands before it."""
-    found: tuple[int, int] | None = None
-    tokens_before = tokens = 0.0
-    for i, message in enumerate(messages):
-        for j, part in enumerate(message.parts):
-            if isinstance(part, MediaPart):
-                tokens += _TOKENS_PER_IMAGE
-                continue
-            tokens += len(part.text) / _CHARS_PER_TOKEN
-            if part.shared and part.text:
-                found, tokens_before = (i, j), tokens
-    return found if tokens_before >= (facts.cache_tokens or _LEAST_CACHED) else None
+def least_cached(facts: ModelFacts) -> int:
+    """Tokens of the shortest prefix that the model caches."""
+    return facts.cache_tokens or 1024
 
 
 class _Writer:

@@ -12,7 +12,7 @@ from evalbench.engine.options import Option
 from evalbench.providers.anthropic import catalogue
 from evalbench.providers.anthropic.errors import read_error
 from evalbench.providers.anthropic.limits import read_limits
-from evalbench.providers.anthropic.prepare import Habits, prepare
+from evalbench.providers.anthropic.prepare import Habits, least_cached, prepare
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import terms
 from evalbench.providers.wire.address import api_address
@@ -84,6 +84,8 @@ class Anthropic(NetworkProvider):
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
+            cached_from=least_cached(facts) if self._habits.prompt_cache else 0,
+            cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,
             thinks=bool(facts.thinks),
             reason="Anthropic's API gives no log-probabilities",

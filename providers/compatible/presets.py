@@ -114,7 +114,7 @@ class DeepSeek(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="", schema=False)
+    quirks: ClassVar[Quirks] = Quirks(seed="", schema=False, cached_from=1024)
 
 
 class Mistral(Compatible):
@@ -138,7 +138,9 @@ class Xai(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(cap="max_completion_tokens", most_logprobs=8)
+    quirks: ClassVar[Quirks] = Quirks(
+        cap="max_completion_tokens", most_logprobs=8, cached_from=1024
+    )
 
 
 class Fireworks(Compatible):

@@ -66,6 +66,8 @@ class Compatible(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
+            cached_from=self.quirks.cached_from,
+            cached_for_s=300.0,
             schema=self.quirks.schema and facts.schema is not False,
             thinks=bool(facts.thinks),
             reason=_NO_CHOICE,

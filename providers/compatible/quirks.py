@@ -23,6 +23,7 @@ class Quirks:
         budget: whether the ``reasoning`` object takes a token budget.
         logprobs: whether log-probabilities are reported.
         most_logprobs: most alternatives per token.
+        cached_from: tokens of the shortest prefix whose later uses are cheaper; 0: none.
         schema: whether answers can be made to follow a JSON schema.
         raw_text: whether ``/completions`` continues raw text.
         day_requests: the request limit in headers is per day.
@@ -37,6 +38,7 @@ class Quirks:
     budget: bool = False
     logprobs: bool = True
     most_logprobs: int = 20
+    cached_from: int = 0
     schema: bool = True
     raw_text: bool = False
     day_requests: bool = False

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
+from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.providers.chat.conversation import chat_messages
-from evalbench.providers.modelfacts import ModelFacts
+from evalbench.providers.modelfacts import NOTHING, ModelFacts, Negotiable, Refused
 from evalbench.providers.openai.terms import Endpoint
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import data_uri
@@ -17,6 +18,11 @@ from evalbench.providers.wire.prompts import raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 
 WHO = "OpenAI"
+LEAST_CACHED = 1024
+"""Tokens of the shortest prefix that is cached."""
+CACHED_S = 300.0
+"""Older models keep a prefix 5 to 10 minutes after its last use, newer ones half an hour."""
+_CACHE_KEY = "prompt_cache_key"
 PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "responses": "/responses"}
 
 
@@ -34,12 +40,18 @@ class Habits:
 
 
 def prepare(
-    call: Call, facts: ModelFacts, terms: Terms, endpoint: Endpoint, habits: Habits
+    call: Call,
+    facts: ModelFacts,
+    terms: Terms,
+    endpoint: Endpoint,
+    habits: Habits,
+    refused: Refused = NOTHING,
 ) -> Prepared:
     """The request for a call at one endpoint.
 
     Nothing is stored at OpenAI, and a prompt that is too long is an error
-    there, never cut.
+    there, never cut. Calls with the same long prefix name it, so that they
+    reach the same machine and its cache.
 
     Raises:
         CallRejected: for raw text without turns, or a part that cannot be sent.
@@ -60,13 +72,18 @@ def prepare(
     body |= terms.fields
     if habits.service_tier:
         body["service_tier"] = habits.service_tier
+    negotiable = terms.negotiable
+    prefix = shared_prefix(messages)
+    if prefix and prefix.tokens >= LEAST_CACHED and refused.reason(_CACHE_KEY, "") is None:
+        name = body[_CACHE_KEY] = prefix_name(call, prefix)
+        negotiable = (*negotiable, Negotiable(_CACHE_KEY, name))
     return Prepared(
         model=wire_name(call),
         path=PATHS[endpoint],
         body=body,
         headers=terms.headers,
         notes=terms.notes,
-        negotiable=terms.negotiable,
+        negotiable=negotiable,
     )
 
 

@@ -20,7 +20,7 @@ from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.openai import catalogue
-from evalbench.providers.openai.prepare import PATHS, Habits, prepare
+from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, Habits, prepare
 from evalbench.providers.openai.responses import failed_status, read_response
 from evalbench.providers.openai.terms import endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
@@ -88,6 +88,8 @@ class OpenAI(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=facts.logprobs is not False,
+            cached_from=LEAST_CACHED,
+            cached_for_s=CACHED_S,
             schema=facts.schema is not False,
             thinks=reasons(Params(), facts),
             reason="OpenAI's API gives no likelihoods of given texts",
@@ -101,8 +103,9 @@ class OpenAI(NetworkProvider):
         facts = self.facts.of(model)
         params = call.prompt.params
         endpoint = endpoint_for(params, facts, self._api, official=self.address.official)
-        agreed = terms(params, facts, self.refusals.of(model), endpoint)
-        return prepare(call, facts, agreed, endpoint, self._habits)
+        refused = self.refusals.of(model)
+        agreed = terms(params, facts, refused, endpoint)
+        return prepare(call, facts, agreed, endpoint, self._habits, refused)
 
     @property
     def clients(self) -> OnePerLoop[Any]:

@@ -14,7 +14,7 @@ from evalbench.providers.wire import provider as wire_provider
 from tests.contract.providers.conftest import KEY, Make
 from tests.contract.providers.test_answers import LANES, lane
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import ask
+from tests.unit.providers.calls import ask, few_shot
 
 
 def fates(reply: Reply) -> dict[str, str]:
@@ -239,3 +239,13 @@ async def test_a_cancelled_call_takes_nothing_from_the_others(sim: Handle, make:
     assert (await second).text
     with pytest.raises(asyncio.CancelledError):
         await first
+
+
+async def test_a_gateway_that_knows_no_cache_key_is_asked_without(sim: Handle, make: Make) -> None:
+    message = "Unrecognized request argument supplied: prompt_cache_key"
+    sim.fault(status=400, match='"prompt_cache_key"', body={"error": {"message": message}})
+    provider = make("openai")
+    for _ in range(2):
+        reply = await provider.answer(few_shot("openai/gpt-4.1", max_tokens=64))
+        assert fates(reply) == {"max_tokens": "sent"}
+    assert ["prompt_cache_key" in body for body in posts(sim)] == [True, False, False]

@@ -56,9 +56,10 @@ class Acted:
         self.inside = 0
         self.most = 0
         self.closed = False
+        self.able = Capabilities()
 
     def capabilities(self, model: str) -> Capabilities:
-        return Capabilities()
+        return self.able
 
     def check_model(self, model: str) -> None: ...
 

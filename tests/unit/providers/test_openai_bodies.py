@@ -11,7 +11,7 @@ from evalbench.engine.calls import Call, ModelRef, choose, generate
 from evalbench.engine.errors import CallRejected
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.wire.exchange import Prepared
-from tests.unit.providers.calls import PNG, ask, look, talk
+from tests.unit.providers.calls import PNG, ask, few_shot, look, talk
 
 URI = "data:image/png;base64," + b64encode(PNG).decode()
 
@@ -168,3 +168,14 @@ def test_raw_text_and_choices_are_refused(model: str) -> None:
     for bad in (prompt, generate(prompt.messages)):
         with pytest.raises(CallRejected):
             prepared(Call(ModelRef("openai", model), bad))
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"), [("openai/gpt-4.1", {}), ("openai/gpt-6-astra", {"api": "responses"})]
+)
+def test_calls_with_the_same_long_prefix_name_it(model: str, settings: dict[str, str]) -> None:
+    one = prepared(few_shot(model, max_tokens=64), **settings)
+    two = prepared(few_shot(model, max_tokens=99), **settings)
+    assert one.body["prompt_cache_key"] == two.body["prompt_cache_key"]
+    assert len(one.body["prompt_cache_key"]) == 32
+    assert "prompt_cache_key" not in prepared(ask(model, max_tokens=64), **settings).body

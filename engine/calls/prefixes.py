@@ -1,0 +1,69 @@
+"""The beginning that many calls share, which providers may cache."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from evalbench.engine.calls.messages import Call, MediaPart, Message, TextPart
+
+_CHARS_PER_TOKEN = 3.0
+"""Few, so that a prefix near a provider's minimum is tried rather than missed."""
+_TOKENS_PER_IMAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPrefix:
+    """Everything up to the last part that is marked as shared.
+
+    Attributes:
+        message, part: where that part stands.
+        tokens: roughly how many there are.
+    """
+
+    message: int
+    part: int
+    tokens: float
+
+
+def shared_prefix(messages: Sequence[Message]) -> SharedPrefix | None:
+    """The shared beginning of a conversation; None when nothing is marked."""
+    found: SharedPrefix | None = None
+    tokens = 0.0
+    for i, message in enumerate(messages):
+        for j, part in enumerate(message.parts):
+            if isinstance(part, MediaPart):
+                tokens += _TOKENS_PER_IMAGE
+                continue
+            tokens += len(part.text) / _CHARS_PER_TOKEN
+            if part.shared and part.text:
+                found = SharedPrefix(i, j, tokens)
+    return found
+
+
+def prefix_name(call: Call, prefix: SharedPrefix) -> str:
+    """A name that calls have in common when their model and their prefix are the same."""
+    digest = hashlib.blake2b(str(call.model).encode(), digest_size=16)
+    for i, message in enumerate(call.prompt.messages[: prefix.message + 1]):
+        parts = message.parts[: prefix.part + 1] if i == prefix.message else message.parts
+        digest.update(f"\0{message.role}\0".encode())
+        for part in parts:
+            digest.update((part.sha256 if isinstance(part, MediaPart) else part.text).encode())
+            digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def unshared(call: Call) -> Call:
+    """The same call with nothing marked as shared, so that no provider caches it."""
+    messages = tuple(
+        replace(
+            message,
+            parts=tuple(
+                replace(part, shared=False) if isinstance(part, TextPart) else part
+                for part in message.parts
+            ),
+        )
+        for message in call.prompt.messages
+    )
+    return replace(call, prompt=replace(call.prompt, messages=messages))
