@@ -22,12 +22,14 @@ class Column(NamedTuple):
     """One column. A width of 0 shares what the others leave; ``drop`` goes first when it is tight.
 
     Columns with a higher ``drop`` are left out before those with a lower one; 0 always stays.
+    It is tight while a column that shares would get less than its ``least``.
     """
 
     title: str
     width: int = 0
     right: bool = False
     drop: int = 0
+    least: int = 8
 
 
 Cell = str | tuple[str, str]
@@ -61,9 +63,6 @@ class ListRows:
     def row(self, index: int) -> Sequence[Cell]:
         """See :class:`Rows`."""
         return self._rows[index]
-
-
-_FLEXIBLE_AT_LEAST = 8
 
 
 class Table(ScrollView, can_focus=True):
@@ -301,7 +300,7 @@ def _fit(columns: Sequence[Column], width: int) -> list[int]:
 
     def needed() -> int:
         return sum(
-            (column.width or _FLEXIBLE_AT_LEAST) + 1
+            (column.width or column.least) + 1
             for column, keep in zip(columns, kept, strict=True)
             if keep
         )
