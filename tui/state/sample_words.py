@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -71,7 +71,7 @@ def question_words(inputs: Mapping[str, Any]) -> str:
     return next(_texts(inputs.values()), as_text(inputs))
 
 
-def _texts(values: Iterable[Any]) -> Iterable[str]:
+def _texts(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, str):
             yield value
