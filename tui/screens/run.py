@@ -1,0 +1,352 @@
+"""One run: how far it is, what it came to, why it waits, and what can be done about it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, Vertical, VerticalScroll
+from textual.widgets import Footer
+
+from evalbench.engine.journal import Event
+from evalbench.engine.process import stop_run
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.clipboard import copy
+from evalbench.tui.screens import run_panels
+from evalbench.tui.screens.dialogs import Enter
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.starting import start
+from evalbench.tui.state.answers import Answer
+from evalbench.tui.state.run_view import RunView
+from evalbench.tui.state.scores import ScoreLine, score_lines
+from evalbench.tui.state.steering import read_budget, read_concurrency
+from evalbench.tui.state.watch import INTERRUPTED
+from evalbench.tui.state.wording import event_tone, log_words
+from evalbench.tui.widgets.lines import Line, Lines
+from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_DRAW_EVERY_S, _LOW_BANDWIDTH_S = 0.9, 2.0
+_ANSWERS_EVERY_S, _ANSWERS_LOW_BANDWIDTH_S = 1.8, 4.0
+
+_SHORT = 32
+"""Rows below which panels say the essential only."""
+
+_ANSWERS = (
+    Column("", 1),
+    Column("outcome", 9, drop=2),
+    Column("latest answers"),
+    Column("gold", 16, drop=1),
+    Column("read", 16),
+)
+_LOG = (Column("time", 8), Column("what happened"))
+_SCORES = (
+    Column("metric"),
+    Column("score", 9, right=True),
+    Column("95 %", 12, right=True, drop=1),
+    Column("k / n", 15, right=True, drop=2),
+    Column("bounds", 12, right=True, drop=3),
+)
+
+
+class RunPage(Page):
+    """The page of one run: live, at rest, or left by its engine."""
+
+    SCOPE: ClassVar[str] = "run"
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    RunPage #body { height: 1fr; scrollbar-size-vertical: 1; }
+    RunPage #head { padding: 0 1; }
+    RunPage #trouble { height: auto; padding: 0 1; display: none; border-left: thick $warning; }
+    RunPage.-stuck #trouble { display: block; }
+    RunPage.-broken #trouble { border-left: thick $error; }
+    RunPage .section {
+        border-top: solid $panel-lighten-2;
+        border-title-color: $text-primary;
+        padding: 0 1;
+        display: none;
+    }
+    RunPage .section.-on { display: block; }
+    RunPage #panels { height: auto; }
+    RunPage #score { width: 1fr; }
+    RunPage #rest { width: 2fr; height: auto; layout: horizontal; }
+    RunPage #rest > Vertical { width: 1fr; height: auto; }
+    RunPage.-narrow #rest { width: 1fr; layout: vertical; }
+    RunPage.-tall #panels { margin-bottom: 1; }
+    RunPage.-tall #head { padding: 1; }
+    RunPage #lower { height: 1fr; min-height: 10; layout: vertical; }
+    RunPage #lower Table { min-height: 4; padding: 0 1; scrollbar-size-vertical: 1; }
+    RunPage #lower .table--head { background: $panel; }
+    RunPage #lower #scores { display: none; min-height: 10; }
+    RunPage.-complete #lower { min-height: 18; }
+    RunPage.-complete #lower #scores { display: block; }
+    RunPage.-short #panels { max-height: 10; }
+    RunPage.-short.-stuck #panels { max-height: 8; }
+    RunPage.-short.-stuck #lower { min-height: 8; }
+    RunPage.-tall #answers { max-height: 10; }
+    RunPage.-wide #lower { layout: horizontal; }
+    RunPage.-wide #lower Table { width: 1fr; max-height: 100%; }
+    RunPage.-wide #answers { width: 2fr; max-height: 100%; }
+    RunPage.-wide.-complete #lower { layout: grid; grid-size: 2 2; grid-rows: 10 1fr; }
+    RunPage.-wide.-complete #scores { row-span: 2; }
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__()
+        self.view = RunView(folder)
+        self._drawn = self._answers_drawn = float("-inf")
+        self._drawn_state = ""
+        self._stale = False
+        self._answers: list[Answer] = []
+
+    def compose(self) -> ComposeResult:
+        """Head, panels side by side, tables below."""
+        status = self.view.status
+        yield TopLine(f"{status.benchmark} × {status.model}", self.view.folder.id)
+        with VerticalScroll(id="body", can_focus=False):
+            yield Lines(id="head")
+            yield Plain(id="trouble")
+            with Horizontal(id="panels"):
+                yield _section("score", "score and outcomes")
+                with Container(id="rest"):
+                    with Vertical():
+                        yield _section("work", "work")
+                        yield _section("gpus", "GPU")
+                    with Vertical():
+                        yield _section("money", "money")
+                        yield _section("limits", "limits and waits")
+                        yield _section("params", "parameters not as asked")
+            with Container(id="lower"):
+                yield Table(_SCORES, empty="It has no metric.", id="scores")
+                yield Table(_ANSWERS, empty="No answer was scored yet.", id="answers")
+                yield Table(_LOG, empty="Nothing to report yet.", id="log")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """The first look; the table that matters has the keyboard."""
+        self.tick()
+        table = "#scores" if self.view.state == "complete" else "#answers"
+        self.query_one(table).focus(scroll_visible=False)
+
+    def on_resize(self) -> None:
+        """Say more or less, as there is room."""
+        self._drawn, self._stale = float("-inf"), True
+        self.tick()
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Read what changed and draw it, now and then."""
+        if not self.is_mounted:
+            return
+        self._stale = self.view.look() or self._stale
+        turned = self.view.state != self._drawn_state
+        due = self._drawn + (_LOW_BANDWIDTH_S if self.the_app.low_bandwidth else _DRAW_EVERY_S)
+        if turned or (self._stale and time.monotonic() >= due):
+            self._stale = False
+            self._drawn = time.monotonic()
+            self._draw()
+        if turned:
+            self._turn()
+
+    def _turn(self) -> None:
+        """The run is in another state than was shown."""
+        before, self._drawn_state = self._drawn_state, self.view.state
+        complete = self.view.state == "complete"
+        self.set_class(complete, "-complete")
+        if complete:
+            self.query_one("#scores", Table).show(_Scores(score_lines(self.view.metrics)))
+            if before:
+                self.query_one("#scores").focus(scroll_visible=False)
+        self.refresh_bindings()
+
+    def _draw(self) -> None:
+        view = self.view
+        self.query_one("#head", Lines).show(run_panels.head_lines(view))
+        words = run_panels.trouble_words(view)
+        self.query_one("#trouble", Plain).show(words)
+        self.set_class(bool(words), "-stuck")
+        self.set_class(view.state in ("failed", INTERRUPTED), "-broken")
+        compact, plain = self.size.height < _SHORT, self.the_app.low_bandwidth
+        self._show_section("score", run_panels.score_lines(view, compact=compact))
+        self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))
+        self._show_section("gpus", run_panels.gpu_lines(view))
+        self._show_section("money", run_panels.money_lines(view))
+        self._show_section("limits", run_panels.limit_lines(view, compact=compact))
+        self._show_section("params", run_panels.param_lines(view))
+        self._show_answers()
+        self._show_log()
+
+    def _show_section(self, name: str, lines: Sequence[Line]) -> None:
+        section = self.query_one(f"#{name}", Lines)
+        section.show(lines)
+        section.set_class(bool(lines), "-on")
+
+    def _show_answers(self) -> None:
+        table = self.query_one("#answers", Table)
+        low = self.the_app.low_bandwidth
+        due = self._answers_drawn + (_ANSWERS_LOW_BANDWIDTH_S if low else _ANSWERS_EVERY_S)
+        # What somebody is about to open must not move away from under the cursor.
+        chosen = table.has_focus and table.cursor > 0
+        if chosen or self.view.answers == self._answers:
+            return
+        if time.monotonic() >= due or not self._answers or not self.view.live:
+            self._answers_drawn = time.monotonic()
+            self._answers = self.view.answers
+            table.show(_Answers(self._answers))
+
+    def _show_log(self) -> None:
+        table = self.query_one("#log", Table)
+        at_end = not table.has_focus or table.cursor >= len(table.rows) - 1
+        told = [(event, words) for event in self.view.log if (words := log_words(event))]
+        table.show(ListRows([self._log_row(event, words) for event, words in told]))
+        if at_end:
+            table.cursor = len(told) - 1
+
+    def _log_row(self, event: Event, words: str) -> Sequence[Cell]:
+        return ((self.view.clock_time(event), "dim"), (words, event_tone(event)))
+
+    # -- opening -----------------------------------------------------------------
+
+    @on(Table.Opened, "#answers")
+    async def _opened(self, event: Table.Opened) -> None:
+        from evalbench.tui.screens.sample import SamplePage
+
+        await self.app.push_screen(SamplePage(self.view.folder, self._answers[event.index].row))
+
+    async def action_samples(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.samples import SamplesPage
+
+        await self.app.push_screen(SamplesPage(self.view.folder))
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what the state of the run does not allow."""
+        view = self.view
+        allowed = {
+            "pause": view.state in ("created", "running"),
+            "stop": view.live and view.state != "stopping",
+            "resume": view.resumable,
+            "concurrency": view.live,
+            "budget": self._budget_counts(),
+        }
+        return True if allowed.get(action, True) else None
+
+    def _budget_counts(self) -> bool:
+        """Whether a budget can be kept (prices are known) and would change anything."""
+        known = self.view.status.spend_usd is not None
+        return known and (self.view.live or self.view.state == "budget")
+
+    def action_pause(self) -> None:
+        """See the commands."""
+        if stop_run(self.view.folder, pause=True):
+            self._say("pausing: calls in flight are answered first")
+
+    def action_stop(self) -> None:
+        """See the commands."""
+        if stop_run(self.view.folder):
+            self._say("stopping; it can be resumed with r")
+
+    @work(exclusive=True, group="resume")
+    async def action_resume(self) -> None:
+        """See the commands."""
+        budget = self.view.status.budget_usd
+        changed = budget is not None and budget != self.view.budget_asked()
+        # A budget that was changed while it ran is not in what the run was asked for.
+        await start(self.the_app, self._resume_words(budget if changed else None))
+
+    def _resume_words(self, budget: float | None = None) -> tuple[str, ...]:
+        words = ("resume", str(self.view.folder.path))
+        return words if budget is None else (*words, "--budget", f"{budget:f}")
+
+    @work(exclusive=True, group="ask")
+    async def action_concurrency(self) -> None:
+        """See the commands."""
+        now = self.view.gauges.get("concurrency") or ""
+        typed = await self.app.push_screen_wait(
+            Enter(
+                "Calls in flight at once",
+                value=str(now),
+                note="a number keeps it there; auto lets it find its own level",
+                check=read_concurrency,
+            )
+        )
+        if typed is not None:
+            self.view.folder.command("concurrency", value=read_concurrency(typed))
+
+    @work(exclusive=True, group="ask")
+    async def action_budget(self) -> None:
+        """See the commands."""
+        status = self.view.status
+        held = "" if status.budget_usd is None else f"{status.budget_usd:g}"
+        typed = await self.app.push_screen_wait(
+            Enter(
+                "Budget for the whole run, in US dollars",
+                value=held,
+                note="none takes it away" if self.view.live else "the run goes on with it",
+                check=lambda text: read_budget(text, status),
+            )
+        )
+        if typed is None:
+            return
+        budget = read_budget(typed, status)
+        if self.view.live:
+            self.view.folder.command("budget", value=budget)
+        else:
+            await start(self.the_app, self._resume_words(budget))
+
+    def action_copy(self) -> None:
+        """See the commands."""
+        copy(self.the_app, f"evalbench attach {self.view.folder.id}", "the command")
+
+    def _say(self, text: str) -> None:
+        self.notify(text, markup=False)
+
+
+def _section(name: str, title: str) -> Lines:
+    section = Lines(id=name, classes="section")
+    section.border_title = f" {title} "
+    return section
+
+
+class _Answers:
+    """Answers as rows of the table."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = answers
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        answer = self._answers[index]
+        tone = {"✓": "good", "✗": "bad", "!": "bad"}.get(answer.mark, "dim")
+        return (
+            (answer.mark, tone),
+            (answer.outcome, "dim"),
+            answer.question,
+            answer.gold,
+            answer.read,
+        )
+
+
+class _Scores:
+    """Metrics as rows of the table."""
+
+    def __init__(self, lines: Sequence[ScoreLine]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        line = self._lines[index]
+        if not line.value:
+            return ((line.title, "dim"), "", "", "", "")
+        return (line.title, (line.value, "strong"), line.interval, line.counts, line.bounds)

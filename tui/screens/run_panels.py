@@ -1,0 +1,203 @@
+"""What the panels of the run page say, line by line."""
+
+from __future__ import annotations
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_view import Gpu, RunView
+from evalbench.tui.state.scores import score_line
+from evalbench.tui.state.spending import forecast, is_free, spent_words
+from evalbench.tui.state.wording import STATE_MARKS, activity_words, holdup_words
+from evalbench.tui.widgets.bar import Bar
+from evalbench.tui.widgets.gauge import Gauge
+from evalbench.tui.widgets.lines import Line, Piece
+from evalbench.tui.widgets.sparkline import Sparkline
+
+_OUTCOME_TONES = {"parsed": "good", "failed": "bad"}
+_MOST_METRICS = 4
+_MOST_ERRORS = 3
+_MOST_WAITS = 3
+_SPARK_COLUMNS = 60
+_OUTCOME_BAR = 24
+_NEARLY = 0.9
+
+
+def head_lines(view: RunView) -> list[Line]:
+    """State, clocks and how far it is."""
+    status = view.status
+    glyph, tone = STATE_MARKS.get(view.state, ("–", "warn"))
+    named = "budget reached" if view.state == "budget" else view.state
+    words: list[Piece] = [(f"{glyph} {named}", tone)]
+    if view.live:
+        words.append(f"  {figures.duration(view.elapsed)}")
+        if left := view.left:
+            words.append((f"  {left_words(left.seconds, left.low, left.high)}", ""))
+    elif view.elapsed:
+        after = "in" if view.state == "complete" else "after"
+        words.append(f" {after} {figures.duration(view.elapsed)}")
+    if status.mixed:
+        words.append(("  mixed: settings or data changed along the way", "warn"))
+    share = status.done / status.total if status.total else 0.0
+    done = f"{figures.count(status.done)}/{figures.count(status.total)}"
+    counts: list[Piece] = [f"  {100 * share:3.0f} %  {done} samples"]
+    if status.failed:
+        counts.append((f", {figures.count(status.failed)} failed", "bad"))
+    return [words, [Bar(share, "accent" if view.live else tone), *counts]]
+
+
+def left_words(seconds: float, low: float | None, high: float | None) -> str:
+    """``4:10 left (3:40–5:02)``; the range only where it says more."""
+    middle = figures.duration(seconds)
+    if low is None or high is None:
+        return f"{middle} left"
+    ends = figures.duration(low), figures.duration(high)
+    return f"{middle} left" + (f" ({ends[0]}–{ends[1]})" if ends != (middle, middle) else "")
+
+
+def trouble_words(view: RunView) -> str:
+    """Why a run that is not complete stands still, and the way on; empty for one that goes."""
+    if view.live or view.state == "complete":
+        return ""
+    way = "r goes on: only what has no answer yet is asked"
+    if view.state == "budget":
+        way = "b sets another budget and goes on"
+    return "\n".join(filter(None, [view.problem, way]))
+
+
+def score_lines(view: RunView, *, compact: bool) -> list[Line]:
+    """The score with what it stands on, then the outcomes: how far it can be trusted."""
+    status = view.status
+    lines: list[Line] = []
+    shown = [(name, one) for name, one in status.metrics.items() if one.get("value") is not None]
+    for name, metric in shown[: 1 if compact else _MOST_METRICS]:
+        words = score_line(name, metric)
+        lines.append([words.title + "  ", (words.value, "strong"), f"  {words.interval}"])
+        if len(lines) == 1:
+            lines.append([(f"{words.counts} right · 95 % interval", "dim")])
+            if words.bounds:
+                lines.append([(f"{words.bounds} if failed were wrong–right", "warn")])
+    if not lines:
+        lines.append([("no score yet", "dim")])
+    if status.done:
+        for word, number, share in figures.shares(status.outcomes):
+            tone = _OUTCOME_TONES.get(word, "warn") if number else "dim"
+            count = f" {100 * share:5.1f} % {figures.count(number):>7}"
+            lines.append([(f"{word:<10}", tone), Bar(share, tone, _OUTCOME_BAR), (count, tone)])
+    worst = sorted(status.errors.items(), key=lambda error: -error[1])
+    lines += [
+        [(f"{figures.count(n)} × {one_line(what)}", "bad")] for what, n in worst[:_MOST_ERRORS]
+    ]
+    return lines
+
+
+def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
+    """Calls by role, throughput and its history, tokens, what a worker is busy with."""
+    status = view.status
+    gauges = view.gauges
+    lines: list[Line] = []
+    for role in view.roles:
+        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent"])
+        if role.from_journal and not compact:
+            lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
+    if activity := activity_words(gauges.get("progress")):
+        progress = gauges["progress"]
+        lines.append([(activity, "warn")])
+        if progress.get("total"):
+            lines.append([Bar((progress.get("done") or 0) / progress["total"], "warn")])
+    elif view.live:
+        history = view.pace.history(_SPARK_COLUMNS)
+        rate: list[Piece] = [(f"{figures.rate(status.rate)} ", "strong")]
+        if len(history) > 1:
+            rate.append(Sparkline(history, "" if plain else "accent"))
+        lines.append(rate)
+    if not compact:
+        lines += _token_lines(view)
+    if resident := (gauges.get("memory") or {}).get("rss"):
+        lines.append([(f"worker memory {figures.amount(resident, 'B')}", "dim")])
+    return lines
+
+
+def _token_lines(view: RunView) -> list[Line]:
+    given, made = view.status.input_tokens, view.status.output_tokens
+    if not given and not made:
+        return []
+    return [[(f"{figures.count(given)} tokens in, {figures.count(made)} out", "dim")]]
+
+
+def money_lines(view: RunView) -> list[Line]:
+    """Spent, budget, forecast; empty where nothing costs anything."""
+    status = view.status
+    if is_free(status):
+        return []
+    spent: list[Piece] = ["spent ", (spent_words(status), "strong")]
+    gone = (status.spend_usd or 0) + status.possible_usd
+    if status.budget_usd:
+        share = gone / status.budget_usd
+        spent += [
+            "  ",
+            Bar(share, "warn" if share >= _NEARLY else "good"),
+            f" {100 * share:3.0f} %",
+        ]
+    lines: list[Line] = [spent]
+    if view.live and status.done < status.total and (whole := forecast(status)) is not None:
+        over = status.budget_usd is not None and whole > status.budget_usd
+        words = f"about {figures.dollars(whole)} in all"
+        lines.append([(f"{words}: more than the budget", "warn") if over else words])
+    if status.possible_usd:
+        lines.append([(f"{figures.dollars(status.possible_usd)} possibly billed besides", "warn")])
+    return lines
+
+
+def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
+    """How many calls may be in flight, and why those that wait do."""
+    gauges = view.gauges
+    lines: list[Line] = []
+    flying = figures.count(gauges.get("in_flight") or 0)
+    if (most := gauges.get("concurrency")) is not None:
+        level = ", finds its own level" if gauges.get("fixed") is False else ""
+        lines.append([f"{flying} of {figures.count(most)} in flight{level}"])
+    elif view.live and gauges:
+        lines.append([f"{flying} in flight"])
+    if held := holdup_words(gauges):
+        lines.append([(held, "warn")])
+    if (again := gauges.get("retries")) and not compact:
+        lines.append([(f"{figures.count(again)} sent again so far", "dim")])
+    for wait in view.waits[: 1 if compact else _MOST_WAITS]:
+        often = f"{figures.count(wait.count)} × {wait.reason}"
+        lines.append([(often, "warn"), f" {wait.what}"])
+    return lines
+
+
+def param_lines(view: RunView) -> list[Line]:
+    """Parameters that were not sent as asked for."""
+    return [
+        [(f"{one_line(name)} {fate}", "warn"), f": {reason}" if reason else ""]
+        for name, fate, reason in view.changed_params
+    ]
+
+
+def gpu_lines(view: RunView) -> list[Line]:
+    """Each card of the machine: memory, load, heat and power."""
+    lines: list[Line] = []
+    for card in view.gpus:
+        lines += _card(card)
+    return lines
+
+
+def _card(card: Gpu) -> list[Line]:
+    lines: list[Line] = [[(one_line(card.name), "strong")]]
+    if card.used is not None and card.total:
+        peak = f", peak {figures.amount(card.peak, 'B')}" if card.peak is not None else ""
+        words = f" {figures.amount(card.used, 'B')} of {figures.amount(card.total, 'B')}{peak}"
+        lines.append([Gauge(card.used, card.peak, card.total), words])
+    facts = []
+    if card.utilisation is not None:
+        facts.append(f"{card.utilisation} % busy")
+    if card.temperature is not None:
+        facts.append(f"{card.temperature} °C")
+    if card.power is not None:
+        most = f" of {card.power_limit:.0f}" if card.power_limit is not None else ""
+        facts.append(f"{card.power:.0f}{most} W")
+    if facts:
+        lines.append([(" · ".join(facts), "dim")])
+    return lines

@@ -1,0 +1,244 @@
+"""One run as its page shows it, read cheaply: what changed since the last look, in figures.
+
+The status file is read when it changed, the journal opened for a moment only
+then, and nothing is scanned but once, when the view begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from evalbench.engine.errors import JournalError, RunNotFound
+from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.status import Status
+from evalbench.tui.state.answers import Answer, LatestAnswers
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.pace import Left, Pace
+from evalbench.tui.state.scores import Metrics, final_metrics
+from evalbench.tui.state.watch import INTERRUPTED, Watch
+
+LIVE = ("created", "running", "pausing", "stopping")
+RESUMABLE = (INTERRUPTED, "paused", "stopped", "failed", "budget")
+
+_LOG_LENGTH = 300
+_SCANNABLE = 200_000
+"""Scores up to which their times are read at the beginning, in a tenth of a second."""
+
+_STRETCHES = 240
+
+
+class RoleWork(NamedTuple):
+    """What was asked in one role since the engine started."""
+
+    role: str
+    sent: int
+    from_journal: int
+
+
+class Wait(NamedTuple):
+    """Why calls were put off, how often lately, and what was said last."""
+
+    reason: str
+    count: int
+    what: str
+
+
+class Gpu(NamedTuple):
+    """One card. Bytes, percent, degrees Celsius and watts; None for what it does not tell."""
+
+    name: str
+    used: int | None
+    peak: int | None
+    total: int | None
+    utilisation: int | None
+    temperature: int | None
+    power: float | None
+    power_limit: float | None
+
+
+class RunView:
+    """Look again and again; the rest is what was seen.
+
+    Attributes:
+        folder: of the run.
+        log: its newest events, oldest first.
+        answers: those scored last, newest first.
+        pace: how fast it went.
+        metrics: all of them once the run is at rest, else those of the status.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self._watch = Watch(folder)
+        self._events: dict[int, Event] = {}
+        self._latest = LatestAnswers()
+        self._created = self._watch.status.created
+        self._started: float | None = None
+        self._engine: tuple[int | None, str] | None = None
+        self._second = 0
+        self.answers: list[Answer] = []
+        self.pace = Pace()
+        self.metrics: Metrics = {}
+
+    # -- reading -----------------------------------------------------------------
+
+    def look(self) -> bool:
+        """Read what is new. True when something that is shown may have changed."""
+        state = self.state
+        changed = self._watch.look()
+        if self._engine is None or changed or state != self.state:
+            self._read()
+            return True
+        # Clocks go on between two changes of the status.
+        second, self._second = self._second, int(time.time())
+        return self.live and second != self._second
+
+    def _read(self) -> None:
+        status = self.status
+        self._created = status.created or self._created
+        engine = status.pid, status.pid_started
+        with suppress(JournalError), JournalReader(self.folder.journal) as journal:
+            if engine != self._engine:
+                self._begin(journal)
+            self._read_events(journal)
+            headline = next(iter(status.metrics), "")
+            self.answers = self._latest.read(journal, status.latest, headline)
+        self._engine = engine
+        if status.updated and self.live:
+            self.pace.tell(status.updated - self._created, status.done)
+        self.metrics = (
+            final_metrics(self.folder, status.metrics) if status.at_rest else status.metrics
+        )
+
+    def _begin(self, journal: JournalReader) -> None:
+        """Find out what happened before the view, or before this engine, was there."""
+        self.pace.forget()
+        self._started = None
+        if started := journal.newest_event("started"):
+            self._started = self._created + started.at_ms / 1000
+        status = self.status
+        if status.done > _SCANNABLE:
+            return
+        begun = started.at_ms if started else 0
+        spent = (status.updated - self._created) * 1000 - begun
+        every = 1000 * max(1, round(spent / 1000 / _STRETCHES))
+        self.pace.restore(journal.score_times(every, begun), every / 1000, status.done)
+
+    def _read_events(self, journal: JournalReader) -> None:
+        newest = next(reversed(self._events), 0)
+        if not newest and (last := journal.newest_event()):
+            newest = max(1, last.id - _LOG_LENGTH)
+        # The newest one again: its count may have grown.
+        while page := journal.events(after=newest - 1):
+            self._events |= {event.id: event for event in page}
+            if page[-1].id == newest:
+                break
+            newest = page[-1].id
+        for ident in list(self._events)[:-_LOG_LENGTH]:
+            del self._events[ident]
+
+    # -- what was seen -----------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """The status read last."""
+        return self._watch.status
+
+    @property
+    def state(self) -> str:
+        """The state to show."""
+        return self._watch.state
+
+    @property
+    def live(self) -> bool:
+        """Whether an engine drives it."""
+        return self.state in LIVE
+
+    @property
+    def resumable(self) -> bool:
+        """Whether there is anything to go on with: something unasked, or a failed sample."""
+        failed_some = self.state == "complete" and self.status.failed > 0
+        return self.state in RESUMABLE or failed_some
+
+    @property
+    def gauges(self) -> Mapping[str, Any]:
+        """What the engine measures at the moment; nothing without one."""
+        return self.status.gauges if self.live else {}
+
+    @property
+    def problem(self) -> str:
+        """Why it did not complete, when that is known."""
+        return self._watch.problem()
+
+    @property
+    def log(self) -> Sequence[Event]:
+        """See the class."""
+        return list(self._events.values())
+
+    def clock_time(self, event: Event) -> str:
+        """When an event was, as the clock on the wall has it."""
+        return time.strftime("%H:%M:%S", time.localtime(self._created + event.at_ms / 1000))
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds: since its engine began, or all the time that engines worked on it."""
+        if not self.live:
+            return self.status.seconds
+        return max(0.0, time.time() - (self._started or self._created))
+
+    @property
+    def left(self) -> Left | None:
+        """How long the rest takes; None while that is unknown."""
+        status = self.status
+        return self.pace.left(status.total - status.done, status.rate) if self.live else None
+
+    @property
+    def roles(self) -> list[RoleWork]:
+        """Calls by role; those of all roles together while they are not told apart."""
+        status = self.status
+        if not status.roles:
+            return [RoleWork("candidate", status.sent, status.from_journal)]
+        return [
+            RoleWork(role, held.get("sent", 0), held.get("from_journal", 0))
+            for role, held in status.roles.items()
+        ]
+
+    @property
+    def waits(self) -> list[Wait]:
+        """Reasons for waiting among the newest events, the most frequent first."""
+        counts: dict[str, int] = {}
+        said: dict[str, str] = {}
+        for event in self._events.values():
+            if event.kind == "wait":
+                reason = one_line(str(event.body.get("reason", "")))
+                counts[reason] = counts.get(reason, 0) + event.count
+                said[reason] = one_line(str(event.body.get("what", "")))
+        ranked = sorted(counts, key=lambda reason: -counts[reason])
+        return [Wait(reason, counts[reason], said[reason]) for reason in ranked]
+
+    @property
+    def changed_params(self) -> list[tuple[str, str, str]]:
+        """(name, fate, reason) of every parameter that was not sent as asked for."""
+        return [
+            (name, note.get("fate", ""), one_line(note.get("reason", "")))
+            for name, note in self.status.params.items()
+            if note.get("fate") != "sent"
+        ]
+
+    @property
+    def gpus(self) -> list[Gpu]:
+        """The cards of the machine that a local model runs on."""
+        read: Sequence[Mapping[str, Any]] = self.gauges.get("gpus") or ()
+        return [Gpu(*(card.get(name) for name in Gpu._fields)) for card in read]
+
+    def budget_asked(self) -> float | None:
+        """The budget that the run's spec names, in US dollars."""
+        try:
+            budget: float | None = self.folder.spec().get("budget")
+        except RunNotFound:
+            return None
+        return budget

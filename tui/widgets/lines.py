@@ -1,0 +1,144 @@
+"""A block of short lines that redraws only the cells that changed."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Protocol
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from evalbench.tui.state.clean import clean
+
+TONES = ("dim", "good", "bad", "warn", "strong", "accent")
+
+
+class Elastic(Protocol):
+    """A part of a line that takes the room which the others leave: a bar, a sparkline."""
+
+    def draw(self, width: int) -> list[tuple[str, str]]:
+        """(text, tone) pieces of exactly ``width`` cells."""
+
+
+Piece = str | tuple[str, str] | Elastic
+"""Text, text and tone, or something elastic. Foreign text is safe."""
+
+Line = Sequence[Piece]
+
+_Cells = list[tuple[str, str]]
+
+
+class Lines(Widget):
+    """Lines of pieces; as high as there are lines, each cut at the right.
+
+    :meth:`show` compares with what is drawn and repaints from the first cell
+    of a line that differs to the last.
+    """
+
+    COMPONENT_CLASSES = {f"lines--{tone}" for tone in TONES}
+    DEFAULT_CSS = """
+    Lines { height: auto; }
+    Lines .lines--dim { color: $text-muted; }
+    Lines .lines--good { color: $text-success; }
+    Lines .lines--bad { color: $text-error; }
+    Lines .lines--warn { color: $text-warning; }
+    Lines .lines--accent { color: $text-primary; }
+    Lines .lines--strong { text-style: bold; }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._lines: Sequence[Line] = ()
+        self._drawn: list[_Cells] = []
+        self._width = 0
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Replace the lines."""
+        taller = len(lines) != len(self._lines)
+        self._lines = lines
+        before = self._drawn
+        self._lay_out()
+        if taller:
+            self.refresh(layout=True)
+            return
+        for y, (old, new) in enumerate(zip(before, self._drawn, strict=False)):
+            if (changed := _difference(old, new)) is not None:
+                left, right = changed
+                self.refresh(Region(left, y, right - left, 1))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One row for every line."""
+        return len(self._lines)
+
+    def on_resize(self) -> None:
+        """Fit the lines to the width."""
+        self._lay_out()
+        self.refresh()
+
+    def _lay_out(self) -> None:
+        self._width = self.size.width
+        self._drawn = [_fit(line, self._width) for line in self._lines]
+
+    def render_line(self, y: int) -> Strip:
+        """The line at ``y`` of the widget."""
+        base = self.rich_style
+        if self._width != self.size.width:
+            self._lay_out()
+        if y >= len(self._drawn):
+            return Strip.blank(self.size.width, base)
+        segments = [Segment(text, base + self._tone(tone)) for text, tone in self._drawn[y]]
+        return Strip(Segment.simplify(segments)).adjust_cell_length(self.size.width, base)
+
+    def _tone(self, tone: str) -> Style:
+        if not tone:
+            return Style.null()
+        return self.get_component_rich_style(f"lines--{tone}", partial=True)
+
+
+def _fit(line: Line, width: int) -> _Cells:
+    """The line as (text, tone) in exactly ``width`` cells."""
+    pieces = [_safe(piece) if isinstance(piece, (str, tuple)) else piece for piece in line]
+    fixed = sum(cell_len(piece[0]) for piece in pieces if isinstance(piece, tuple))
+    spare = max(0, width - fixed)
+    fitted: _Cells = []
+    left = width
+    for piece in pieces:
+        if not isinstance(piece, tuple):
+            drawn = piece.draw(min(spare, left))
+        elif cell_len(piece[0]) > left:
+            drawn = [(set_cell_size(piece[0], left - 1) + "…", piece[1])] if left else []
+        else:
+            drawn = [piece]
+        fitted += drawn
+        left -= sum(cell_len(text) for text, _ in drawn)
+    return [*fitted, (" " * left, "")]
+
+
+def _safe(piece: str | tuple[str, str]) -> tuple[str, str]:
+    """Text and tone, without anything that would move or join what is around it."""
+    text, tone = piece if isinstance(piece, tuple) else (piece, "")
+    text = clean(text).replace("\n", " ").replace("\t", " ")
+    if not text.isascii():
+        text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn", "Me"))
+    return text, tone
+
+
+def _difference(old: _Cells, new: _Cells) -> tuple[int, int] | None:
+    """From the first cell that differs to behind the last; None when none does.
+
+    The whole line where characters are wider than a cell.
+    """
+    if old == new:
+        return None
+    before = [(character, tone) for text, tone in old for character in text]
+    after = [(character, tone) for text, tone in new for character in text]
+    wide = any(not text.isascii() and cell_len(text) != len(text) for text, _ in [*old, *new])
+    if wide or len(before) != len(after):
+        return 0, max(len(before), len(after)) * 2
+    changed = [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    return (changed[0], changed[-1] + 1) if changed else None

@@ -1,0 +1,29 @@
+"""A row of small columns in one colour, as part of a line.
+
+Textual's own sends a colour sequence for every cell, sixteen times the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+STEPS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Values from 0 up, the newest at the right. Fills the room that its line leaves."""
+
+    values: Sequence[float]
+    tone: str = "accent"
+
+    def draw(self, width: int) -> list[tuple[str, str]]:
+        """(text, tone) pieces of exactly ``width`` cells."""
+        shown = self.values[-width:] if width > 0 else ()
+        top = max(shown, default=0.0)
+        columns = "".join(
+            STEPS[min(len(STEPS) - 1, int(value / top * len(STEPS)))] if top > 0 else STEPS[0]
+            for value in shown
+        )
+        return [(columns + " " * (width - len(columns)), self.tone)]
