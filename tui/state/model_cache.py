@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Model:
         context: tokens; None when unknown.
         retires: a date, or empty.
         price: US dollars per million input and output tokens; None when unknown.
+        able: what it can do, as in a ``model`` line; empty when that is unknown.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Model:
     retires: str = ""
     notes: str = ""
     price: tuple[float, float] | None = None
+    able: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,20 @@ def kept_models(provider: str) -> ModelList | None:
         return None
 
 
-async def ask_models(provider: str) -> ModelList:
+async def ask_models(provider: str, *flags: str) -> ModelList:
     """Ask the provider now, by a command of its own, and keep what it says.
+
+    Args:
+        provider: whom to ask.
+        flags: where it is and which key to use; what is said then is not kept.
 
     Raises:
         ErrandFailed: it cannot be asked; with the cure.
     """
-    lines = [line for line in await errand("models", provider) if line["event"] == "model"]
+    lines = [line for line in await errand("models", provider, *flags) if line["event"] == "model"]
     found = ModelList(provider, time.time(), _models(lines))
+    if flags:
+        return found
     file = _file(provider)
     # A full disk only loses the copy.
     with contextlib.suppress(OSError):
@@ -86,6 +94,7 @@ def _models(lines: Sequence[Line]) -> tuple[Model, ...]:
             retires=str(line["retires"]),
             notes=str(line["notes"]),
             price=_price(line.get("price")),
+            able=dict(line.get("able") or {}),
         )
         for line in lines
     )

@@ -14,10 +14,11 @@ from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from evalbench.engine.settings import make_spec
 from evalbench.engine.status import State, Status
 from evalbench.tui.cli import approval as approvals
-from evalbench.tui.cli.approval import ASK_FROM_USD, approval
+from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
+from evalbench.tui.state.asking import ASK_FROM_USD
 from evalbench.tui.state.money_words import money_range, price_words, rough_range, total
 from evalbench.tui.state.spending import forecast, is_free, spend_line, spent_words
 

@@ -1,0 +1,45 @@
+"""What a model cannot do, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evalbench.tui.state.model_cache import Model
+
+_CALLS = {
+    "generate": "writes no text",
+    "choose": "gives no likelihoods of given texts",
+    "images": "sees no images",
+    "logprobs": "reports no log-probabilities",
+}
+_PARAMETERS = {
+    "temperature": "temperature",
+    "top_p": "top-p",
+    "seed": "seed",
+    "stop": "stop texts",
+    "effort": "effort",
+}
+
+
+def obstacle(model: Model, needs: Iterable[str]) -> str:
+    """Why a model cannot answer calls of these kinds; empty when it can, or nobody knows."""
+    for need in sorted(needs):
+        if model.able.get(need) is False:
+            reason = str(model.able.get("reason") or "")
+            return reason if reason and need == "choose" else _CALLS.get(need, f"cannot {need}")
+    return ""
+
+
+def shortfalls(model: Model) -> list[str]:
+    """What is worth knowing before one sets parameters: what the model does not do or take."""
+    found = [
+        f"no {what}"
+        for name, what in (("images", "images"), ("logprobs", "log-probabilities"))
+        if model.able.get(name) is False
+    ]
+    untaken = model.able.get("untaken") or {}
+    for name, what in _PARAMETERS.items():
+        if name in untaken:
+            reason = str(untaken[name])
+            found.append(f"no {what}" + (f" ({reason})" if reason else ""))
+    return found

@@ -1,0 +1,35 @@
+"""When to ask before money is spent: the rule of the command line and of the app."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.money_words import Pair
+
+ASK_FROM_USD = 1.0
+"""A run that may cost more is started only after a yes."""
+
+
+def at_most(
+    estimate: Mapping[str, Any], budget: float | None = None, pilot: int | None = None
+) -> Pair:
+    """The range of what is about to be spent: a budget and a pilot limit it."""
+    pair: Pair = estimate["realtime"]
+    if pair is None:
+        return None
+    samples = estimate["samples"]
+    share = min(1.0, pilot / samples) if pilot and samples else 1.0
+    limit = float("inf") if budget is None else budget
+    return [min(end * share, limit) for end in pair]
+
+
+def question(cost: Pair, pilot: int | None = None) -> str:
+    """What to ask; empty when it is too little to ask about."""
+    if cost is None:
+        return "" if pilot else "What this costs is unknown. Start?"
+    if cost[1] <= ASK_FROM_USD:
+        return ""
+    what = "The pilot" if pilot else "This"
+    return f"{what} may cost up to {figures.dollars(cost[1])}. Start?"

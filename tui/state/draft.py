@@ -1,0 +1,253 @@
+"""A run that is being set up: what was chosen and typed, its faults, and its command line."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalbench.engine.errors import SpecError
+from evalbench.engine.options import Option
+from evalbench.engine.settings import COMMON
+from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
+
+FIRST = (
+    "limit",
+    "epochs",
+    "concurrency",
+    "budget",
+    "temperature",
+    "max_tokens",
+    "effort",
+    "seed",
+    "data",
+)
+"""Settings that matter in most runs; the other common ones come last."""
+
+MORE = "more"
+"""Title of the section that is folded at first."""
+
+PROBED = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget", "price")
+"""Common settings that a probe takes too, besides the key's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Settings that belong together."""
+
+    title: str
+    options: tuple[Option, ...]
+
+
+@dataclass(slots=True)
+class Draft:
+    """The run as it stands on the page.
+
+    Attributes:
+        known: what is installed.
+        benchmark, provider, model: chosen names; the model's without its provider.
+        typed: raw text by name of a setting; what is not there, or empty, is at its default.
+    """
+
+    known: Known = field(default_factory=Known)
+    benchmark: str = ""
+    provider: str = ""
+    model: str = ""
+    typed: dict[str, str] = field(default_factory=dict)
+
+    # -- what was chosen -----------------------------------------------------------
+
+    @property
+    def known_benchmark(self) -> KnownBenchmark | None:
+        """The benchmark; None before one is chosen."""
+        return self.known.benchmarks.get(self.benchmark)
+
+    @property
+    def known_provider(self) -> KnownProvider | None:
+        """The provider; None before one is chosen."""
+        return self.known.providers.get(self.provider)
+
+    @property
+    def full_model(self) -> str:
+        """The model as ``--model`` takes it; empty before one is chosen."""
+        return f"{self.provider}/{self.model}" if self.provider and self.model else ""
+
+    def choose_model(self, full: str) -> None:
+        """Take provider and model from ``provider/name``."""
+        self.provider, _, self.model = full.partition("/")
+
+    @property
+    def missing(self) -> str:
+        """What is still to be chosen, in words; empty when nothing is."""
+        if not self.known_benchmark:
+            return "choose a benchmark"
+        if not self.known_provider:
+            return "choose a provider"
+        return "" if self.model else "choose a model, or type its name"
+
+    # -- settings ------------------------------------------------------------------
+
+    def sections(self) -> list[Section]:
+        """All settings there are for what was chosen, the most used first.
+
+        A name that comes twice serves both owners, as on the command line.
+        """
+        bench, provider = self.known_benchmark, self.known_provider
+        common = {option.name: option for option in COMMON}
+        if bench and not bench.takes_data:
+            common.pop("data")
+        wanted = (*FIRST, "judge") if bench and bench.judged else FIRST
+        first = [common.pop(name) for name in wanted if name in common]
+        found = [Section("settings", tuple(first))]
+        if bench:
+            filters = [Option(tag, str, (), text, many=True) for tag, text in bench.filters.items()]
+            found.append(Section(f"of {bench.name}", (*bench.options, *filters)))
+        if provider:
+            found.append(Section(f"of {provider.name}", provider.options))
+        found.append(Section(MORE, tuple(common.values())))
+        return list(_without_repeats(found))
+
+    def options(self) -> dict[str, Option]:
+        """Every setting by name."""
+        return {option.name: option for part in self.sections() for option in part.options}
+
+    def fault(self, option: Option) -> SpecError | None:
+        """What is wrong with the value of a setting."""
+        try:
+            parsed(option, self.typed.get(option.name, ""))
+        except SpecError as error:
+            return error
+        return None
+
+    def faults(self) -> dict[str, SpecError]:
+        """What is wrong, by name of the setting."""
+        return {name: fault for name, one in self.options().items() if (fault := self.fault(one))}
+
+    def needs(self) -> frozenset[str]:
+        """Kinds of calls that the benchmark makes with its settings."""
+        if not self.known_benchmark:
+            return frozenset()
+        given = {
+            option.name: text
+            for option in self.known_benchmark.options
+            if (text := self.typed.get(option.name, "")) and not self.fault(option)
+        }
+        return self.known_benchmark.needs(given)
+
+    def given(self) -> dict[str, Any]:
+        """Values that differ from their defaults, by name; those at fault are left out."""
+        values = {}
+        for name, option in self.options().items():
+            if text := self.typed.get(name, ""):
+                try:
+                    value = parsed(option, text)
+                except SpecError:
+                    continue
+                if value != option.default:
+                    values[name] = value
+        return values
+
+    # -- words ---------------------------------------------------------------------
+
+    def words(self) -> tuple[str, ...]:
+        """The command line after ``evalbench run``."""
+        return (self.benchmark, "--model", self.full_model, *self._flags(self.given()))
+
+    def probe_words(self) -> tuple[str, ...]:
+        """The command line after ``evalbench probe``."""
+        own = {option.name for option in self.known_provider.options} if self.known_provider else ()
+        taken = {*PROBED, "key", "env_file", *own}
+        given = {name: value for name, value in self.given().items() if name in taken}
+        return (self.full_model, *self._flags(given))
+
+    def asking_words(self) -> tuple[str, ...]:
+        """Flags for asking the provider anything: where it is, and which key to use."""
+        given = self.given()
+        kept = ("base_url", "key", "env_file")
+        return self._flags({name: given[name] for name in kept if name in given})
+
+    def command(self) -> str:
+        """The equal command line, ready for a shell."""
+        return shlex.join(["evalbench", "run", *(word for word in self.words() if word)])
+
+    def _flags(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        options = self.options()
+        words: list[str] = []
+        for name, value in given.items():
+            flag = options[name].flag
+            if options[name].type is bool:
+                words.append(flag if value else f"--no-{flag[2:]}")
+                continue
+            for one in value if options[name].many else (value,):
+                text = f"{one:g}" if isinstance(one, float) else str(one)
+                words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+        return tuple(words)
+
+
+def parsed(option: Option, text: str) -> Any:
+    """The value of a setting from what was typed; several are separated by commas.
+
+    A text with a comma in it is put into double quotes.
+
+    Raises:
+        SpecError: naming what is allowed.
+    """
+    if not text.strip():
+        return option.default
+    if option.many:
+        parts = next(csv.reader([text], skipinitialspace=True))
+        return option.parse([part.strip() for part in parts if part.strip()])
+    return option.parse(text if option.type is str else text.strip())
+
+
+def default_words(option: Option) -> str:
+    """What holds when nothing is typed, for the empty field."""
+    if option.default not in (None, "", ()):
+        return str(option.default)
+    return _UNSET.get(option.name, "any" if option.many else "not set")
+
+
+_UNSET = {
+    "limit": "all samples",
+    "concurrency": "finds its own level",
+    "budget": "no limit",
+    "temperature": "the model's own",
+    "top_p": "the model's own",
+    "max_tokens": "the benchmark's own",
+    "effort": "the model's own",
+    "data": "its own questions",
+    "qps": "no limit",
+    "stop": "none",
+    "thinking_budget": "the model's own",
+    "thinking_room": "as the model needs",
+    "price": "as known",
+    "key": "found by itself",
+    "env_file": "none",
+    "desc": "none",
+    "tag": "none",
+    "base_url": "its own address",
+}
+
+
+def help_words(option: Option) -> str:
+    """What a setting does, with its range and how to give several."""
+    notes = []
+    if option.minimum is not None and option.maximum is not None:
+        notes.append(f"{option.minimum:g} to {option.maximum:g}")
+    elif option.minimum is not None:
+        notes.append(f"at least {option.minimum:g}")
+    if option.many:
+        notes.append("several: with commas")
+    text = option.help[:1].lower() + option.help[1:]
+    return f"{option.flag}: {text}" + (f" ({'; '.join(notes)})" if notes else "")
+
+
+def _without_repeats(sections: Sequence[Section]) -> Iterator[Section]:
+    seen: set[str] = set()
+    for section in sections:
+        kept = tuple(option for option in section.options if option.name not in seen)
+        seen |= {option.name for option in kept}
+        if kept:
+            yield Section(section.title, kept)

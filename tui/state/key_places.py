@@ -1,0 +1,79 @@
+"""Where providers' keys are, in words; from the lines of ``evalbench keys list --all``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalbench.tui.state.errand import errand
+
+
+@dataclass(slots=True)
+class KeyPlaces:
+    """Where one provider's keys are.
+
+    Attributes:
+        names: of its keys in the keychain.
+        set_variables: environment variables that hold one.
+        variable: one that could.
+        page: where keys are made, or empty.
+        required: whether nothing works without one.
+    """
+
+    provider: str
+    names: list[str] = field(default_factory=list)
+    set_variables: list[str] = field(default_factory=list)
+    variable: str = ""
+    page: str = ""
+    required: bool = True
+
+    @property
+    def found(self) -> bool:
+        """Whether there is any."""
+        return bool(self.names or self.set_variables)
+
+    @property
+    def state(self) -> str:
+        """One or two words: ``environment``, ``keychain``, ``no key``, ``optional``."""
+        if self.set_variables:
+            return "environment"
+        if self.names:
+            return "keychain"
+        return "no key" if self.required else "optional"
+
+    def words(self) -> str:
+        """Where they are, or what to do about it."""
+        places = [f"environment, {name}" for name in self.set_variables]
+        if self.names:
+            places.append(f"keychain, {', '.join(self.names)}")
+        if places:
+            return "key: " + "; ".join(places)
+        lacking = "no key, and one is needed" if self.required else "no key, which is often fine"
+        return lacking + (f"; {self.variable} would do too" if self.variable else "")
+
+
+def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
+    """The places by provider, from ``key`` lines."""
+    found: dict[str, KeyPlaces] = {}
+    for line in lines:
+        if line["event"] != "key":
+            continue
+        places = found.setdefault(line["provider"], KeyPlaces(line["provider"]))
+        places.page, places.required = line["page"], line["required"]
+        if line["source"] == "keychain":
+            places.names.append(line["name"])
+        elif line["source"] == "environment":
+            places.set_variables.append(line["variable"])
+        else:
+            places.variable = line["variable"]
+    return found
+
+
+async def ask_key_places() -> dict[str, KeyPlaces]:
+    """Where keys are now. Asks no keychain, so it never waits.
+
+    Raises:
+        ErrandFailed: the command failed.
+    """
+    return key_places(await errand("keys", "list", "--all"))

@@ -1,0 +1,120 @@
+"""What can be run and who can answer: installed benchmarks and providers, with their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from evalbench.engine import registry
+from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.options import Option, parse_options
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownBenchmark:
+    """One benchmark, as a picker shows it."""
+
+    name: str
+    title: str
+    summary: str
+    options: tuple[Option, ...]
+    filters: Mapping[str, str]
+    takes_data: bool
+    judged: bool
+    make: Callable[[Mapping[str, Any]], Benchmark]
+
+    def needs(self, given: Mapping[str, Any]) -> frozenset[str]:
+        """Kinds of calls it makes with these settings; none for settings that do not fit."""
+        try:
+            return self.make(parse_options(self.options, given, self.name)).needs()
+        except EvalbenchError:
+            return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProvider:
+    """One provider, as a picker shows it.
+
+    Attributes:
+        takes_key: whether it takes one; see also ``needs_key``.
+        needs_key: whether nothing works without one.
+        local: whether its models run in a worker of this machine.
+    """
+
+    name: str
+    title: str
+    options: tuple[Option, ...]
+    takes_key: bool
+    needs_key: bool
+    local: bool
+
+    @property
+    def mode(self) -> str:
+        """How its models answer, for people."""
+        return "local: a worker on this machine" if self.local else "realtime: over the network"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Everything installed.
+
+    Attributes:
+        broken: what could not be loaded, in words.
+    """
+
+    benchmarks: Mapping[str, KnownBenchmark] = field(default_factory=dict)
+    providers: Mapping[str, KnownProvider] = field(default_factory=dict)
+    broken: tuple[str, ...] = ()
+
+
+def load_known() -> Known:
+    """Load what is installed. Imports plug-ins: not for a thread that draws."""
+    broken: list[str] = []
+    return Known(
+        _loaded(registry.benchmark_names(), _benchmark, broken),
+        _loaded(registry.provider_names(), _provider, broken),
+        tuple(broken),
+    )
+
+
+def _loaded(
+    names: Sequence[str], load: Callable[[str], Made], broken: list[str]
+) -> dict[str, Made]:
+    found = {}
+    for name in names:
+        try:
+            found[name] = load(name)
+        except EvalbenchError as error:
+            broken.append(f"{error.what}: {error.why}")
+    return found
+
+
+def _benchmark(name: str) -> KnownBenchmark:
+    cls = registry.benchmark_class(name)
+    return KnownBenchmark(
+        name,
+        cls.title,
+        cls.summary,
+        cls.options,
+        dict(cls.filters),
+        takes_data=cls.takes_data,
+        judged="judge" in cls.roles,
+        make=cls,
+    )
+
+
+def _provider(name: str) -> KnownProvider:
+    cls = registry.provider_class(name)
+    need = getattr(cls, "key", None)
+    return KnownProvider(
+        name,
+        cls.title,
+        cls.options,
+        takes_key=need is not None,
+        needs_key=bool(need and need.required),
+        local=hasattr(cls, "worker_command"),
+    )
