@@ -97,7 +97,8 @@ class Lines(Widget):
     def _tone(self, tone: str) -> Style:
         if not tone:
             return Style.null()
-        return self.get_component_rich_style(f"lines--{tone}", partial=True)
+        # Whole, not partial: muted text is mixed with what it stands on.
+        return self.get_component_rich_style(f"lines--{tone}")
 
 
 def _fit(line: Line, width: int) -> _Cells:

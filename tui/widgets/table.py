@@ -216,7 +216,8 @@ class Table(ScrollView, can_focus=True):
         return Strip(Segment.simplify(segments)).adjust_cell_length(width, style)
 
     def _tone(self, tone: str) -> Style:
-        return self.get_component_rich_style(f"table--{tone}", partial=True)
+        # Whole, not partial: muted text is mixed with what it stands on.
+        return self.get_component_rich_style(f"table--{tone}")
 
     # -- cursor ------------------------------------------------------------------
 
