@@ -29,4 +29,4 @@ class Bar:
         full = round(share * room)
         if 0 < share < 1 and room > 1:
             full = min(room - 1, max(1, full))
-        return [(FULL * full, self.tone), (REST * (room - full) + " " * (width - room), "dim")]
+        return [(FULL * full, self.tone), (REST * (room - full) + " " * (width - room), "faint")]

@@ -30,12 +30,12 @@ class Gauge:
             return [(" " * max(0, width), "")]
         full = self._cell(self.used, width)
         tone = "warn" if self.used / self.total >= _HOT else self.tone
-        pieces = [(FULL * full, tone), (REST * (width - full), "dim")]
+        pieces = [(FULL * full, tone), (REST * (width - full), "faint")]
         if self.peak is None or self._cell(self.peak, width) <= full:
             return pieces
         mark = self._cell(self.peak, width) - full - 1
         rest = width - full - mark - 1
-        return [pieces[0], (REST * mark, "dim"), (_PEAK, "warn"), (REST * rest, "dim")]
+        return [pieces[0], (REST * mark, "faint"), (_PEAK, "warn"), (REST * rest, "faint")]
 
     def _cell(self, value: float, width: int) -> int:
         return min(width, max(0, round(value / self.total * width)))

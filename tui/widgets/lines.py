@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from evalbench.tui.state.clean import clean
 
-TONES = ("dim", "good", "bad", "warn", "strong", "accent")
+TONES = ("dim", "good", "bad", "warn", "strong", "accent", "faint")
 
 
 class Elastic(Protocol):
@@ -44,6 +44,7 @@ class Lines(Widget):
     DEFAULT_CSS = """
     Lines { height: auto; }
     Lines .lines--dim { color: $text-muted; }
+    Lines .lines--faint { color: $foreground 30%; }
     Lines .lines--good { color: $text-success; }
     Lines .lines--bad { color: $text-error; }
     Lines .lines--warn { color: $text-warning; }
