@@ -77,7 +77,7 @@ class EvalbenchApp(App[int]):
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
-        themes, self._theme_problems = load_themes()
+        themes, self.theme_problems = load_themes()
         for theme in themes:
             self.register_theme(theme)
         self.own_themes = [theme.name for theme in themes]
@@ -100,7 +100,7 @@ class EvalbenchApp(App[int]):
         self._pace()
         if self._entry:
             await self.open_run(self._entry)
-        for problem in [*self.preferences.problems, *self._theme_problems]:
+        for problem in [*self.preferences.problems, *self.theme_problems]:
             self.notify(problem, severity="warning", timeout=10, markup=False)
         if (wanted := self.preferences.theme) not in self.own_themes:
             words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"

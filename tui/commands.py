@@ -104,6 +104,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("keys.set", "Set", "put a key into the keychain", "s", True),
     Command("keys.test", "Test", "try a key by the cheapest real request", "t", True),
     Command("keys.remove", "Remove", "take a key out of the keychain", "d,delete", True),
+    Command("settings.change", "Change", "take the theme, the next value or a new key", "c", True),
+    Command("settings.add-key", "Add key", "one more key for a command", "a", True),
+    Command("settings.no-key", "No key", "take all keys from a command", "x", True),
+    Command("settings.reset", "Reset", "a command's default keys again", "r", True),
+    Command("settings.reset-all", "Reset all", "every command's default keys again"),
     Command("help.filter", "Filter", "show only commands with these words", "slash", True),
 )
 

@@ -7,7 +7,7 @@ unknown in the file stay.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,21 @@ def load_preferences() -> Preferences:
     return found
 
 
+def _replace_keys(document: MutableMapping[str, Any], keymap: Mapping[str, str]) -> None:
+    """Change what differs, so that comments beside the other keys stay."""
+    table = document.get("keys")
+    if not isinstance(table, dict) or any(isinstance(keys, dict) for keys in table.values()):
+        document["keys"] = {}
+        table = document["keys"]
+    for ident in [ident for ident in table if ident not in keymap]:
+        del table[ident]
+    for ident, keys in keymap.items():
+        if table.get(ident) != keys:
+            table[ident] = keys
+    if not table:
+        del document["keys"]
+
+
 def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
     """A table of keys whose ids were written without quotes, which nests them."""
     flat: dict[str, Any] = {}
@@ -114,7 +129,10 @@ def save_preferences(**changed: Any) -> None:
     except (OSError, ValueError):
         document = tomlkit.document()
     for name, value in changed.items():
-        document["keys" if name == "keymap" else name] = value
+        if name == "keymap":
+            _replace_keys(document, value)
+        else:
+            document[name] = value
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_file(file, tomlkit.dumps(document).encode())

@@ -1,0 +1,254 @@
+"""Settings: colours, thin lines, the mouse, every key, and where things lie."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Footer
+
+from evalbench.engine.paths import cache_dir, runs_dir
+from evalbench.tui.bootstrap import is_low_bandwidth
+from evalbench.tui.commands import COMMANDS, SCOPES, Command, commands
+from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.press_key import PressKey
+from evalbench.tui.state.keymap import hidden, keys, keys_words
+from evalbench.tui.state.preferences import BANDWIDTHS, preferences_file
+from evalbench.tui.state.theme_files import themes_dir
+from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_KEY_COLUMNS = (
+    Column("", 1),
+    Column("keys", 16),
+    Column("command", 14),
+    Column("what it does", 44, drop=1),
+)
+
+
+class SettingsPage(Page):
+    """What a person sets once. Everything holds at once, and is kept."""
+
+    SCOPE: ClassVar[str] = "settings"
+    DEFAULT_CSS = """
+    SettingsPage #left { width: 34; }
+    SettingsPage.-wide #left { width: 50; }
+    SettingsPage #look { height: 1fr; }
+    SettingsPage #screen { height: 5; }
+    SettingsPage #keys-panel { width: 1fr; height: 1fr; }
+    SettingsPage #places { height: auto; max-height: 7; }
+    SettingsPage.-tall #places { max-height: 12; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._commands: list[Command | None] = []
+
+    def compose(self) -> ComposeResult:
+        """Themes and switches at the left, keys at the right, places below."""
+        yield TopLine("Settings")
+        with Horizontal():
+            with Vertical(id="left"):
+                with Vertical(id="look", classes="panel"):
+                    yield Table((Column("", 1), Column("theme"), Column("", 8)), id="themes")
+                with Vertical(id="screen", classes="panel"):
+                    yield Table((Column("setting", 10), Column("value")), id="values")
+            with Vertical(id="keys-panel", classes="panel"):
+                yield Table(_KEY_COLUMNS, id="keys")
+        with VerticalScroll(id="places", classes="panel"):
+            yield Plain(self._places())
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """The themes have the keyboard."""
+        for panel, title in (
+            ("look", "Theme"),
+            ("screen", "Screen"),
+            ("keys-panel", "Keys"),
+            ("places", "Places"),
+        ):
+            self.query_one(f"#{panel}").border_title = title
+        themes = self.query_one("#themes", Table)
+        themes.focus()
+        self._show()
+        themes.cursor = self._kept()
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Nothing here changes by itself; what was changed elsewhere is shown on return."""
+
+    def on_screen_resume(self) -> None:
+        """Show what was changed meanwhile."""
+        if self.is_mounted:
+            self._show()
+
+    def _show(self) -> None:
+        self.query_one("#themes", Table).show(ListRows(self._theme_rows()))
+        self.query_one("#values", Table).show(ListRows(self._value_rows()))
+        self.query_one("#keys", Table).show(ListRows(self._key_rows()))
+
+    def _kept(self) -> int:
+        wanted = self.the_app.preferences.theme
+        names = self.the_app.own_themes
+        return names.index(wanted) if wanted in names else names.index(self.the_app.theme)
+
+    def _theme_rows(self) -> list[Sequence[Cell]]:
+        rows: list[Sequence[Cell]] = []
+        for index, name in enumerate(self.the_app.own_themes):
+            theme = self.the_app.available_themes[name]
+            kind = "terminal" if theme.ansi else "dark" if theme.dark else "light"
+            rows.append((("✓" if index == self._kept() else "", "good"), name, (kind, "dim")))
+        return rows
+
+    def _value_rows(self) -> list[Sequence[Cell]]:
+        preferences = self.the_app.preferences
+        bandwidth = preferences.bandwidth
+        if bandwidth == "auto":
+            bandwidth += " (low here)" if is_low_bandwidth(preferences) else " (full here)"
+        mouse = "on" if preferences.mouse else "off"
+        return [("bandwidth", bandwidth), ("mouse", f"{mouse} (next start)")]
+
+    def _key_rows(self) -> list[Sequence[Cell]]:
+        keymap = self.the_app.preferences.keymap
+        self._commands = []
+        rows: list[Sequence[Cell]] = []
+        for scope, title in SCOPES.items():
+            rows.append(("", (title, "strong"), "", ""))
+            self._commands.append(None)
+            for command in commands(scope):
+                mark = ("*" if command.id in keymap else "", "warn")
+                shown = keys_words(command, keymap) or "–"
+                rows.append((mark, shown, command.title, (command.help, "dim")))
+                self._commands.append(command)
+        return rows
+
+    def _places(self) -> str:
+        lines = [
+            f"version   evalbench {version('evalbench')}",
+            f"settings  {_short(preferences_file())}",
+            f"themes    {_short(themes_dir())}",
+            f"runs      {_short(runs_dir())}",
+            f"cache     {_short(cache_dir())}",
+        ]
+        problems = [*self.the_app.preferences.problems, *self.the_app.theme_problems]
+        return "\n".join([*(f"problem   {problem}" for problem in problems), *lines])
+
+    # -- themes ------------------------------------------------------------------
+
+    @on(Table.Moved, "#themes")
+    def _preview(self, event: Table.Moved) -> None:
+        if event.table.has_focus:
+            self.the_app.show_theme(self.the_app.own_themes[event.index])
+
+    @property
+    def begun(self) -> bool:
+        """Whether a theme is only tried."""
+        return self.the_app.theme != self.the_app.own_themes[self._kept()]
+
+    def step_back(self) -> None:
+        """The theme that is kept."""
+        self.query_one("#themes", Table).cursor = self._kept()
+        self.the_app.show_theme()
+
+    @on(events.DescendantBlur, "#themes")
+    def on_screen_suspend(self) -> None:
+        """A theme that was only tried goes."""
+        self.the_app.show_theme()
+
+    # -- changing ----------------------------------------------------------------
+
+    @on(Table.Opened)
+    def _opened(self) -> None:
+        self.action_change()
+
+    def action_change(self) -> None:
+        """See the commands."""
+        match self._place():
+            case ("themes", index):
+                self.the_app.prefer(theme=self.the_app.own_themes[index])
+            case ("values", 0):
+                now = BANDWIDTHS.index(self.the_app.preferences.bandwidth)
+                self.the_app.prefer(bandwidth=BANDWIDTHS[(now + 1) % len(BANDWIDTHS)])
+            case ("values", _):
+                self.the_app.prefer(mouse=not self.the_app.preferences.mouse)
+            case ("keys", _):
+                self._press(add=False)
+        self._show()
+
+    def action_add_key(self) -> None:
+        """See the commands."""
+        self._press(add=True)
+
+    def action_no_key(self) -> None:
+        """See the commands."""
+        if command := self._command():
+            self._keep(command, "")
+
+    def action_reset(self) -> None:
+        """See the commands."""
+        if command := self._command():
+            self._keep(command, command.keys)
+
+    @work
+    async def action_reset_all(self) -> None:
+        """See the commands."""
+        if await self.app.push_screen_wait(
+            Confirm("Give every command its default keys again?", yes="Reset")
+        ):
+            self.the_app.prefer(keymap={})
+            self._show()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys are changed in the list of keys only."""
+        if action in ("add_key", "no_key", "reset"):
+            return self._command() is not None or None
+        return True
+
+    def on_descendant_focus(self) -> None:
+        """Other commands can be given."""
+        self.refresh_bindings()
+
+    def _place(self) -> tuple[str, int] | None:
+        table = self.focused
+        return (table.id or "", table.cursor) if isinstance(table, Table) else None
+
+    def _command(self) -> Command | None:
+        place = self._place()
+        return self._commands[place[1]] if place and place[0] == "keys" else None
+
+    @work
+    async def _press(self, *, add: bool) -> None:
+        command = self._command()
+        if command is None:
+            return
+        keymap = self.the_app.preferences.keymap
+        key = await self.app.push_screen_wait(PressKey(command, keymap, add=add))
+        if key is None:
+            return
+        before = keys(command, keymap) if add else ()
+        self._keep(command, ",".join(dict.fromkeys((*before, key))))
+        if also := hidden(command, key, self.the_app.preferences.keymap):
+            self.notify(also, markup=False)
+
+    def _keep(self, command: Command, chosen: str) -> None:
+        keymap = {**self.the_app.preferences.keymap, command.id: chosen}
+        if chosen == command.keys:
+            del keymap[command.id]
+        in_order = {known.id: keymap[known.id] for known in COMMANDS if known.id in keymap}
+        self.the_app.prefer(keymap=in_order)
+        self._show()
+
+
+def _short(path: Path) -> str:
+    home = os.path.expanduser("~")
+    text = str(path)
+    return "~" + text[len(home) :] if text.startswith(home + os.sep) else text
