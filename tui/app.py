@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.binding import Binding
@@ -26,6 +26,9 @@ from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.themes import DEFAULT, load_themes
+
+if TYPE_CHECKING:
+    from textual.command import CommandPalette
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
@@ -178,20 +181,24 @@ class EvalbenchApp(App[int]):
 
     async def action_back(self) -> None:
         """One step back. From the run that the app was opened for, out; from Home, nowhere."""
-        if isinstance(self.screen, Page) and self.screen.begun:
-            self.screen.step_back()
-            return
-        depth = len(self.screen_stack)
-        if self._entry and depth == 2:
+        pages = self._pages()
+        if pages[-1].begun:
+            pages[-1].step_back()
+        elif self._entry and len(pages) == 2:
             self.exit(0)
-        elif depth > 1:
+        elif len(pages) > 1:
             await self.pop_screen()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """There is nothing behind Home."""
-        if action == "back" and len(self.screen_stack) == 1:
-            return isinstance(self.screen, Page) and self.screen.begun
+        if action == "back":
+            pages = self._pages()
+            return len(pages) > 1 or any(page.begun for page in pages)
         return True
+
+    def _pages(self) -> list[Page]:
+        """The pages that lie on each other, without dialogs over them."""
+        return [screen for screen in self.screen_stack if isinstance(screen, Page)]
 
     def action_leave(self) -> None:
         """Close the app. Runs are processes of their own and go on."""
@@ -223,6 +230,18 @@ class EvalbenchApp(App[int]):
             self.low_bandwidth = is_low_bandwidth(self.preferences)
             self.animation_level = "none" if self.low_bandwidth else "full"
             self._pace()
+
+    def on_command_palette_option_highlighted(
+        self, event: CommandPalette.OptionHighlighted
+    ) -> None:
+        """Try the theme under the palette's cursor."""
+        from evalbench.tui.palette import tried_theme
+
+        self.show_theme(tried_theme(event))
+
+    def on_command_palette_closed(self, event: CommandPalette.Closed) -> None:
+        """A theme that was only tried goes."""
+        self.show_theme()
 
     def show_theme(self, name: str = "") -> None:
         """Show a theme without keeping it; without a name, the user's own choice again."""
