@@ -92,7 +92,7 @@ class SampleAsk:
         known: Known,
         halted: Callable[[], bool],
         ask_again: frozenset[Outcome],
-        count: Callable[[Reply, bool], None],
+        count: Callable[[str, Reply, bool], None],
     ) -> None:
         """Prepare asking.
 
@@ -105,7 +105,7 @@ class SampleAsk:
             known: what the journal has of this sample.
             halted: whether the run is stopping.
             ask_again: outcomes of stored replies that are worth another call.
-            count: told every reply and whether it came from the journal.
+            count: told every reply with its role, and whether it came from the journal.
         """
         self._journal = journal
         self._cast = cast
@@ -139,17 +139,17 @@ class SampleAsk:
             same = held.content_hash == digest
             if held.reply is not None:
                 if same and held.reply.outcome not in self._ask_again:
-                    self._count(held.reply, True)
+                    self._count(role, held.reply, True)
                     return _answered(held.reply)
                 reask = held.reask + 1
             else:
                 reask = held.reask if same else held.reask + 1
         if self._halted():
             raise Halted
-        return await self._send(part, key, reask, call, digest)
+        return await self._send(role, part, key, reask, call, digest)
 
     async def _send(
-        self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
+        self, role: str, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
         async def before_send() -> None:
             if self._halted():
@@ -166,7 +166,7 @@ class SampleAsk:
             reply = plain(reply)
             stored = self._journal.store_reply(self._row, key, reask, reply)
         await stored
-        self._count(reply, False)
+        self._count(role, reply, False)
         return _answered(reply)
 
     async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:

@@ -60,6 +60,7 @@ class Driver:
     Attributes:
         tally: all scores so far, live.
         before: what all replies of earlier engines add up to.
+        roles: calls of each role by how they were answered, ``sent`` or ``from_journal``.
         latest: (row, epoch) of the scores stored last, oldest first.
         halting: set to PAUSING or STOPPING to end after the calls in flight.
         failure: the error that ended the run, if one did.
@@ -104,6 +105,7 @@ class Driver:
         self.last_score: float | None = None
         self.errors: dict[str, int] = {}
         self.notes: dict[str, dict[str, str]] = {}
+        self.roles = {role: {"sent": 0, "from_journal": 0} for role in cast}
         self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
         self._recent: deque[tuple[float, int]] = deque()
         self._answered = False
@@ -321,7 +323,8 @@ class Driver:
     def _halted(self) -> bool:
         return self.halting is not None or self.failure is not None
 
-    def _count(self, reply: Reply, from_journal: bool) -> None:
+    def _count(self, role: str, reply: Reply, from_journal: bool) -> None:
+        self.roles[role]["from_journal" if from_journal else "sent"] += 1
         if from_journal:
             self.from_journal += 1
         else:

@@ -35,6 +35,7 @@ from evalbench.engine.errors import (
     UsageError,
     error_to_json,
 )
+from evalbench.engine.gpu import Gpus
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf, Totals, count_scores
 from evalbench.engine.journal.schema import create
@@ -83,6 +84,8 @@ class HostedRun:
         self._halt: State | None = None
         self._metrics_fault: Exception | None = None
         self._budget = Budget()
+        self._gpus = Gpus()
+        self._gpu_readings: list[dict[str, Any]] = []
 
     @property
     def local(self) -> bool:
@@ -334,7 +337,7 @@ class HostedRun:
                 self.halt(State.STOPPING)
             case {"do": "pause"}:
                 self.halt(State.PAUSING)
-            case {"do": "concurrency", "value": int(calls)} if calls > 0:
+            case {"do": "concurrency", "value": int() | None as calls} if self._can_send(calls):
                 self._dispatchers[CANDIDATE].set_concurrency(calls)
             case {"do": "budget", "value": float() | int() | None as limit}:
                 self._budget.ceiling = None if limit is None else Decimal(str(limit))
@@ -342,6 +345,10 @@ class HostedRun:
                 self.journal.event("command-refused", command=command)
                 return
         self.journal.event("command", **command)
+
+    def _can_send(self, calls: int | None) -> bool:
+        """Whether so many calls can be in flight, now."""
+        return CANDIDATE in self._dispatchers and (calls is None or calls > 0)
 
     async def _beat(self) -> None:
         """Status once a second, commands five times a second."""
@@ -351,6 +358,9 @@ class HostedRun:
                 with contextlib.suppress(JournalError):
                     self.obey(command)
             if time.monotonic() >= due:
+                if any(isinstance(one, Local) for one in self._dispatchers.values()):
+                    # The driver may be slow to answer, the first time above all.
+                    self._gpu_readings = await asyncio.to_thread(self._gpus.read)
                 self._write_status()
                 due = time.monotonic() + _STATUS_EVERY_S
             await asyncio.sleep(_COMMANDS_EVERY_S)
@@ -391,6 +401,8 @@ class HostedRun:
             status.outcomes = driver.tally.outcomes()
             status.errors = driver.errors
             status.params = driver.notes
+            status.roles = {role: self._role_gauges(role) for role in self._cast}
+            status.latest = list(driver.latest) or status.latest
             status.metrics = metrics_json([m for m in self._metrics() if not m.group])
             if all(self._prices.get(role) for role in self._cast):
                 status.spend_usd = float(self._budget.spent)
@@ -399,10 +411,19 @@ class HostedRun:
             status.budget_usd = None if ceiling is None else float(ceiling)
         if self._dispatchers:
             status.gauges = self._dispatchers[CANDIDATE].gauges()
+            if self._gpu_readings:
+                status.gauges["gpus"] = self._gpu_readings
         try:
             self.folder.write_status(status)
         except OSError as error:
             log.warning("status of %s not written: %s", self.folder.id, error)
+
+    def _role_gauges(self, role: str) -> dict[str, int]:
+        """Calls of one role; where roles share a worker, those in flight count for the first."""
+        assert self._driver
+        dispatcher = self._dispatchers.get(role)
+        flying = dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
+        return {**self._driver.roles[role], "in_flight": flying}
 
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
         status = self.status
@@ -413,6 +434,7 @@ class HostedRun:
         status.problem = str(problem) if problem else ""
         status.exit_code = exit_code(status, problem)
         status.gauges = {}
+        self._gpus.close()
         with contextlib.suppress(JournalError):
             if problem:
                 self.journal.event("problem", **error_to_json(problem))

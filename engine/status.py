@@ -32,9 +32,9 @@ class Status:
     ``metrics`` holds the headline and everything ungrouped; the whole table is
     in the journal. ``seconds`` adds up over all engines that worked on it.
     ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
-    that were cut or failed may have cost besides, at worst. ``roles`` counts calls
-    for each role of this engine (``sent``, ``from_journal``); ``latest`` names the
-    scores stored last as (sample row, epoch), oldest first.
+    that were cut or failed may have cost besides, at worst. ``roles`` counts the
+    calls of this engine by role (``sent``, ``from_journal``, ``in_flight``);
+    ``latest`` names the scores stored last as (sample row, epoch), oldest first.
     """
 
     run: str

@@ -46,8 +46,8 @@ class Dispatcher(Protocol):
     def halt(self) -> None:
         """Send nothing more: calls that are not on the wire raise :class:`Halted`."""
 
-    def set_concurrency(self, calls: int) -> None:
-        """Change the number of calls in flight, live."""
+    def set_concurrency(self, calls: int | None) -> None:
+        """Change the number of calls in flight, live; None: the dispatcher finds its own."""
 
     def gauges(self) -> dict[str, Any]:
         """Numbers for the screen: in flight, waiting, memory and the like."""

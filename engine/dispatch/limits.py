@@ -201,10 +201,11 @@ class Limiter:
         """Seconds for which the whole key stands still from now."""
         return max(0.0, self._paused_until - asyncio.get_running_loop().time())
 
-    def resize(self, size: int) -> None:
-        """Fix the concurrency at ``size``."""
-        self.fixed = True
-        self.slots.resize(size)
+    def resize(self, size: int | None) -> None:
+        """Fix the concurrency at ``size``; None lets it find its own from where it is."""
+        self.fixed = size is not None
+        if size is not None:
+            self.slots.resize(size)
 
 
 class Turn:

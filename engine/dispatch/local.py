@@ -98,9 +98,9 @@ class Local:
             if not future.done():
                 future.set_exception(Halted())
 
-    def set_concurrency(self, calls: int) -> None:
+    def set_concurrency(self, calls: int | None) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        self.window = calls
+        self.window = calls or WINDOW
 
     def gauges(self) -> dict[str, Any]:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""

@@ -154,7 +154,7 @@ class Realtime:
         self._halted.set()
         self._warming.halt()
 
-    def set_concurrency(self, calls: int) -> None:
+    def set_concurrency(self, calls: int | None) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._limiter.resize(calls)
 
@@ -164,6 +164,7 @@ class Realtime:
         return {
             "in_flight": slots.taken,
             "concurrency": slots.size,
+            "fixed": self._limiter.fixed,
             "waiting": self._waiting,
             "retries": self._retries,
             "paused_s": round(self._limiter.paused_for(), 1),

@@ -331,6 +331,15 @@ async def test_a_size_that_is_set_stays() -> None:
 
 
 @virtual_time
+async def test_a_size_that_is_let_go_changes_again_from_where_it_was() -> None:
+    limiter = Limiter(concurrency=12)
+    limiter.resize(None)
+    assert limiter.slots.size == 12
+    limiter.refused(RateLimited("slow down"))
+    assert limiter.slots.size == 8
+
+
+@virtual_time
 async def test_other_failures_are_no_refusals() -> None:
     limiter = Limiter(concurrency=None)
     for error in (ConnectionFailed("cut"), ProviderError("odd")):

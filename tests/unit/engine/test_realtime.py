@@ -188,6 +188,7 @@ async def test_what_it_shows_and_how_many_samples_it_wants() -> None:
     assert desk.realtime.gauges() == {
         "in_flight": 0,
         "concurrency": 3,
+        "fixed": True,
         "waiting": 4,
         "retries": 4,
         "paused_s": 0.0,
