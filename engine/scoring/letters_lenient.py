@@ -23,13 +23,9 @@ from __future__ import annotations
 import re
 
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.reply_text import (
-    without_control_tokens,
-    without_markup,
-    without_reasoning,
-)
+from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
-LENIENT = "letter-lenient/1"
+LENIENT = "letter-lenient/2"
 
 # What a rule answers besides a letter or None (found nothing, ask the next rule).
 _NO_CHOICE = ""
@@ -61,7 +57,7 @@ _BULLET = re.compile(
 
 
 def _clean(reply: str) -> str:
-    text = without_control_tokens(without_reasoning(reply.strip()))
+    text = answer_text(reply)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(r" \1 ", without_markup(text))
     text = text.replace("（", "(").replace("）", ")").replace("：", ":").replace("。", ". ")

@@ -39,6 +39,25 @@ def without_control_tokens(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
+_LONGEST = 40_000
+
+
+def ends(text: str, longest: int = _LONGEST) -> str:
+    """The text, or the first and the last half of ``longest`` characters of a longer one.
+
+    A person who looks for an answer looks there, and no reply, whatever is in
+    it, can keep a parser busy.
+    """
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest // 2]}\n\n{text[-(longest // 2) :]}"
+
+
+def answer_text(reply: str) -> str:
+    """What a lenient parser reads: no reasoning, no control tokens, no more than :func:`ends`."""
+    return without_control_tokens(ends(without_reasoning(reply))).strip()
+
+
 _LATEX_WORD = re.compile(
     r"\\(?:text|textbf|textrm|textit|mathrm|mathbf|mathit|mathsf|operatorname|bf|rm|displaystyle)"
     r"(?![A-Za-z])"

@@ -30,6 +30,7 @@ COMMANDS: dict[str, Command] = {
     "models": Command("list the models that providers offer", "models"),
     "probe": Command("ask a model one short question", "probe"),
     "keys": Command("set, try, list and remove providers' keys", "keys"),
+    "parse": Command("try a benchmark's reply parsers on replies of your own", "parse"),
     "data": Command("fetch, verify or describe a benchmark's data", "data"),
     "doctor": Command("check this installation", "doctor"),
 }

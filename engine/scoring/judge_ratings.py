@@ -1,0 +1,170 @@
+"""Reading what an MT-bench judge decided: a rating of one answer, or the better of two.
+
+The faithful parsers do what ``fastchat/llm_judge/common.py`` does
+(lm-sys/FastChat, commit 0e6d3e4b). The lenient ones read what a person would
+read, and nothing outside of the scale that the judge was given. All of them
+take the judge's reply and return None where they find nothing; none raises.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Literal
+
+from evalbench.engine.scoring.reply_text import answer_text, without_markup
+
+RATING = "fastchat-rating/1"
+RATING_LENIENT = "rating-lenient/1"
+WINNER = "fastchat-winner/1"
+WINNER_LENIENT = "winner-lenient/1"
+
+Winner = Literal["A", "B", "tie"]
+
+_LARGEST = 2**63 - 1
+_IN_TWO = re.compile(r"\[\[(\d+(?:\.\d*)?)\]\]")
+_IN_ONE = re.compile(r"\[(\d+(?:\.\d*)?)\]")
+
+
+def read_rating(reply: str) -> float | None:
+    """Faithful to FastChat: the first number in double brackets, else the first in single ones.
+
+    Known faults of the original, kept: no range, so ``[[11]]`` counts; a
+    citation ``[1]`` is a rating where the double brackets are missing. FastChat
+    stores -1 where it finds nothing and raises at ``[[08]]``, which Python does
+    not take for a number; both are None here. Whole numbers are ``int``.
+    """
+    found = _IN_TWO.search(reply) or _IN_ONE.search(reply)
+    if not found:
+        return None
+    try:
+        value = ast.literal_eval(found[1])
+    except (ValueError, SyntaxError, MemoryError):
+        return None
+    if not isinstance(value, (int, float)) or abs(value) > _LARGEST:
+        return None  # no journal and no JSON reader could hold it
+    return value
+
+
+_FULL_WIDTH = str.maketrans("［］【】：（）", "[][]:()")
+_ESCAPED = re.compile(r"\\([\[\]])")
+_NUMBER = r"(?P<number>\d{1,3}(?:\.\d{1,6})?)(?:\s*(?:/|out\s+of)\s*10(?:\.0)?)?"
+_LABEL = r"(?:rating|score|grade|mark|评分|得分|分数)"
+_RATED = re.compile(rf"\[\s*\[\s*(?:{_LABEL}\s*[:=]?\s*)?{_NUMBER}\s*\]\s*\]", re.IGNORECASE)
+_LABELLED = re.compile(
+    rf"{_LABEL}[\"'”]?\s{{0,9}}(?:\([^()\n]{{1,30}}\)|out\s+of\s+10)?\s{{0,9}}"
+    rf"(?:[:=–—-]+|is:?|为|是)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\]",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(rf"\[\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
+
+
+def read_rating_lenient(reply: str) -> float | None:
+    """The rating from 1 to 10 that a person would read.
+
+    1. The last number in double brackets, whatever spaces, marks or ``/10``
+       are in them: a judge that corrects itself means the correction.
+    2. Without one, the last number in single brackets right after a word for
+       rating ("Rating: [9]"), or alone on the last line. Others are citations.
+
+    A number outside of brackets is none, as the judge was asked for brackets.
+    Outside of 1 to 10 there is no rating. ``08`` is 8.
+    """
+    text = _plain(reply)
+    found = (
+        _last_match(_RATED, text)
+        or _last_match(_LABELLED, text)
+        or _ALONE.fullmatch(_last_line(text))
+    )
+    if not found:
+        return None
+    number = float(found["number"])
+    if not 1 <= number <= 10:
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def read_winner(reply: str) -> Winner | None:
+    """Faithful to FastChat: ``[[A]]`` anywhere, else ``[[B]]``, else ``[[C]]``, which is a tie.
+
+    Known fault of the original, kept: the order of these checks decides between
+    two verdicts, not their order in the reply. FastChat stores ``error`` where
+    this is None.
+    """
+    if "[[A]]" in reply:
+        return "A"
+    if "[[B]]" in reply:
+        return "B"
+    return "tie" if "[[C]]" in reply else None
+
+
+_WHO = r"(?:(?:the\s+)?(?:assistant|model|response|answer|option|ai)\s+)?"
+_SIDE = rf"{_WHO}(?P<side>A|B|C|tie|draw)(?:\s+(?:is|wins)(?:\s+better)?)?"
+_VERDICT = re.compile(rf"\[\s*\[\s*{_SIDE}\s*\]\s*\]", re.IGNORECASE)
+_VERDICT_LABELLED = re.compile(
+    r"\b(?:verdict|winner|decision|judge?ment|choice|answer|conclusion|preference)[\"'”]?\s{0,9}"
+    rf"(?:[:=–—-]+|is:?)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_SIDE}\s{{0,9}}\]",
+    re.IGNORECASE,
+)
+_VERDICT_ALONE = re.compile(rf"\[\s{{0,9}}{_SIDE}\s{{0,9}}\][.!]?", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats)"
+    r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
+    re.IGNORECASE,
+)
+# What follows a verdict that only explains the format, as the judge's instructions do.
+_EXPLAINED = re.compile(
+    r"[\"'”)]?\s*(?:(?:if|when|means|=)\s+(?:the\s+)?(?:assistant|model|response|answer|it|both|A|B)\b"
+    r"|(?:if|for|means|in case of|=)\s+(?:(?:it(?:['’]s| is)|there is)\s+)?a?\s*(?:tie|draw)\b)",
+    re.IGNORECASE,
+)
+_OR = re.compile(r"[\"'”)]?\s*(?:/|,|\||or|and|and/or|,\s*or)\s*[\"'“(]?", re.IGNORECASE)
+
+
+def read_winner_lenient(reply: str) -> Winner | None:
+    """The verdict that a person would read.
+
+    The last ``[[A]]``, ``[[B]]`` or ``[[C]]`` in any case counts, also as
+    ``[[tie]]`` or ``[[Assistant A]]``; one in single brackets only after a word
+    like "verdict" or alone on the last line. Verdicts that are denied ("not
+    [[A]]", "[[B]] over [[A]]"), that explain the format ("[[A]] if assistant A
+    is better") or leave the choice open ("[[A]] or [[B]]") are none.
+    """
+    text = _plain(reply)
+    for pattern in (_VERDICT, _VERDICT_LABELLED):
+        stated = [found for found in pattern.finditer(text) if _is_stated(found)]
+        if stated:
+            return None if _is_open(text, stated) else _side(stated[-1])
+    found = _VERDICT_ALONE.fullmatch(_last_line(text))
+    return _side(found) if found else None
+
+
+def _is_stated(found: re.Match[str]) -> bool:
+    before = found.string[max(0, found.start() - 40) : found.start()]
+    return not (_DENIED.search(before) or _EXPLAINED.match(found.string, found.end()))
+
+
+def _is_open(text: str, stated: list[re.Match[str]]) -> bool:
+    """Whether the last verdict is joined to a different one before it."""
+    if len(stated) < 2 or _side(stated[-2]) == _side(stated[-1]):
+        return False
+    between = text[stated[-2].end() : stated[-1].start()]
+    return len(between) < 20 and _OR.fullmatch(between) is not None
+
+
+def _side(found: re.Match[str]) -> Winner:
+    side = found["side"].upper()
+    return "A" if side == "A" else "B" if side == "B" else "tie"
+
+
+def _plain(reply: str) -> str:
+    text = _ESCAPED.sub(r"\1", answer_text(reply)).translate(_FULL_WIDTH)
+    return without_markup(text).strip()
+
+
+def _last_line(text: str) -> str:
+    return text[text.rfind("\n") + 1 :].strip()
+
+
+def _last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return max(pattern.finditer(text), key=lambda found: found.start(), default=None)

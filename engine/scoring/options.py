@@ -1,0 +1,176 @@
+"""Reading which of the given options a reply picks, as OpenSeeSimE asks for it.
+
+The model is told to write the option on the first line, exactly as given, and
+its reasons from the second line on. The faithful parser does what
+``parse_model_response`` of Jezemba/ModelInference does (commit 22e438cc); the
+lenient one reads what a person would read on that first line. None of them
+raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalbench.engine.scoring.reply_text import answer_text, without_markup
+
+OPTION = "openseesime-option/1"
+OPTION_LENIENT = "option-lenient/1"
+
+
+def read_option(reply: str, choices: Sequence[str] = ()) -> str | None:
+    """Faithful to the original: the first line is one of the options, ignoring case.
+
+    Returns the option as it is given. Without options the first line as it is.
+    """
+    line = _first_line(reply)
+    if not choices:
+        return line
+    return next((c.strip() for c in choices if c.strip().lower() == line.lower()), None)
+
+
+def explanation(reply: str) -> str:
+    """What follows the first line."""
+    return reply.strip().partition("\n")[2].strip()
+
+
+def is_right(option: str | None, answer: str) -> bool:
+    """Whether an option is the right one: the same text, ignoring case."""
+    return option is not None and option.strip().lower() == answer.strip().lower()
+
+
+def _first_line(reply: str) -> str:
+    return reply.strip().partition("\n")[0].strip()
+
+
+_FULL_WIDTH = str.maketrans("：，。！（）", ":,.!()")
+_BOXED = re.compile(r"\\(?:boxed|fbox|text)\s?(?=\{)")
+_TAGS = re.compile(r"</?answer>", re.IGNORECASE)
+_LABEL = re.compile(
+    r"(?:(?:so|thus|therefore|hence|ok|okay|sure|certainly|based on [^,.:]{1,60})[,!.:]?\s+)?"
+    r"(?:(?:my|the|this|your)\s+)?(?:(?:final|correct|best|right|most likely|first)\s+){0,2}"
+    r"(?:answer|ans|option|choice|line|selection|response|result|conclusion|verdict)\b"
+    r"(?:\s+(?:to|for)\s+(?:this|the|your)\s+(?:\w+\s+)?question)?[\"'”]?\s?"
+    r"(?::|=|-+>?|–|—|(?:is|would be|should be|must be)\b\s?:?)\s{0,9}"
+    r"(?:(?:clearly|definitely|most likely|likely|probably|option|choice|that)\s+){0,2}",
+    re.IGNORECASE,
+)
+_CLAIM = re.compile(
+    r"(?:(?:so|thus|therefore|hence)[,:]?\s+)?"
+    r"(?:i(?:['’]d| would| will)?\s+(?:choose|pick|select|say|answer|go with|believe|think)"
+    r"|(?:it|this|that)(?:['’]s| is| would be| must be))"
+    r"\s*(?:it is\s+|it['’]s\s+)?:?\s*(?:the\s+)?",
+    re.IGNORECASE,
+)
+_ENUMERATED = re.compile(r"(?:[-*•·+–—>→]+|\(?(?:[a-z]|\d{1,2})[.):])\s+", re.IGNORECASE)
+# Signs that belong to an option ("-5", "< 1 MPa", ".5") are not taken off its front.
+_BEFORE = " \t\"'“”‘’«»`*_([{:,;!?…✓✔✅|\\"
+_AFTER = " \t\"'“”‘’«»`*_)]}.,;:!?…✓✔✅|\\-–—"
+_IN_ANGLES = re.compile(r"<([^<>]*)>")
+_ONLY_LABEL = re.compile(
+    r"(?:(?:the|my|final|correct)\s+){0,2}(?:answer|option|choice)(?:\s+is)?[\s:*]*|```\w*|[-*_=#\s]*",
+    re.IGNORECASE,
+)
+
+
+def read_option_lenient(reply: str, choices: Sequence[str] = ()) -> str | None:
+    """The option that a person would read on the first line, as it is given, or None.
+
+    1. The line is an option, apart from case, marks, quotes, a bullet or a
+       number before it, hyphens for spaces, and words like "Answer:" or "The
+       answer is".
+    2. It begins with an option that a mark sets off from what follows: "Yes,
+       because …", "No. The …".
+    3. It mentions one option of several words and no other.
+
+    A line that names another option as an alternative ("Yes or No") is no
+    answer. Lines with nothing but "Answer:" or a code fence are passed over; an
+    answer after a line of reasoning does not count. Without options the line
+    without marks and label.
+    """
+    line = _line(answer_text(reply))
+    if not choices:
+        label = _LABEL.match(line)
+        return (line[label.end() :] if label else line).lstrip(_BEFORE).rstrip(_AFTER) or None
+    named = {_flat(choice): choice.strip() for choice in reversed(choices)}
+    after = [line[found.end() :] for p in (_LABEL, _CLAIM) if (found := p.match(line))]
+    for reading in (line, *after):
+        for text in (reading, _ENUMERATED.sub("", reading, count=1)):
+            found = named.get(_flat(text)) or _leading(text, named)
+            if found is not None:
+                return found or None
+    return _mentioned(line, named)
+
+
+def _line(text: str) -> str:
+    text = _TAGS.sub(" ", _BOXED.sub("", text)).translate(_FULL_WIDTH)
+    for line in text.splitlines():
+        plain = without_markup(line).strip()
+        if plain and not _ONLY_LABEL.fullmatch(plain):
+            return plain.strip("\"'“”‘’«» \t")[:_LONGEST_LINE]
+    return ""
+
+
+_LONGEST_LINE = 2000
+_AMBIGUOUS = ""
+
+
+def _flat(text: str) -> str:
+    """The form in which options and lines are compared."""
+    text = text.strip().translate(_FULL_WIDTH)
+    if enclosed := _IN_ANGLES.fullmatch(text):
+        text = enclosed[1]
+    text = text.lstrip(_BEFORE).rstrip(_AFTER).casefold()
+    return " ".join(_HYPHEN.sub(" ", text).split())
+
+
+_HYPHEN = re.compile(r"(?<=\w)[‐‑-](?=\w)")
+_SET_OFF = re.compile(
+    r"[\"'”’)\]]*\s*(?:[.,;:!?…]+(?=\s|$|[\"'”’)\]])|\s[-–—]+\s|[–—]|\(|$"
+    r"|(?:because|since|as|[Tt]here|The|This|It|Because|Since|In|Based|From)\b)"
+)
+_OR = re.compile(
+    r"[\"'”’)\]]*\s*(?:[,/|&+]|\bor\b|\band\b|,\s*or\b|,\s*and\b)\s*[\"'“‘(\[]*", re.IGNORECASE
+)
+
+
+def _leading(text: str, named: dict[str, str]) -> str | None:
+    """The option that begins ``text``; ``_AMBIGUOUS``; or None."""
+    start = text.lstrip(_BEFORE)
+    for flat in sorted(named, key=len, reverse=True):
+        option = _pattern(flat).match(start)
+        if not option:
+            continue
+        rest = start[option.end() :]
+        if other := _OR.match(rest):
+            after = rest[other.end() :]
+            if any(_is_alone(after, name) for name in named if name != flat):
+                return _AMBIGUOUS
+        return named[flat] if _SET_OFF.match(rest) else None
+    return None
+
+
+def _is_alone(text: str, flat: str) -> bool:
+    """Whether ``text`` begins with an option and the sentence or line ends there."""
+    found = _pattern(flat).match(text)
+    return found is not None and not re.match(r"\s*[^\W\d_]", text[found.end() :])
+
+
+def _pattern(flat: str) -> re.Pattern[str]:
+    words = r"[\s‐‑-]+".join(re.escape(word) for word in flat.split(" "))
+    return re.compile(rf"(?<![\w-]){words}(?![\w%])", re.IGNORECASE)
+
+
+def _mentioned(line: str, named: dict[str, str]) -> str | None:
+    rest, found = line, set()
+    for flat in sorted(named, key=len, reverse=True):
+        rest, times = _pattern(flat).subn(" ", rest)
+        if times:
+            found.add(flat)
+    only = found.pop() if len(found) == 1 else ""
+    return named[only] if " " in only and not _DENIES.search(line) else None
+
+
+_DENIES = re.compile(
+    r"\b(?:not|no|never|neither|nor|cannot|except|unlike|than)\b|n['’]t\b", re.IGNORECASE
+)

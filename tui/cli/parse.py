@@ -1,0 +1,125 @@
+"""``evalbench parse``: what the parsers of a benchmark read in one's own replies."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, NamedTuple
+
+from evalbench.engine.errors import DataError, UsageError
+from evalbench.engine.scoring.parsers import KINDS, ReplyKind, kind
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state.clean import one_line
+
+_LINE = '{"id": "1", "reply": "…"}, where it matters with "choices", at will with "expected"'
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    width = max(map(len, KINDS))
+    lines = [f"  {name:<{width}}  {entry.reads}" for name, entry in KINDS.items()]
+    parser.description = "\n".join(
+        [
+            f"{parser.description} Reads JSON lines from standard input (id, reply, where it",
+            "matters choices, and expected to compare with) and prints one for each:",
+            "id, faithful (as the original system reads it), lenient (as a person",
+            "would), faithful_correct, lenient_correct.",
+            "",
+            *lines,
+        ]
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="which parsers, see above")
+    parser.add_argument("--json", action="store_true", help="as ever: one JSON object a line")
+    parser.examples(
+        "evalbench parse mt-bench-single < replies.jsonl",
+        'echo \'{"id": 1, "reply": "(B) Paris"}\' | evalbench parse mmlu-letter',
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Read every line and print what the two parsers make of it."""
+    if args.name is None:
+        raise UsageError(
+            "say whose parsers to try",
+            why=f"there are {', '.join(KINDS)}",
+            cure="evalbench parse NAME < replies.jsonl",
+        )
+    chosen = kind(args.name)
+    if sys.stdin.isatty():
+        stderr().line(f"reading JSON lines from the terminal: {_LINE}; end with Ctrl-D")
+    out = stdout()
+    for case in _cases(sys.stdin.buffer, chosen):
+        if out.gone:
+            break
+        out.line(_as_json(_parsed(chosen, case)))
+    return 0
+
+
+class _Case(NamedTuple):
+    id: str | int
+    reply: str
+    choices: Sequence[str]
+    expected: Any
+
+
+def _parsed(chosen: ReplyKind, case: _Case) -> dict[str, Any]:
+    faithful = chosen.faithful.read(case.reply, case.choices)
+    lenient = chosen.lenient.read(case.reply, case.choices)
+    line = {"id": case.id, "faithful": faithful, "lenient": lenient}
+    if case.expected is not None:
+        line["faithful_correct"] = chosen.faithful.is_right(faithful, case.expected)
+        line["lenient_correct"] = chosen.lenient.is_right(lenient, case.expected)
+    return line
+
+
+def _as_json(line: dict[str, Any]) -> str:
+    text = json.dumps(line, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can express
+        text = json.dumps(line)
+    return text
+
+
+def _cases(stream: IO[bytes], chosen: ReplyKind) -> Iterator[_Case]:
+    for number, line in enumerate(stream, start=1):
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if text:
+            yield _case(text, number, chosen)
+
+
+def _case(text: bytes, number: int, chosen: ReplyKind) -> _Case:
+    def refuse(what: str, why: str = "") -> DataError:
+        return DataError(
+            f"line {number} of standard input {what}", why=why, cure=f"write lines such as {_LINE}"
+        )
+
+    try:
+        case = json.loads(text)
+    except UnicodeDecodeError:
+        raise refuse("is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise refuse("is not JSON", why=one_line(str(error))) from None
+    if not isinstance(case, dict):
+        raise refuse("is not a JSON object")
+    ident, reply = case.get("id"), case.get("reply")
+    if not isinstance(ident, (str, int)):
+        raise refuse('has no "id" that is a text or a whole number')
+    if not isinstance(reply, str):
+        raise refuse('has no "reply" that is a text')
+    choices, expected = case.get("choices"), case.get("expected")
+    if choices is None:
+        choices = []
+    if not isinstance(choices, list) or not all(isinstance(one, str) for one in choices):
+        raise refuse('has "choices" that are no list of texts')
+    if expected is not None and not (_is_finite(expected) and chosen.accepts(expected)):
+        raise refuse(f'has an "expected" that is not {chosen.expects}')
+    return _Case(ident, reply, choices, expected)
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
