@@ -137,14 +137,30 @@ def call_title(call: CallRow) -> str:
     return ", ".join(parts)
 
 
+def _short_title(call: CallRow, *, epochs: bool) -> str:
+    """Like :func:`call_title`, without what goes without saying."""
+    key = call.key
+    parts = [f"{key.role} {key.model}"]
+    if key.step != "answer":
+        parts.append(key.step)
+    if epochs:
+        parts.append(f"epoch {key.epoch + 1}")
+    if key.repeat:
+        parts.append(f"repeat {key.repeat}")
+    if call.reask:
+        parts.append(f"asked again ({call.reask})")
+    return " · ".join(parts)
+
+
 def _call_views(calls: Sequence[CallRow], *, live: bool) -> Iterator[CallView]:
     seen: set[Message] = set()
+    epochs = any(call.key.epoch for call in calls)
     for call in calls:
         asked = list(_asked(call, seen))
         seen |= set(call.prompt.messages)
         in_flight = call.reply is None and live
         yield CallView(
-            call_title(call),
+            _short_title(call, epochs=epochs),
             asked,
             list(_answered(call, live=live)),
             [] if call.reply is None else reply_facts(call.reply),

@@ -1,0 +1,56 @@
+"""Choosing one line of a list, over a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.picker import Picker
+from evalbench.tui.widgets.table import Column
+from evalbench.tui.widgets.text import Plain
+
+
+class Choose(Dialog[str]):
+    """Gives back the ident of the line that was chosen, or None. Letters narrow the list."""
+
+    DEFAULT_CSS = """
+    Choose > #box { height: 80%; max-height: 32; padding: 0 1; }
+    Choose Picker { height: 1fr; border: none; }
+    Choose Picker:focus-within { border: none; }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        choices: Sequence[Choice],
+        *,
+        chosen: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__()
+        self._title, self._columns, self._choices = title, columns, choices
+        self._chosen, self._hint = chosen, hint
+
+    def compose(self) -> ComposeResult:
+        """Title, list, what the keys do."""
+        with Vertical(id="box"):
+            yield Plain(self._title, classes="title")
+            yield Picker("", self._columns, hint=self._hint, id="choices")
+            yield Plain("enter: take it · escape: leave it as it is", classes="dim")
+
+    def on_mount(self) -> None:
+        """The list is there, and the keyboard in its filter."""
+        picker = self.query_one(Picker)
+        picker.show(self._choices)
+        picker.choose(self._chosen)
+        picker.take_focus()
+
+    @on(Picker.Chosen)
+    def _taken(self, event: Picker.Chosen) -> None:
+        self.dismiss(event.ident)

@@ -1,0 +1,263 @@
+"""One sample: what was asked, what came back, how it was read and what it counts as."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Footer
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal import CallRow
+from evalbench.engine.results.browse import Line, Samples
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.clipboard import copy
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state import figures
+from evalbench.tui.state.sample_view import Block, SampleView, sample_view
+from evalbench.tui.state.watch import Watch
+from evalbench.tui.widgets.pairs import Pair, Pairs
+from evalbench.tui.widgets.picture import Picture
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_STYLES = {"good": "$text-success", "bad": "$text-error", "warn": "$text-warning"}
+_LOOK_EVERY = 4
+"""A sample in the making is read again at every fourth tick."""
+
+
+class Fold(Vertical, can_focus=True):
+    """A title over a text that opens and closes."""
+
+    DEFAULT_CSS = """
+    Fold { height: auto; }
+    Fold > #fold-title { color: $text-muted; }
+    Fold:focus > #fold-title { color: $text-primary; text-style: bold; }
+    Fold > .body { display: none; }
+    Fold.-open > .body { display: block; }
+    """
+    BINDINGS = [Binding("enter,space", "turn", "Fold", show=False)]
+
+    def __init__(self, block: Block) -> None:
+        super().__init__()
+        self._block = block
+
+    def compose(self) -> ComposeResult:
+        """The title; the text comes when it is first opened."""
+        yield Plain(self._title(), id="fold-title")
+
+    def _title(self) -> str:
+        mark = "▾" if self.has_class("-open") else "▸"
+        size = f"{figures.count(len(self._block.text))} characters"
+        return f"{mark} {self._block.title} · {size}"
+
+    def open(self, opened: bool = True) -> None:
+        """Open it, or close it."""
+        if opened and not self.query(".body"):
+            self.mount(Plain(self._block.text.strip("\n"), classes="body"))
+        self.set_class(opened, "-open")
+        self.query_one("#fold-title", Plain).show(self._title())
+
+    def action_turn(self) -> None:
+        """Open what is closed, close what is open."""
+        self.open(not self.has_class("-open"))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the title opens and closes."""
+        if event.y == 0:
+            self.action_turn()
+
+
+class SamplePage(Page):
+    """One sample of a run.
+
+    Attributes:
+        number: which one is shown, from 1.
+    """
+
+    SCOPE: ClassVar[str] = "sample"
+    DEFAULT_CSS = """
+    SamplePage #all { padding: 0 1; }
+    SamplePage #facts { height: auto; margin: 1 0; }
+    SamplePage.-wide #facts {
+        dock: right; width: 64; height: 100%; margin: 0; padding: 1 1 1 2; overflow-y: auto;
+        border-left: vkey $panel-lighten-2;
+    }
+    SamplePage .call { color: $text-primary; text-style: bold; margin-top: 1; }
+    SamplePage .asked { height: auto; border-left: outer $panel-lighten-2; padding-left: 1; }
+    SamplePage .answered { height: auto; border-left: outer $primary; padding-left: 1; }
+    SamplePage .part { color: $text-muted; }
+    SamplePage .body { height: auto; padding: 0 0 0 2; margin-bottom: 1; }
+    SamplePage .exact { text-wrap: nowrap; text-overflow: ellipsis; }
+    SamplePage .took { height: auto; padding-left: 2; margin-bottom: 1; }
+    """
+
+    def __init__(self, folder: RunFolder, row: int, rows: Sequence[int] | None = None) -> None:
+        """``rows``: numbers of the samples to step through, in order; by default all."""
+        super().__init__()
+        self.number = row
+        self._watch = Watch(folder)
+        self._samples = Samples(folder.journal, next(iter(self._watch.status.metrics), ""))
+        self._epochs: int = folder.spec().get("epochs")
+        self._rows = rows
+        self._view: SampleView | None = None
+        self._shown: tuple[Line, list[CallRow], bool] | None = None
+        self._ticks = 0
+
+    def compose(self) -> ComposeResult:
+        """Top line, everything in one column, footer."""
+        yield TopLine(f"Sample {self.number}")
+        yield VerticalScroll(id="all")
+        yield Footer(show_command_palette=False)
+
+    async def on_mount(self) -> None:
+        """Read and show it."""
+        self.query_one("#all").focus()
+        if self._rows is None:
+            try:
+                self._rows = self._samples.rows()
+            except JournalError:
+                self._rows = (self.number,)
+        await self._look()
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Follow a sample that is in the making."""
+        if not self.is_mounted or self._shown is None:
+            return
+        self._ticks += 1
+        line, calls, live = self._shown
+        ended = self._watch.look() and self._watch.ended
+        unfinished = len(line.scores) < self._epochs or any(call.reply is None for call in calls)
+        if ended or (live and unfinished and self._ticks % _LOOK_EVERY == 0):
+            self.call_next(self._look)
+
+    async def _look(self) -> None:
+        """Read the sample, and draw it if anything about it is new."""
+        live = not self._watch.ended
+        try:
+            found = self._samples.sample(self.number)
+        except JournalError as error:
+            await self._draw([Plain(f"{error.what}\n{error.why}", classes="bad")])
+            return
+        if found is None:
+            self._view = self._shown = None
+            await self._draw([Plain("This sample was taken out of the run.", classes="dim")])
+        elif (*found, live) != self._shown:
+            self._shown = (*found, live)
+            self._view = sample_view(*found, self._samples.value, live=live)
+            await self._draw(list(_parts(self._view)))
+        self._tell()
+
+    async def _draw(self, parts: Sequence[Widget]) -> None:
+        whole = self.query_one("#all", VerticalScroll)
+        with self.app.batch_update():
+            await whole.remove_children()
+            await whole.mount_all(parts)
+
+    def _tell(self) -> None:
+        rows = self._rows or ()
+        place = bisect_left(rows, self.number) + 1
+        left = f"Sample {figures.count(self.number)}"
+        right = f"{figures.count(place)} of {figures.count(len(rows))} listed"
+        if self._view and self._view.in_flight:
+            right = f"in flight · {right}"
+        self.query_one(TopLine).tell(left, right)
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what cannot be done here."""
+        rows = self._rows or ()
+        allowed = {
+            "next": bool(rows) and self.number < rows[-1],
+            "previous": bool(rows) and self.number > rows[0],
+            "copy": self._view is not None and bool(self._view.reply),
+        }
+        return True if allowed.get(action, True) else None
+
+    async def action_next(self) -> None:
+        """See the commands."""
+        await self._step(1)
+
+    async def action_previous(self) -> None:
+        """See the commands."""
+        await self._step(-1)
+
+    async def _step(self, by: int) -> None:
+        rows = self._rows or ()
+        place = bisect_left(rows, self.number) + by
+        if not 0 <= place < len(rows):
+            return
+        self.number = rows[place]
+        self._shown = None
+        await self._look()
+        self.query_one("#all", VerticalScroll).scroll_home(animate=False)
+        self.refresh_bindings()
+
+    def action_copy(self) -> None:
+        """See the commands."""
+        if self._view:
+            copy(self.the_app, self._view.reply, "the reply")
+
+    def action_unfold(self) -> None:
+        """See the commands."""
+        folds = list(self.query(Fold))
+        opened = not all(fold.has_class("-open") for fold in folds)
+        for fold in folds:
+            fold.open(opened)
+
+
+def _parts(view: SampleView) -> Iterator[Widget]:
+    """Everything about a sample: what came of it, then its calls."""
+    yield Pairs(list(_facts(view)), id="facts")
+    if not view.calls:
+        yield Plain("Nothing was asked yet. The question:", classes="part")
+        yield Plain(view.question, classes="body")
+    for call in view.calls:
+        yield Plain(call.title, classes="call")
+        if call.asked:
+            yield Vertical(*(w for block in call.asked for w in _block(block)), classes="asked")
+        took = [Pairs([(name, text, "") for name, text in call.facts])] if call.facts else []
+        if took:
+            took[0].add_class("took")
+        answered = [widget for block in call.answered for widget in _block(block)]
+        yield Vertical(*answered, *took, classes="answered")
+
+
+def _facts(view: SampleView) -> Iterator[Pair]:
+    found = view.verdict
+    word = ", ".join(filter(None, [found.word, view.outcome]))
+    yield "result", f"{found.glyph} {word}", _STYLES.get(found.tone, "")
+    yield "gold", view.gold, "bold"
+    for score in view.scores:
+        if score.title:
+            yield score.title, score.outcome, ""
+        for parser, reading in score.readings:
+            yield "read as", f"{reading}  ({parser})", ""
+        for name, word in score.values:
+            yield "counts as", f"{word}  ({name})", ""
+        for name, told in score.notes:
+            yield name, told, ""
+    for tag, value in view.tags:
+        yield tag, value, ""
+    yield "id", view.id, "$text-muted"
+
+
+def _block(block: Block) -> Iterator[Widget]:
+    if block.folded:
+        yield Fold(block)
+        return
+    yield Plain(block.title, classes="part")
+    if block.media is not None:
+        yield Picture(block.media)
+        return
+    classes = " ".join(filter(None, ["body", block.tone, "exact" if block.exact else ""]))
+    yield Plain(block.text.strip("\n"), classes=classes)

@@ -1,0 +1,344 @@
+"""Samples: every question of a run and what came of it, narrowed to those of interest."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Footer, Input
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.results.browse import Facets, Filter, Samples, TextSearch
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.state import figures
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.state.sample_rows import SampleRows
+from evalbench.tui.state.sample_words import STATE_WORDS
+from evalbench.tui.state.watch import Watch
+from evalbench.tui.widgets.table import Column, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_HEAD = (
+    Column("", 1),
+    Column("outcome", 9),
+    Column("score", 6),
+    Column("read as", 9),
+    Column("gold", 9),
+)
+_QUESTION = Column("question", least=28)
+_GROUP = (Column("group"), Column("", 14), Column("samples", 9, right=True))
+_NUMBER_WIDTH, _TAG_WIDTH = 6, 18
+_MOST_TAGS = 2
+
+_SEARCH_S, _REST_S = 0.02, 0.005
+"""How long a search looks at a time, and how long everything else has its turn then."""
+_SHOW_EVERY_S = 0.25
+_SCAN_AGAIN_S = 1.0
+_SCAN_SHARE = 20
+"""A live run is scanned again after so many times the time that it took."""
+
+_NOTHING_YET = "No sample yet: the run is still reading its data."
+_NONE = "This run has no samples."
+_NO_MATCH = "No sample is like that. x shows all."
+_LOOKING = "Looking …"
+
+
+class SamplesPage(Page):
+    """The samples of one run."""
+
+    SCOPE: ClassVar[str] = "samples"
+    DEFAULT_CSS = """
+    SamplesPage #find-line { height: 1; display: none; }
+    SamplesPage #find-line.-on { display: block; }
+    SamplesPage #find-line Plain { width: auto; padding: 0 1; }
+    SamplesPage #find { border: none; height: 1; padding: 0; width: 1fr; }
+    SamplesPage #narrowed { display: none; height: 1; padding: 0 1; color: $text-accent; }
+    SamplesPage #narrowed.-on { display: block; }
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__()
+        self._watch = Watch(folder)
+        status = self._watch.status
+        self._samples = Samples(folder.journal, next(iter(status.metrics), ""))
+        self._epochs = folder.spec().get("epochs")
+        self._tags: tuple[str, ...] = ()
+        self._filter = Filter()
+        self._rows = SampleRows(self._samples, (), live=not self._watch.ended)
+        self._looking = ""
+        self._scan_due = 0.0
+        self._opened: SamplePage | None = None
+
+    def compose(self) -> ComposeResult:
+        """Top line, text to find, what the list is narrowed to, table, footer."""
+        yield TopLine(f"Samples of {self._watch.id}")
+        with Horizontal(id="find-line"):
+            yield Plain("find")
+            yield Input(id="find", placeholder="text in question, gold answer or reply; enter")
+        yield Plain(id="narrowed")
+        yield Table((Column("", 6), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Everything is shown at first; that needs no scan."""
+        self.query_one(Table).focus()
+        self._show_all()
+
+    # -- showing -----------------------------------------------------------------
+
+    def tick(self) -> None:
+        """Follow a live run: its new samples, scores of those in view, matches of the filter."""
+        if not self.is_mounted or not (self._watch.look() or self._rows.live):
+            return
+        live = not self._watch.ended
+        if not self._samples.value:
+            self._samples.value = next(iter(self._watch.status.metrics), "")
+        if self._filter == Filter():
+            if len(self._rows) < self._watch.status.total:
+                self._show_all()
+        elif not self._filter.text and time.monotonic() >= self._scan_due:
+            self._narrow()
+        # Once more after its end, for what came in last.
+        if self._rows.forget_unfinished() or live != self._rows.live:
+            self._rows.live = live
+            self.query_one(Table).show()
+        self._tell()
+
+    def _show_all(self) -> None:
+        try:
+            numbers = self._samples.rows()
+        except JournalError as error:
+            if self._watch.ended:
+                self._show((), empty=f"{error.what}. {error.why}")
+            return
+        if numbers:
+            self._set_columns(numbers)
+        self._show(numbers)
+
+    def _set_columns(self, numbers: Sequence[int]) -> None:
+        """Give the greatest number its room, and tags a column each where there is some left."""
+        if not self._tags:
+            first = self._samples.lines(numbers[:1]).get(numbers[0])
+            self._tags = tuple(first.sample.tags)[:_MOST_TAGS] if first else ()
+        wide = max(_NUMBER_WIDTH, len(figures.count(numbers[-1])))
+        columns = [
+            Column(tag, _TAG_WIDTH, drop=len(self._tags) - place)
+            for place, tag in enumerate(self._tags)
+        ]
+        number = Column("number", wide, right=True)
+        self.query_one(Table).replace_columns((number, *_HEAD, *columns, _QUESTION))
+
+    def _show(self, numbers: Sequence[int], *, empty: str = "") -> None:
+        """Show these samples; the cursor stays at its sample, or goes to the next one."""
+        table = self.query_one(Table)
+        here = self._here()
+        if len(numbers) > len(self._rows) > 0 and numbers[: len(self._rows)] == self._rows.numbers:
+            self._rows.grow(numbers)
+        elif numbers != self._rows.numbers:
+            self._rows = SampleRows(
+                self._samples,
+                numbers,
+                self._tags,
+                epochs=self._epochs,
+                live=not self._watch.ended,
+            )
+        if not empty:
+            unread = _NONE if self._watch.ended else _NOTHING_YET
+            empty = unread if self._filter == Filter() else self._looking or _NO_MATCH
+        table.show(self._rows, empty=empty)
+        if here is not None and numbers:
+            table.cursor = min(bisect_left(numbers, here), len(numbers) - 1)
+        self._tell()
+
+    def _here(self) -> int | None:
+        """Number of the sample under the cursor."""
+        cursor = self.query_one(Table).cursor
+        return self._rows.numbers[cursor] if cursor < len(self._rows) else None
+
+    def _tell(self) -> None:
+        """Say how many there are, and why only those."""
+        everything = self._watch.status.total // self._epochs
+        number = len(self._rows)
+        said = figures.count(number)
+        if self._filter != Filter():
+            said += f" of {figures.count(everything)}"
+        said += " sample" if number == 1 and self._filter == Filter() else " samples"
+        if not self._watch.ended:
+            said += f" · {self._watch.state}"
+        self.query_one(TopLine).tell(right=said)
+        narrowed = self.query_one("#narrowed", Plain)
+        narrowed.set_class(self._filter != Filter(), "-on")
+        narrowed.show(_filter_words(self._filter) + self._looking + " · x shows all")
+
+    # -- narrowing ---------------------------------------------------------------
+
+    def _set_filter(self, wanted: Filter) -> None:
+        if wanted == self._filter:
+            return
+        self._filter = wanted
+        self.workers.cancel_group(self, "narrow")
+        self._looking = ""
+        if wanted == Filter():
+            self._show_all()
+        else:
+            self._tell()
+            self._narrow()
+
+    @work(exclusive=True, group="narrow", exit_on_error=False)
+    async def _narrow(self) -> None:
+        """Find what the filter lets through: a scan in a thread, then text a little at a time."""
+        wanted = self._filter
+        began = time.monotonic()
+        # Not again before this one is through, however long it takes.
+        self._scan_due = float("inf")
+        try:
+            numbers = await asyncio.to_thread(self._samples.matching, wanted)
+            if wanted.text:
+                await self._search(numbers, wanted.text)
+            else:
+                self._show(numbers)
+        except JournalError as error:
+            self._show((), empty=f"{error.what}. {error.why}")
+        took = time.monotonic() - began
+        self._scan_due = time.monotonic() + max(_SCAN_AGAIN_S, _SCAN_SHARE * took)
+
+    async def _search(self, numbers: Sequence[int], text: str) -> None:
+        search = TextSearch(self._samples.journal, numbers, text)
+        shown_at, shown = 0.0, -1
+        while not search.done:
+            search.go_on(_SEARCH_S)
+            done = search.searched / len(numbers)
+            self._looking = "" if search.done else f" · {100 * done:.0f} % looked through"
+            if time.monotonic() - shown_at > _SHOW_EVERY_S or (shown < 1 <= len(search.found)):
+                shown_at, shown = time.monotonic(), len(search.found)
+                self._show(search.found[:])
+            await asyncio.sleep(_REST_S)
+        self._looking = ""
+        self._show(search.found)
+
+    async def _facets(self) -> Facets | None:
+        """What there is to filter by; None, and said, when it cannot be read."""
+        try:
+            return await asyncio.to_thread(self._samples.facets)
+        except JournalError as error:
+            self.the_app.tell_trouble(error)
+            return None
+
+    @work(exclusive=True, group="choose")
+    async def action_outcome(self) -> None:
+        """See the commands."""
+        if (facets := await self._facets()) is None:
+            return
+        there = ["", *(name for name in STATE_WORDS if name in facets.outcomes)]
+        now = self._filter.outcome
+        place = there.index(now) if now in there else 0
+        self._set_filter(replace(self._filter, outcome=there[(place + 1) % len(there)]))
+
+    @work(exclusive=True, group="choose")
+    async def action_score(self) -> None:
+        """See the commands."""
+        if (facets := await self._facets()) is None:
+            return
+        if facets.graded:
+            self.notify("answers of this run are graded, not right or wrong", markup=False)
+            return
+        following = {None: False, False: True, True: None}
+        self._set_filter(replace(self._filter, right=following[self._filter.right]))
+
+    @work(exclusive=True, group="choose")
+    async def action_group(self) -> None:
+        """See the commands."""
+        if (facets := await self._facets()) is None:
+            return
+        tags = [
+            (name, value, count)
+            for name, values in facets.tags.items()
+            for value, count in values.items()
+        ]
+        if not tags:
+            self.notify("the samples of this run have no groups", markup=False)
+            return
+        choices = [
+            Choice(str(place), (value, (name, "dim"), figures.count(count)), f"{name} {value}")
+            for place, (name, value, count) in enumerate(tags)
+        ]
+        now = next((str(at) for at, tag in enumerate(tags) if tag[:2] == self._filter.tag), "")
+        dialog = Choose("Show one group", _GROUP, choices, chosen=now, hint="letters of its name")
+        chosen = await self.app.push_screen_wait(dialog)
+        if chosen is not None:
+            self._set_filter(replace(self._filter, tag=tags[int(chosen)][:2]))
+
+    def action_clear(self) -> None:
+        """See the commands."""
+        self.query_one("#find", Input).value = ""
+        self.query_one("#find-line").remove_class("-on")
+        self.query_one(Table).focus()
+        self._set_filter(Filter())
+
+    def action_filter(self) -> None:
+        """See the commands."""
+        self.query_one("#find-line").add_class("-on")
+        self.query_one("#find").focus()
+
+    @on(Input.Submitted, "#find")
+    def _find(self, event: Input.Submitted) -> None:
+        text = event.value.strip()
+        self.query_one("#find-line").remove_class("-on")
+        self.query_one(Table).focus()
+        self._set_filter(replace(self._filter, text=text))
+
+    @property
+    def begun(self) -> bool:
+        """Going back first leaves the entry, then the filter."""
+        return self.query_one("#find").has_focus or self._filter != Filter()
+
+    def step_back(self) -> None:
+        """Leave the entry, or the filter."""
+        entry = self.query_one("#find", Input)
+        if entry.has_focus:
+            entry.value = self._filter.text
+            self.query_one("#find-line").remove_class("-on")
+            self.query_one(Table).focus()
+        else:
+            self.action_clear()
+
+    # -- opening -----------------------------------------------------------------
+
+    @on(Table.Opened)
+    async def _open(self) -> None:
+        if (here := self._here()) is not None:
+            self._opened = SamplePage(self._watch.folder, here, self._rows.numbers)
+            await self.app.push_screen(self._opened)
+
+    @on(events.ScreenResume)
+    def _come_back(self) -> None:
+        """Stand on the sample that was looked at last."""
+        if self._opened is not None:
+            place = bisect_left(self._rows.numbers, self._opened.number)
+            self.query_one(Table).cursor = place
+            self._opened = None
+
+
+def _filter_words(wanted: Filter) -> str:
+    """``only: wrong, subject anatomy, with “text” in it``."""
+    parts = []
+    if wanted.outcome:
+        parts.append(STATE_WORDS[wanted.outcome])
+    if wanted.right is not None:
+        parts.append("right" if wanted.right else "wrong")
+    if wanted.tag:
+        parts.append(f"{wanted.tag[0]} {wanted.tag[1]}")
+    if wanted.text:
+        parts.append(f"with “{wanted.text}” in it")
+    return "only " + ", ".join(parts)

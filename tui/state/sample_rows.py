@@ -1,0 +1,113 @@
+"""The samples of a run as rows of a list, read a page at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.results.browse import Line, Samples
+from evalbench.tui.state import figures
+from evalbench.tui.state.sample_words import (
+    gold_words,
+    outcome_word,
+    question_words,
+    read_words,
+    verdict,
+)
+
+Cells = tuple[str | tuple[str, str], ...]
+"""The cells of a row: texts, some with a tone."""
+
+_PAGE = 64
+_PAGES = 64
+_LONGEST = 400
+"""Characters of a text that may stand in one cell."""
+
+
+class SampleRows:
+    """Rows of some samples, in order. Only pages that were looked at lately are held.
+
+    Attributes:
+        numbers: which samples, by their number in the run.
+        live: whether an engine is at work on the run.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        numbers: Sequence[int],
+        tags: Sequence[str] = (),
+        *,
+        epochs: int = 1,
+        live: bool = False,
+    ) -> None:
+        """``tags`` have a column each; a finished sample has ``epochs`` scores."""
+        self._samples = samples
+        self.numbers = numbers
+        self.live = live
+        self._tags = tags
+        self._epochs = epochs
+        self._held: OrderedDict[int, list[Cells]] = OrderedDict()
+        self._open: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def row(self, index: int) -> Cells:
+        """The cells of one row; one long cell where the journal cannot be read."""
+        page, place = divmod(index, _PAGE)
+        held = self._held.get(page)
+        if held is None:
+            try:
+                held = self._read(page)
+            except JournalError as error:
+                return ((f"{error.what}: {error.why}", "bad"),)
+        else:
+            self._held.move_to_end(page)
+        return held[place]
+
+    def _read(self, page: int) -> list[Cells]:
+        numbers = self.numbers[page * _PAGE : (page + 1) * _PAGE]
+        lines = self._samples.lines(numbers)
+        held = [self._cells(number, lines.get(number)) for number in numbers]
+        self._held[page] = held
+        if any(len(line.scores) < self._epochs for line in lines.values()):
+            self._open.add(page)
+        else:
+            self._open.discard(page)
+        while len(self._held) > _PAGES:
+            gone, _ = self._held.popitem(last=False)
+            self._open.discard(gone)
+        return held
+
+    def forget_unfinished(self) -> bool:
+        """Read those pages anew that have unfinished samples; true when there are any."""
+        for page in self._open:
+            self._held.pop(page, None)
+        forgotten = bool(self._open)
+        self._open.clear()
+        return forgotten
+
+    def grow(self, numbers: Sequence[int]) -> None:
+        """Show these samples, which begin like the present ones."""
+        last = (len(self.numbers) - 1) // _PAGE
+        self.numbers = numbers
+        self._held.pop(last, None)
+        self._open.discard(last)
+
+    def _cells(self, number: int, line: Line | None) -> Cells:
+        if line is None:
+            return ((f"{figures.count(number):>8}   taken out of the run", "dim"),)
+        detail = line.scores[0].detail if line.scores else {}
+        found = verdict(line.scores, self._samples.value)
+        return (
+            (figures.count(number), "dim"),
+            (found.glyph, found.tone),
+            (outcome_word(line, live=self.live), "" if line.scores else "dim"),
+            (found.word, found.tone),
+            read_words(detail)[:_LONGEST],
+            gold_words(line.sample, detail, short=True)[:_LONGEST],
+            *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
+            question_words(line.sample.inputs).lstrip()[:_LONGEST],
+        )
