@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import plain
 from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted
@@ -169,7 +170,7 @@ class SampleAsk:
         self._count(role, reply, False)
         return _answered(reply)
 
-    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions at once; replies in order.
 
         All of them are carried through, even when one fails, so that nothing
@@ -177,7 +178,7 @@ class SampleAsk:
         that which concerns most: the run, then the halt, then this sample.
         """
         results = await asyncio.gather(
-            *(self(role, prompt, step=step) for role, prompt, step in asks),
+            *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
             return_exceptions=True,
         )
         if failures := [result for result in results if isinstance(result, BaseException)]:
@@ -229,10 +230,10 @@ class ReplayOnly:
         self.used.add(key)
         return _answered(held.reply)
 
-    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Stored replies, in order."""
         results = await asyncio.gather(
-            *(self(role, prompt, step=step) for role, prompt, step in asks),
+            *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
             return_exceptions=True,
         )
         for result in results:

@@ -75,6 +75,15 @@ class Score:
     note: str = ""
 
 
+Asked = tuple[str, Prompt, str] | tuple[str, Prompt, str, int]
+"""One of several questions: role, prompt, step and, unless it is 0, repeat."""
+
+
+def repeat_of(asked: Asked) -> int:
+    """Which repeat a question of :meth:`Ask.many` is."""
+    return asked[3] if len(asked) == 4 else 0
+
+
 class Ask(Protocol):
     """The only way from a benchmark to a model."""
 
@@ -88,8 +97,8 @@ class Ask(Protocol):
         filtered; a call that failed raises and the sample counts as failed.
         """
 
-    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
-        """Ask independent questions ``(role, prompt, step)`` at once; replies in order."""
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        """Ask independent questions at once; replies in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,19 +53,20 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
 
     The name depends on the benchmark and its version, the options that affect
-    data, and for ``--data`` on path, size and time of change of every file.
+    data, and on path, size and time of change of every file that ``--data`` or
+    an option names.
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
-    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec.get("data"))]
+    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec)]
     key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
     return cache / "data" / f"{bench.name}-{key}.jsonl"
 
 
-def _fingerprint(bench: Benchmark, data: str | None) -> list[Any]:
-    if data is None:
-        return []
-    files = [(file, file.stat()) for file in bench.data_files(Path(data))]
+def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
+    data = spec.get("data")
+    named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
+    files = [(file, file.stat()) for file in named]
     return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import SpecError, nearest
@@ -30,6 +31,7 @@ class Option:
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
+        file: the value names a file that must be there; it is kept as an absolute path.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Option:
     maximum: float | None = None
     many: bool = False
     affects_data: bool = False
+    file: bool = False
 
     @property
     def flag(self) -> str:
@@ -86,7 +89,25 @@ class Option:
         # An argument in another encoding reaches us as lone surrogates, which no file can hold.
         if not isinstance(raw, str) or any("\ud800" <= letter <= "\udfff" for letter in raw):
             raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
-        return raw
+        return self._path(raw) if self.file else raw
+
+    def _path(self, raw: str) -> str:
+        why = ""
+        try:
+            path = Path(raw).expanduser().absolute()
+            if path.is_file():
+                return str(path)
+        except OSError as error:
+            why = error.strerror or ""
+        except RuntimeError as error:
+            # The home of a user that does not exist.
+            why = str(error)
+        raise SpecError(
+            self.name,
+            f"there is no file {raw}",
+            why=why,
+            cure=f"check the path given to {self.flag}",
+        )
 
     def _number(self, raw: Any) -> int | float:
         try:

@@ -141,7 +141,7 @@ def resume_run(
     held = find_keys([wanted])
     data = wanted.get("data")
     checked = None
-    if data is None or Path(data).exists():
+    if all(file.exists() for file in [*([Path(data)] if data else []), *wanted.option_files()]):
         checked = desk.check([wanted], progress)[0]
     if wanted != before:
         folder.write_spec(wanted)

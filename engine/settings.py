@@ -106,6 +106,12 @@ class RunSpec:
             _tuples(value["filters"]),
         )
 
+    def option_files(self) -> list[Path]:
+        """The files that the benchmark's options name."""
+        declared = registry.benchmark_class(self.benchmark).options
+        named = (self.options.get(option.name) for option in declared if option.file)
+        return [Path(name) for name in named if name is not None]
+
     def identity(self) -> dict[str, Any]:
         """What decides the answers and scores; resume refuses when this changed."""
         kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.ask import bind
-from evalbench.engine.benchmark import Benchmark, Sample
+from evalbench.engine.benchmark import Asked, Benchmark, Sample
 from evalbench.engine.calls import ModelRef, Prompt, Reply, TextPart, Usage
 from evalbench.engine.dataset import read_header, read_samples, selected_count
 from evalbench.engine.money.prices import PriceBook
@@ -299,9 +299,9 @@ class _CountingAsk:
             if prices:
                 sums[column] += prices.cost(usage) or ZERO
 
-    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Count them all."""
-        return [await self(role, prompt, step=step) for role, prompt, step in asks]
+        return [await self(named[0], named[1], step=named[2]) for named in asks]
 
 
 def _shared_text(prompt: Prompt) -> str:

@@ -89,7 +89,17 @@ def mean(
     interval = mean_interval(n, total, squares)
     low, high = interval or _NOTHING
     return Metric(
-        name, average, low, high, total, n, NORMAL if interval else "", *bounds, title, group
+        name,
+        average,
+        low,
+        high,
+        total,
+        n,
+        NORMAL if interval else "",
+        *bounds,
+        title,
+        group,
+        share=False,
     )
 
 
@@ -125,6 +135,7 @@ def macro(tally: Tally, value: str, by: str, name: str, title: str = "", group: 
         bound_high=_average(best),
         title=title,
         group=group,
+        share=True,
     )
 
 
@@ -168,4 +179,5 @@ def _proportion(k: float, n: int, failed: int, name: str, title: str, group: str
         bound_high=(k + failed) / everyone if everyone else None,
         title=title,
         group=group,
+        share=True,
     )

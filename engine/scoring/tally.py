@@ -133,6 +133,7 @@ class Metric:
             right; equal to ``value`` when nothing failed.
         title: for people.
         group: section of the score table, empty for the main one.
+        share: whether it is a proportion, shown in percent; None: as its value suggests.
     """
 
     name: str
@@ -146,3 +147,4 @@ class Metric:
     bound_high: float | None = None
     title: str = ""
     group: str = ""
+    share: bool | None = None

@@ -52,6 +52,8 @@ def score(metric: Mapping[str, Any]) -> str:
 
 
 def _is_share(metric: Mapping[str, Any]) -> bool:
+    if metric.get("share") is not None:
+        return bool(metric["share"])
     return metric["value"] is not None and 0 <= metric["value"] <= 1
 
 

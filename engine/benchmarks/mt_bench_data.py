@@ -1,0 +1,170 @@
+"""Where MT-bench's questions, reference answers and judge prompts come from.
+
+The original's files: ``question.jsonl``, ``reference_answer/gpt-4.jsonl``
+beside it, ``judge_prompts.jsonl``, and answer files of models
+(``model_answer/MODEL.jsonl``), all of lm-sys/FastChat, ``fastchat/llm_judge``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.mt_bench_prompts import OWN, JudgePrompt
+from evalbench.engine.benchmarks.reading import read_rows
+from evalbench.engine.errors import DataError
+
+SPACE = "lmsys/mt-bench"
+QUESTIONS = "data/mt_bench/question.jsonl"
+REFERENCES = "data/mt_bench/reference_answer/gpt-4.jsonl"
+
+WITH_REFERENCE = ("math", "reasoning", "coding")
+"""Categories that are judged beside a reference answer."""
+
+DISPUTED = frozenset({104, 105, 109, 111, 113, 114, 120, 122, 124, 125, 126, 128, 130})
+"""Questions whose reference answer is reported wrong (lm-sys/FastChat, pull request 3158)."""
+
+CATEGORIES = (
+    "writing",
+    "roleplay",
+    "reasoning",
+    "math",
+    "coding",
+    "extraction",
+    "stem",
+    "humanities",
+)
+
+Turns = tuple[str, str]
+
+
+def question_files(path: Path) -> list[Path]:
+    """The files that ``--data path`` means: the questions and, if there, the references."""
+    if path.is_dir():
+        found = [p for name in ("question.jsonl", QUESTIONS) if (p := path / name).is_file()]
+        if not found:
+            raise DataError(
+                "the folder holds no question.jsonl",
+                path=str(path),
+                cure="give FastChat's data/mt_bench folder, or the file itself",
+            )
+        path = found[0]
+    references = path.parent / "reference_answer" / "gpt-4.jsonl"
+    return [path, references] if references.is_file() else [path]
+
+
+def fetch(source: DataSource) -> tuple[list[Path], str]:
+    """The questions and references from the Hugging Face hub, and the commit they are of.
+
+    Raises:
+        DataError: they cannot be fetched.
+    """
+    if source.progress:
+        source.progress(f"fetching {SPACE} from the Hugging Face hub", 0, None)
+    try:
+        from huggingface_hub import hf_hub_download
+
+        files = [
+            Path(hf_hub_download(SPACE, name, repo_type="space"))
+            for name in (QUESTIONS, REFERENCES)
+        ]
+    except Exception as error:  # the hub's client raises a dozen unrelated types
+        raise DataError(
+            f"{SPACE} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check the network, or give FastChat's data/mt_bench folder with --data PATH",
+        ) from error
+    parts = files[0].parts
+    at = parts.index("snapshots") + 1 if "snapshots" in parts else 0
+    return files, parts[at] if at else ""
+
+
+def read_questions(
+    files: list[Path], references: str, baseline: Mapping[int, Turns] | None
+) -> Iterator[Item]:
+    """The questions, each with the reference answers that a judge is to see.
+
+    Args:
+        files: the questions, and the references if there are any.
+        references: ``original``, ``undisputed`` or ``none``.
+        baseline: another model's answers by question, for comparing.
+
+    Raises:
+        DataError: naming file and line for anything malformed.
+    """
+    held = read_answers(files[1]) if len(files) > 1 and references != "none" else {}
+    for number, row in read_rows(files[0]):
+        try:
+            ident, category = int(row["question_id"]), str(row["category"])
+            turns = _turns(row["turns"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(
+                "a question needs question_id, category and two turns",
+                path=str(files[0]),
+                line=number,
+                why=f"{type(error).__name__}: {error}",
+            ) from None
+        inputs: dict[str, Any] = {"question_id": ident, "turns": list(turns)}
+        wanted = category in WITH_REFERENCE and (references == "original" or ident not in DISPUTED)
+        if wanted and ident in held:
+            inputs["references"] = list(held[ident])
+        if row.get("required_temperature") is not None:
+            inputs["temperature"] = float(row["required_temperature"])
+        if baseline is not None:
+            if ident not in baseline:
+                continue
+            inputs["baseline"] = list(baseline[ident])
+        yield Item(inputs, None, {"category": category})
+
+
+def read_answers(path: Path) -> dict[int, Turns]:
+    """The first choice of every question in one of FastChat's answer files.
+
+    Answers that stand for an error (``ERROR``, ``$ERROR$``) are left out.
+
+    Raises:
+        DataError: naming the line that is malformed.
+    """
+    answers: dict[int, Turns] = {}
+    for number, row in read_rows(path):
+        try:
+            turns = _turns(row["choices"][0]["turns"])
+            ident = int(row["question_id"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise DataError(
+                "an answer needs question_id and choices with two turns",
+                path=str(path),
+                line=number,
+                why=f"{type(error).__name__}: {error}",
+            ) from None
+        if not any(turn in ("ERROR", "$ERROR$") for turn in turns):
+            answers[ident] = turns
+    return answers
+
+
+def _turns(value: Any) -> Turns:
+    first, second = value
+    if not isinstance(first, str) or not isinstance(second, str):
+        raise TypeError("a turn is a text")
+    return first, second
+
+
+def read_prompts(path: Path) -> dict[str, JudgePrompt]:
+    """The judge prompts of a file in the original's form; all eight must be there.
+
+    Raises:
+        DataError: something is missing or malformed.
+    """
+    prompts: dict[str, JudgePrompt] = {}
+    for number, row in read_rows(path):
+        name, template = row.get("name"), row.get("prompt_template")
+        if not isinstance(name, str) or not isinstance(template, str):
+            raise DataError(
+                "a judge prompt needs name and prompt_template", path=str(path), line=number
+            )
+        prompts[name] = JudgePrompt(str(row.get("system_prompt") or ""), template)
+    if missing := [name for name in OWN if name not in prompts]:
+        raise DataError(f"the judge prompt {missing[0]} is missing", path=str(path))
+    return {name: prompts[name] for name in OWN}

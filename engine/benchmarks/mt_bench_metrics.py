@@ -1,0 +1,286 @@
+"""MT-bench's numbers: mean ratings, win rates, what failed, how far judges agree.
+
+Values of a sample are named ``KIND/TURN/JUDGE``, for example
+``rating/1/openai/gpt-4.1``; a rating that could not be read is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
+from math import sqrt
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.scoring.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from evalbench.engine.scoring.statistics import Z95
+from evalbench.engine.scoring.tally import Metric, Tally
+
+TURNS = (1, 2)
+LOWEST, HIGHEST = 1.0, 10.0
+BY_QUESTION = "clustered by question, 95 %"
+
+_AGREEMENT = "Agreement of the judges"
+
+
+def ratings(tally: Tally, judges: Sequence[str]) -> list[Metric]:
+    """All metrics of single grading; the headline is the mean of all ratings of both turns."""
+    out = [
+        _mean_rating(tally, judges, TURNS, "score", "Mean rating, both turns pooled"),
+        _mean_rating(tally, judges, (1,), "turn_1", "Mean rating, first turn"),
+        _mean_rating(tally, judges, (2,), "turn_2", "Mean rating, second turn"),
+    ]
+    if len(judges) > 1:
+        out += [
+            _mean_rating(tally, [judge], TURNS, f"score/judge={judge}", judge, "By judge")
+            for judge in judges
+        ]
+    groups = tally.groups("category")
+    for name, turns, group in (
+        ("score", TURNS, "By category, both turns"),
+        ("turn_1", (1,), "By category, first turn"),
+        ("turn_2", (2,), "By category, second turn"),
+    ):
+        out += [
+            _mean_rating(part, judges, turns, f"{name}/category={category}", category, group)
+            for category, part in groups.items()
+        ]
+    out.append(_unread(tally, judges, TURNS))
+    out.append(
+        _mean_rating(
+            tally,
+            judges,
+            TURNS,
+            "score_lenient",
+            "Mean rating as a person reads the judges",
+            "By parser",
+            kind="lenient",
+        )
+    )
+    out += _rating_agreement(tally, judges)
+    return out
+
+
+def _mean_rating(
+    tally: Tally,
+    judges: Sequence[str],
+    turns: Sequence[int],
+    name: str,
+    title: str,
+    group: str = "",
+    *,
+    kind: str = "rating",
+) -> Metric:
+    """The mean of all ratings, pooled over turns and judges: k their sum, n their number."""
+    names = {f"{kind}/{turn}/{judge}" for turn in turns for judge in judges}
+    sums = [
+        (sum(values.values()), len(values), count)
+        for values, count in _held(tally, names.__contains__)
+    ]
+    failed = _failed(tally) * len(names)
+    return _pooled(sums, failed, (LOWEST, HIGHEST), name, title, group, share=False)
+
+
+def _pooled(
+    sums: Sequence[tuple[float, int, int]],
+    failed: int,
+    scale: tuple[float, float],
+    name: str,
+    title: str,
+    group: str = "",
+    *,
+    share: bool,
+) -> Metric:
+    """A ratio of sums over samples, with the interval of a ratio estimator.
+
+    Values of one question are alike, so the interval rests on questions:
+    ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m questions that have a
+    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11).
+
+    Args:
+        sums: (sum, number of values, how many such samples).
+        failed: values that failed samples lack.
+        scale: the lowest and the highest that one of them might have been.
+    """
+    total = sum(s * count for s, _, count in sums)
+    n = sum(held * count for _, held, count in sums)
+    questions = sum(count for _, held, count in sums if held)
+    if not n:
+        return Metric(name, None, k=total, n=n, title=title, group=group, share=share)
+    value = total / n
+    low = high = None
+    if questions > 1:
+        spread = sum(count * (s - value * held) ** 2 for s, held, count in sums)
+        half = Z95 * sqrt(questions / (questions - 1) * spread) / n
+        low, high = value - half, value + half
+    worst, best = ((total + failed * end) / (n + failed) for end in scale)
+    return Metric(
+        name,
+        value,
+        low,
+        high,
+        total,
+        n,
+        BY_QUESTION if low is not None else "",
+        worst,
+        best,
+        title,
+        group,
+        share,
+    )
+
+
+def _unread(tally: Tally, judges: Sequence[str], turns: Sequence[int]) -> Metric:
+    """Judgements without a readable rating, of all that were given."""
+    names = {f"unread/{judge}": f"judged/{judge}" for judge in judges}
+    unread = judged = 0.0
+    for row in tally:
+        unread += sum(row.values.get(name, 0) for name in names) * row.count
+        judged += sum(row.values.get(name, 0) for name in names.values()) * row.count
+    return Metric(
+        "unread_judgements",
+        unread / judged if judged else None,
+        k=unread,
+        n=round(judged),
+        title="Judgements that could not be read; in no mean",
+        group="Judgements",
+        share=True,
+    )
+
+
+def _rating_agreement(tally: Tally, judges: Sequence[str]) -> list[Metric]:
+    out = []
+    spreads = [
+        value
+        for values, count in _held(tally, lambda name: name.startswith("spread/"))
+        for value in values.values()
+        for _ in range(count)
+    ]
+    if spreads:
+        out.append(
+            Metric(
+                "repeat_spread",
+                sum(spreads) / len(spreads),
+                k=sum(spreads),
+                n=len(spreads),
+                title="Mean range of a judge's repeated ratings",
+                group=_AGREEMENT,
+                share=False,
+            )
+        )
+    if len(judges) < 2:
+        return out
+    items = list(_items(tally, "rating", judges))
+    out.append(_agreement("alpha", krippendorff_alpha(items), items, "Krippendorff's alpha"))
+    for one, other in combinations(range(len(judges)), 2):
+        pairs = [
+            (item[one], item[other])
+            for item in items
+            if item[one] is not None and item[other] is not None
+        ]
+        out.append(
+            _agreement(
+                f"kappa/{judges[one]}/{judges[other]}",
+                cohen_kappa(pairs, quadratic=True),  # type: ignore[arg-type]
+                pairs,
+                f"Cohen's kappa, quadratic: {judges[one]} and {judges[other]}",
+            )
+        )
+    return out
+
+
+def _agreement(name: str, value: float | None, items: Sequence[object], title: str) -> Metric:
+    return Metric(name, value, n=len(items), title=title, group=_AGREEMENT, share=False)
+
+
+def _items(tally: Tally, kind: str, judges: Sequence[str]) -> Iterator[list[float | None]]:
+    """What every judge gave, for each question and turn."""
+    for row in tally:
+        if row.outcome is Outcome.ERROR:
+            continue
+        for turn in TURNS:
+            given = [row.values.get(f"{kind}/{turn}/{judge}") for judge in judges]
+            if any(one is not None for one in given):
+                for _ in range(row.count):
+                    yield given
+
+
+# -- comparing with other answers --------------------------------------------------
+
+
+def comparisons(tally: Tally, judges: Sequence[str]) -> list[Metric]:
+    """All metrics of pairwise grading; the headline counts a tie as half a win."""
+    out = [
+        _rate(tally, judges, _ADJUSTED, "win_rate_adjusted", "Wins, ties counted as half"),
+        _rate(tally, judges, {"win": 1.0}, "win_rate", "Wins"),
+        _rate(tally, judges, {"loss": 1.0}, "loss_rate", "Losses"),
+        _rate(tally, judges, {"tie": 1.0}, "tie_rate", "Ties, differing verdicts included"),
+    ]
+    if len(judges) > 1:
+        out += [
+            _rate(tally, [judge], _ADJUSTED, f"win_rate_adjusted/judge={judge}", judge, "By judge")
+            for judge in judges
+        ]
+    out += [
+        _rate(
+            part,
+            judges,
+            _ADJUSTED,
+            f"win_rate_adjusted/category={category}",
+            category,
+            "By category",
+        )
+        for category, part in tally.groups("category").items()
+    ]
+    out.append(
+        _rate(
+            tally,
+            judges,
+            {"flip": 1.0},
+            "position_flips",
+            "Comparisons decided by the order of the answers",
+            _AGREEMENT,
+        )
+    )
+    out.append(_unread(tally, judges, TURNS))
+    if len(judges) > 1:
+        items = [item for item in _items(tally, "verdict", judges) if None not in item]
+        out.append(_agreement("fleiss_kappa", fleiss_kappa(items), items, "Fleiss' kappa"))
+    return out
+
+
+_ADJUSTED = {"win": 1.0, "tie": 0.5}
+
+
+def _rate(
+    tally: Tally,
+    judges: Sequence[str],
+    weights: Mapping[str, float],
+    name: str,
+    title: str,
+    group: str = "",
+) -> Metric:
+    """Σ weight of what comparisons came to, over all comparisons with two readable verdicts."""
+    all_names = {f"verdict/{turn}/{judge}" for turn in TURNS for judge in judges}
+    sums = []
+    for values, count in _held(tally, lambda _: True):
+        n = sum(name in values for name in all_names)
+        k = sum(
+            weight * values.get(f"{kind}/{turn}/{judge}", 0)
+            for kind, weight in weights.items()
+            for turn in TURNS
+            for judge in judges
+        )
+        sums.append((k, n, count))
+    failed = _failed(tally) * len(all_names)
+    return _pooled(sums, failed, (0.0, 1.0), name, title, group, share=True)
+
+
+def _held(tally: Tally, wanted: Callable[[str], bool]) -> Iterator[tuple[dict[str, float], int]]:
+    """The wanted values of every scored row, with how many samples have just these."""
+    for row in tally:
+        if row.outcome is not Outcome.ERROR:
+            yield {name: value for name, value in row.values.items() if wanted(name)}, row.count
+
+
+def _failed(tally: Tally) -> int:
+    return tally.outcomes()[Outcome.ERROR.value]
