@@ -98,6 +98,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sample.next", "Next", "the next sample of the list", "n,right_square_bracket", True),
     Command("sample.previous", "Previous", "the sample before", "p,left_square_bracket", True),
     Command("sample.copy", "Copy", "the reply, to the clipboard", "y", True),
+    Command("sample.unfold", "Unfold", "open all folded texts, or close them", "f", True),
     Command("models.filter", "Filter", "show only models with these words", "slash", True),
     Command("models.reload", "Reload", "ask the providers again", "r", True),
     Command("models.use", "Use", "set up a run with this model", "u", True),
