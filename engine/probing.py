@@ -51,7 +51,9 @@ def _untaken(provider: Provider | WorkerProvider, model: str) -> dict[str, str]:
     """
     prepare = getattr(provider, "prepare", None)
     reasons: dict[str, str] = {}
-    for name, value in _SETTABLE.items() if prepare else ():
+    if prepare is None:
+        return reasons
+    for name, value in _SETTABLE.items():
         call = Call(ModelRef(provider.name, model), generate("?", **{name: value}))
         with contextlib.suppress(ProviderError):
             for note in prepare(call).notes:

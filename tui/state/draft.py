@@ -153,7 +153,8 @@ class Draft:
 
     def words(self) -> tuple[str, ...]:
         """The command line after ``evalbench run``."""
-        return (self.benchmark, "--model", self.full_model, *self._flags(self.given()))
+        model = ("--model", self.full_model) if self.full_model else ()
+        return (self.benchmark, *model, *self._flags(self.given()))
 
     def probe_words(self) -> tuple[str, ...]:
         """The command line after ``evalbench probe``."""
@@ -211,20 +212,21 @@ def default_words(option: Option) -> str:
 
 _UNSET = {
     "limit": "all samples",
-    "concurrency": "finds its own level",
+    "concurrency": "finds its own",
     "budget": "no limit",
     "temperature": "the model's own",
     "top_p": "the model's own",
-    "max_tokens": "the benchmark's own",
+    "max_tokens": "benchmark's own",
     "effort": "the model's own",
-    "data": "its own questions",
+    "data": "its own",
     "qps": "no limit",
     "stop": "none",
     "thinking_budget": "the model's own",
-    "thinking_room": "as the model needs",
+    "thinking_room": "as needed",
     "price": "as known",
     "key": "found by itself",
     "env_file": "none",
+    "judge": "none",
     "desc": "none",
     "tag": "none",
     "base_url": "its own address",

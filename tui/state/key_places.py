@@ -35,9 +35,9 @@ class KeyPlaces:
 
     @property
     def state(self) -> str:
-        """One or two words: ``environment``, ``keychain``, ``no key``, ``optional``."""
+        """Eight letters at most: ``env var``, ``keychain``, ``no key``, ``optional``."""
         if self.set_variables:
-            return "environment"
+            return "env var"
         if self.names:
             return "keychain"
         return "no key" if self.required else "optional"

@@ -1,0 +1,196 @@
+"""Keys: where every provider's key is; set, try and remove them. None is ever shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.widgets import Footer
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
+from evalbench.tui.screens.key_entry import KeyWork, set_key
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.key_list import KeyLine, about_key, key_lines
+from evalbench.tui.state.key_places import KeyPlaces, ask_key_places
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_COLUMNS = (
+    Column("", 1),
+    Column("provider", 12),
+    Column("key", 18),
+    Column("where", 24),
+    Column("tried", drop=1),
+)
+
+
+class KeysPage(Page):
+    """One line for each key there is, and for each provider that has none."""
+
+    SCOPE: ClassVar[str] = "keys"
+    DEFAULT_CSS = """
+    KeysPage #about { height: 3; padding: 0 2; color: $text-muted; }
+    KeysPage.-tall #about { height: 4; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[str, KeyPlaces] = {}
+        self._tried: dict[tuple[str, str], str] = {}
+        self._lines: list[KeyLine] = []
+
+    def compose(self) -> ComposeResult:
+        """Top line, table, more about the line under the cursor."""
+        yield TopLine("Keys")
+        yield Table(_COLUMNS, empty="looking for keys…", id="keys")
+        yield Plain(id="about")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """The list has the keyboard."""
+        self.query_one(Table).focus()
+
+    def on_screen_resume(self) -> None:
+        """Look again: a key may have been set elsewhere."""
+        self._look()
+
+    @work(exclusive=True, group="look")
+    async def _look(self) -> None:
+        try:
+            self._places = await ask_key_places()
+        except EvalbenchError as error:
+            self.query_one(Table).show(empty=f"✗ {error.what}")
+            return
+        self._show()
+
+    def _show(self) -> None:
+        here = self._current()
+        self._lines = key_lines(self._places, self._tried)
+        table = self.query_one(Table)
+        table.show(_Rows(self._lines), empty="nothing here takes a key")
+        places = [(line.provider, line.name) for line in self._lines]
+        if here and (here.provider, here.name) in places:
+            table.cursor = places.index((here.provider, here.name))
+        elif here:
+            # A key that was set or removed leaves another line for its provider.
+            names = [line.provider for line in self._lines]
+            table.cursor = names.index(here.provider) if here.provider in names else 0
+        held = sum(line.held for line in self._lines)
+        self.query_one(TopLine).tell(right="1 key" if held == 1 else f"{held} keys")
+        self._tell()
+
+    def _current(self) -> KeyLine | None:
+        cursor = self.query_one(Table).cursor
+        return self._lines[cursor] if cursor < len(self._lines) else None
+
+    @on(Table.Moved)
+    def _moved(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        line = self._current()
+        words = about_key(line, self._places[line.provider]) if line else ""
+        self.query_one("#about", Plain).show(words)
+        self.refresh_bindings()
+
+    # -- acting --------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what the line under the cursor does not allow."""
+        line = self._current() if self.is_mounted else None
+        match action:
+            case "set" | "add":
+                return None if line is None else True
+            case "test":
+                return True if line and line.held else None
+            case "remove":
+                return True if line and line.in_keychain else None
+        return True
+
+    @work(exclusive=True, group="act")
+    async def action_set(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            name = line.name if line.in_keychain else "default"
+            await self._keep(self._places[line.provider], name)
+
+    @on(Table.Opened)
+    def _opened(self) -> None:
+        self.action_set()
+
+    @work(exclusive=True, group="act")
+    async def action_add(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            title = f"Name of another {line.provider} key"
+            note = f"It is chosen by its name: --key NAME. Names there are: {line.names or 'none'}."
+            name = await self.app.push_screen_wait(Enter(title, note=note))
+            if name and name.strip():
+                await self._keep(self._places[line.provider], name.strip())
+
+    async def _keep(self, places: KeyPlaces, name: str) -> None:
+        if await set_key(self.the_app, places, name):
+            self._tried.pop((places.provider, name), None)
+            self._look()
+
+    @work(exclusive=True, group="act")
+    async def action_test(self) -> None:
+        """See the commands."""
+        line = self._current()
+        if line is None or not line.held:
+            return
+        named = ("--name", line.name) if line.in_keychain else ()
+        asking = KeyWork(f"Trying the {line.provider} key", ("test", line.provider, *named))
+        told = await self.app.push_screen_wait(asking)
+        if told is None:
+            return
+        self._tried[line.provider, line.name] = ("✓ " if told["ok"] else "✗ ") + told["what"]
+        self._show()
+        if not told["ok"]:
+            trouble = EvalbenchError(told["what"], why=told["why"], cure=told["try"])
+            await self.app.push_screen_wait(Trouble(trouble))
+
+    @work(exclusive=True, group="act")
+    async def action_remove(self) -> None:
+        """See the commands."""
+        line = self._current()
+        if line is None or not line.in_keychain:
+            return
+        question = f"Remove the {line.provider} key {line.name!r} from the keychain?"
+        note = "Runs that are going on keep it; to get it back, you need it from the provider."
+        if not await self.app.push_screen_wait(Confirm(question, yes="Remove", note=note)):
+            return
+        words = ("rm", line.provider, "--name", line.name)
+        told = await self.app.push_screen_wait(KeyWork("Removing the key", words))
+        if told is not None:
+            self._tried.pop((line.provider, line.name), None)
+            self.notify(f"the {line.provider} key {line.name!r} is gone", markup=False)
+            for one in told["notes"]:
+                self.notify(one, severity="warning", timeout=10, markup=False)
+        self._look()
+
+
+class _Rows:
+    """Keys as rows of the table."""
+
+    def __init__(self, lines: Sequence[KeyLine]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        line = self._lines[index]
+        tone = "" if line.held else "dim"
+        tried = line.tried
+        return (
+            ("✓", "good") if line.held else ("·", "dim") if not line.required else ("–", "warn"),
+            line.provider,
+            (line.what, tone),
+            (line.where, tone),
+            (tried, "good" if tried.startswith("✓") else "bad" if tried else ""),
+        )

@@ -1,0 +1,403 @@
+"""New run: a benchmark, a provider, a model, settings, what it costs, and the start."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal
+from textual.widgets import Footer
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.clipboard import copy
+from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.screens.key_entry import set_key
+from evalbench.tui.screens.new_probe import Probe
+from evalbench.tui.screens.new_takes import SETTLED_S, Takes
+from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.starting import start
+from evalbench.tui.state.asking import at_most, question
+from evalbench.tui.state.draft import Draft, help_words
+from evalbench.tui.state.key_places import ask_key_places
+from evalbench.tui.state.known import load_known
+from evalbench.tui.state.offered import Offered
+from evalbench.tui.state.run_choices import (
+    about_benchmark,
+    about_model,
+    about_provider,
+    benchmark_choices,
+    model_choices,
+    provider_choices,
+)
+from evalbench.tui.widgets.form import Field, Form
+from evalbench.tui.widgets.picker import Picker
+from evalbench.tui.widgets.table import Column
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
+"""What stands there before anything was ever chosen: it needs no key and costs nothing."""
+
+_MODEL_COLUMNS = (
+    Column("name"),
+    Column("context", 9, right=True),
+    Column("$/M in–out", 13, right=True),
+    Column("retires", 11),
+)
+"""Where they do not fit, the line about the model tells all of this."""
+
+
+class NewRunPage(Page):
+    """Sets up one run. Everything is asked of child processes; nothing here waits for them."""
+
+    SCOPE: ClassVar[str] = "new"
+    DEFAULT_CSS = """
+    NewRunPage #pickers { height: 8; }
+    NewRunPage #benchmark { width: 22; }
+    NewRunPage #provider { width: 25; }
+    NewRunPage #model { width: 1fr; }
+    NewRunPage #about { height: 2; padding: 0 2; color: $text-muted; }
+    NewRunPage #lower { height: 1fr; }
+    NewRunPage #form { height: 1fr; border: round $panel-lighten-2; }
+    NewRunPage #form:focus-within { border: round $primary; }
+    NewRunPage #result { height: auto; padding: 0 2; }
+    NewRunPage.-tall #pickers { height: 14; }
+    NewRunPage.-middling #benchmark, NewRunPage.-wide #benchmark { width: 1fr; }
+    NewRunPage.-middling #provider, NewRunPage.-wide #provider { width: 1fr; }
+    NewRunPage.-middling #model, NewRunPage.-wide #model { width: 2fr; }
+    NewRunPage.-tall.-middling #lower, NewRunPage.-tall.-wide #lower { layout: horizontal; }
+    NewRunPage.-tall.-middling #form, NewRunPage.-tall.-wide #form { width: 2fr; height: 1fr; }
+    NewRunPage.-tall.-middling #result, NewRunPage.-tall.-wide #result {
+        width: 1fr; height: 1fr; border: round $panel-lighten-2; padding: 0 1;
+        border-title-color: $text-primary;
+    }
+    """
+
+    def __init__(self, model: str = "") -> None:
+        """``model``: ``provider/name`` to begin with, instead of the one chosen last."""
+        super().__init__()
+        self._draft = Draft()
+        self._preset = model
+        self._offered = Offered()
+
+    def compose(self) -> ComposeResult:
+        """Pickers, a line about what is under the cursor, settings, what it takes."""
+        yield TopLine("New run")
+        with Horizontal(id="pickers"):
+            yield Picker("benchmark", (Column("name"),), hint="letters of it", id="benchmark")
+            yield Picker(
+                "provider", (Column("name"), Column("key", 8)), hint="letters of it", id="provider"
+            )
+            yield Picker(
+                "model",
+                _MODEL_COLUMNS[:1],
+                hint="letters, or any model's name",
+                id="model",
+                typed="use",
+            )
+        yield Plain(id="about")
+        with Container(id="lower"):
+            yield Form(id="form")
+            yield Takes(id="result")
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Show the page; what it offers comes when it is known."""
+        self.query_one("#form").border_title = "settings"
+        self._picker("benchmark").take_focus()
+        self._load()
+
+    def on_resize(self) -> None:
+        """More of each model where there is room."""
+        shown = 1 if self.size.width < 100 else 3 if self.size.width < 130 else 4
+        self._picker("model").replace_columns(_MODEL_COLUMNS[:shown])
+
+    def _picker(self, name: str) -> Picker:
+        return self.query_one(f"#{name}", Picker)
+
+    # -- what there is -------------------------------------------------------------
+
+    @work
+    async def _load(self) -> None:
+        draft, preferences = self._draft, self.the_app.preferences
+        draft.known = await asyncio.to_thread(load_known)
+        for words in draft.known.broken:
+            self.notify(words, severity="warning", timeout=10, markup=False)
+        first_benchmark, first_model = _FIRST_CHOICE
+        wanted = preferences.benchmark or first_benchmark
+        draft.benchmark = wanted if wanted in draft.known.benchmarks else ""
+        draft.choose_model(self._preset or preferences.model or first_model)
+        if draft.provider not in draft.known.providers:
+            draft.choose_model("")
+        self._picker("benchmark").show(benchmark_choices(draft.known))
+        self._show_providers()
+        for name in ("benchmark", "provider", "model"):
+            self._picker(name).choose(getattr(draft, name))
+        self._ask_models()
+        self._look_for_keys()
+        await self._changed()
+
+    @work(exclusive=True, group="keys")
+    async def _look_for_keys(self) -> None:
+        try:
+            self._offered.keys = await ask_key_places()
+        except EvalbenchError as error:
+            self.notify(error.what, severity="warning", markup=False)
+            return
+        self._show_providers()
+        self._tell_state()
+        self._tell_about()
+
+    def on_screen_resume(self) -> None:
+        """A key may have been set meanwhile."""
+        super().on_screen_resume()
+        if self._draft.known.providers:
+            self._look_for_keys()
+
+    def _show_providers(self) -> None:
+        choices = provider_choices(self._draft.known, self._offered.keys)
+        self._picker("provider").show(choices)
+
+    # -- models --------------------------------------------------------------------
+
+    @work(exclusive=True, group="models")
+    async def _ask_models(self, *, pause: float = 0.0) -> None:
+        """Show the kept list at once and ask for a fresh one."""
+        provider = self._draft.provider
+        if not provider:
+            return
+        await asyncio.sleep(pause)
+        asking = self._offered.ask(provider, self._draft.asking_words())
+        self._show_models()
+        await asking
+        self._show_models()
+
+    def _show_models(self) -> None:
+        if not self.is_mounted:
+            return
+        draft, picker = self._draft, self._picker("model")
+        offer = self._offered.of(draft.provider)
+        choices = model_choices(offer, draft.needs())
+        picker.show(choices, empty=offer.empty_words() if draft.provider else "")
+        picker.border_title = "model" + (
+            f" · {words}" if (words := offer.words(time.time())) else ""
+        )
+        only = choices[0].ident if len(choices) == 1 else ""
+        if only and not draft.model and not picker.filtered:
+            draft.model = only
+            picker.choose(only)
+            self._settle()
+        self._tell_about()
+
+    def tick(self) -> None:
+        """Nothing here grows old by itself."""
+
+    def action_reload(self) -> None:
+        """See the commands."""
+        self._ask_models()
+
+    # -- choosing ------------------------------------------------------------------
+
+    @on(Picker.Chosen, "#benchmark")
+    async def _benchmark_chosen(self, event: Picker.Chosen) -> None:
+        self._draft.benchmark = event.ident
+        await self._took(event.picker, "provider")
+        self._show_models()
+
+    @on(Picker.Chosen, "#provider")
+    async def _provider_chosen(self, event: Picker.Chosen) -> None:
+        if event.ident != self._draft.provider:
+            self._draft.provider, self._draft.model = event.ident, ""
+            self._picker("model").choose("")
+            self._show_models()
+            self._ask_models()
+        await self._took(event.picker, "model")
+
+    @on(Picker.Chosen, "#model")
+    async def _model_chosen(self, event: Picker.Chosen) -> None:
+        self._draft.model = event.ident
+        await self._took(event.picker, "")
+
+    async def _took(self, picker: Picker, then: str) -> None:
+        """Mark what was chosen and go on to the next choice, or to the settings."""
+        picker.clear()
+        picker.choose(
+            {
+                "benchmark": self._draft.benchmark,
+                "provider": self._draft.provider,
+                "model": self._draft.model,
+            }[picker.id or ""]
+        )
+        await self._changed()
+        if then:
+            self._picker(then).take_focus()
+        elif fields := self.query(Field):
+            fields.first().take_focus()
+
+    @on(Picker.Moved)
+    def _moved(self, event: Picker.Moved) -> None:
+        if event.picker.has_focus_within:
+            self._tell_about(event.picker)
+
+    def _tell_about(self, picker: Picker | None = None) -> None:
+        """What is under the cursor of the picker that has the keyboard."""
+        if picker is None:
+            picker = next((one for one in self.query(Picker) if one.has_focus_within), None)
+        if picker is None:
+            return
+        ident = picker.current.ident if picker.current else ""
+        match picker.id:
+            case "benchmark":
+                words = about_benchmark(self._draft.known, ident)
+            case "provider":
+                words = about_provider(self._draft.known, self._offered.keys, ident)
+            case _:
+                offer = self._offered.of(self._draft.provider)
+                words = about_model(offer, ident, self._draft.needs())
+        self.query_one("#about", Plain).show(words)
+
+    # -- settings ------------------------------------------------------------------
+
+    @on(Field.Entered)
+    def _field_entered(self, event: Field.Entered) -> None:
+        self.query_one("#about", Plain).show(help_words(event.option))
+
+    @on(Field.Changed)
+    def _field_changed(self, event: Field.Changed) -> None:
+        before = self._draft.asking_words()
+        self._draft.typed[event.name] = event.text
+        self._settle()
+        if self._draft.asking_words() != before:
+            self._ask_models(pause=SETTLED_S)
+        if self._draft.known_benchmark and event.name in {
+            option.name for option in self._draft.known_benchmark.options
+        }:
+            self._show_models()
+
+    async def _changed(self) -> None:
+        """Something was chosen: the settings may be others."""
+        await self.query_one(Form).show(self._draft.sections(), self._draft.typed)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Show the command line and faults now, and what it takes when nothing changes any more."""
+        draft, takes = self._draft, self.query_one(Takes)
+        faults = {name: error.what for name, error in draft.faults().items()}
+        self.query_one(Form).show_faults(
+            {
+                name: words.removeprefix(f"--{name.replace('_', '-')} ")
+                for name, words in faults.items()
+            }
+        )
+        takes.tell_command(draft.command())
+        self._tell_state()
+        if draft.missing:
+            takes.tell([draft.missing])
+        elif faults:
+            takes.tell([f"✗ {words}" for words in faults.values()], bad=True)
+        else:
+            takes.reckon(draft.words())
+
+    def _tell_state(self) -> None:
+        provider = self._draft.known_provider
+        parts = []
+        if provider:
+            parts.append(provider.mode)
+            if places := self._offered.keys.get(provider.name):
+                parts.append(places.words() + ("" if places.found else "; ctrl+t sets one"))
+        self.query_one(Takes).tell_state(" · ".join(parts))
+        full = self._draft.full_model
+        chosen = " × ".join(filter(None, [self._draft.benchmark, full]))
+        self.query_one(TopLine).tell(right=chosen)
+
+    def action_estimate(self) -> None:
+        """See the commands."""
+        self._settle()
+
+    # -- acting --------------------------------------------------------------------
+
+    def _ready(self) -> bool:
+        """Whether all is chosen and nothing is wrong; if not, go to where it lacks."""
+        draft = self._draft
+        if draft.missing:
+            self.notify(draft.missing, severity="warning", markup=False)
+            lacking = "model" if draft.known_provider else "provider"
+            self._picker(lacking if draft.known_benchmark else "benchmark").take_focus()
+            return False
+        for name, error in draft.faults().items():
+            self.notify(error.what, severity="warning", markup=False)
+            self._reveal(name)
+            return False
+        return True
+
+    @work
+    async def _reveal(self, name: str) -> None:
+        await self.query_one(Form).reveal(name)
+
+    @work(exclusive=True, group="start")
+    async def action_start(self) -> None:
+        """See the commands."""
+        if not self._ready():
+            return
+        draft = self._draft
+        words = draft.words()
+        if not (draft.known_provider and draft.known_provider.local) and not await self._agreed():
+            return
+        self.the_app.prefer(benchmark=draft.benchmark, model=draft.full_model)
+        await start(self.the_app, ("run", *words))
+
+    async def _agreed(self) -> bool:
+        """Ask before what is dear, or of unknown price; the rule of the command line."""
+        takes = self.query_one(Takes)
+        try:
+            estimate = await takes.estimate(self._draft.words())
+        except EvalbenchError as error:
+            self.the_app.tell_trouble(error)
+            return False
+        asked = question(at_most(estimate, self._draft.given().get("budget")))
+        if not asked:
+            return True
+        note = f"{self._draft.benchmark} × {self._draft.full_model}"
+        agreed = await self.app.push_screen_wait(Confirm(asked, yes="Start", note=note))
+        return agreed is True
+
+    def action_probe(self) -> None:
+        """See the commands."""
+        if self._ready():
+            self.app.push_screen(Probe(self._draft.full_model, self._draft.probe_words()))
+
+    def action_copy(self) -> None:
+        """See the commands."""
+        copy(self.the_app, self._draft.command(), "the command line")
+
+    @work(exclusive=True, group="key")
+    async def action_key(self) -> None:
+        """See the commands."""
+        places = self._offered.keys.get(self._draft.provider)
+        if places is None:
+            self.notify("this provider takes no key", markup=False)
+            return
+        given = self._draft.given()
+        flags = ("--base-url", given["base_url"]) if "base_url" in given else ()
+        if await set_key(self.the_app, places, given.get("key") or "default", flags):
+            self._look_for_keys()
+            self._ask_models()
+
+    # -- back ----------------------------------------------------------------------
+
+    @property
+    def begun(self) -> bool:
+        """Whether letters stand in a picker, or the settings have the keyboard."""
+        filtered = any(one.filtered and one.has_focus_within for one in self.query(Picker))
+        return filtered or self.query_one(Form).has_focus_within
+
+    def step_back(self) -> None:
+        """Drop the letters; from the settings, go to the pickers."""
+        for picker in self.query(Picker):
+            if picker.filtered and picker.has_focus_within:
+                picker.clear()
+                return
+        self._picker("model").take_focus()

@@ -1,0 +1,109 @@
+"""What the run that is being set up takes, and its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import work
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.timer import Timer
+from textual.worker import Worker
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.tui.state.errand import errand
+from evalbench.tui.state.estimate_words import Estimate, estimate_lines
+from evalbench.tui.widgets.text import Plain
+
+SETTLED_S = 0.6
+"""Seconds without a change after which is asked what the run takes now."""
+
+
+class Takes(VerticalScroll, can_focus=False):
+    """Mode and key, calls, tokens and money, and the equal command line.
+
+    The estimate comes from a command of its own, which a change ends.
+    """
+
+    DEFAULT_CSS = """
+    Takes #state { height: auto; color: $text-muted; }
+    Takes #takes { height: auto; min-height: 3; }
+    Takes #takes.-bad { color: $text-error; }
+    Takes #command { height: auto; color: $text-primary; }
+    .-tall.-middling Takes > Plain, .-tall.-wide Takes > Plain { margin-bottom: 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.border_title = "what it takes"
+        self._settling: Timer | None = None
+        self._reckoning: Worker[None] | None = None
+        self._known: tuple[tuple[str, ...], Estimate] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Three texts."""
+        yield Plain(id="state")
+        yield Plain("looking at what is installed…", id="takes")
+        yield Plain(id="command")
+
+    def tell_state(self, words: str) -> None:
+        """Say how the model answers and where its key is."""
+        self.query_one("#state", Plain).show(words)
+
+    def tell_command(self, words: str) -> None:
+        """Say which command does the same."""
+        self.query_one("#command", Plain).show(words)
+
+    def tell(self, lines: Sequence[str], *, bad: bool = False) -> None:
+        """Say this instead of an estimate; one that is on its way is called off."""
+        if self._settling:
+            self._settling.stop()
+        if self._reckoning:
+            self._reckoning.cancel()
+        self._show(lines, bad=bad)
+
+    def _show(self, lines: Sequence[str], *, bad: bool = False) -> None:
+        takes = self.query_one("#takes", Plain)
+        takes.show("\n".join(lines))
+        takes.set_class(bad, "-bad")
+
+    def reckon(self, words: tuple[str, ...]) -> None:
+        """Estimate this run as soon as nothing was changed for a moment."""
+        self.tell(["reckoning what it takes…"])
+        self._known = None
+        self._settling = self.set_timer(SETTLED_S, lambda: self._begin(words))
+
+    def _begin(self, words: tuple[str, ...]) -> None:
+        self._reckoning = self._reckon(words)
+
+    @work
+    async def _reckon(self, words: tuple[str, ...]) -> None:
+        try:
+            self._show(estimate_lines(await self._ask(words)))
+        except EvalbenchError as error:
+            why = [f"why: {error.why}"] if error.why else []
+            cure = [f"try: {error.cure}"] if error.cure else []
+            self._show([f"✗ {error.what}", *why, *cure], bad=True)
+
+    async def estimate(self, words: tuple[str, ...]) -> Estimate:
+        """The estimate of this run: the one that is shown, or one that is asked for now.
+
+        Raises:
+            ErrandFailed: it cannot be estimated; so it could not be started either.
+        """
+        if self._known and self._known[0] == words:
+            return self._known[1]
+        self.tell(["reckoning what it takes before it starts…"])
+        try:
+            found = await self._ask(words)
+        except EvalbenchError as error:
+            self._show([f"✗ {error.what}"], bad=True)
+            raise
+        self._show(estimate_lines(found))
+        return found
+
+    async def _ask(self, words: tuple[str, ...]) -> Estimate:
+        lines = await errand("estimate", *words)
+        found = next(line for line in lines if line["event"] == "estimate")
+        self._known = words, found
+        return found

@@ -1,0 +1,74 @@
+"""What a run takes and costs, in a few lines for a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.money_words import money_range, price_words, rough_range
+
+Estimate = Mapping[str, Any]
+"""An ``estimate`` line (docs/json-lines.md)."""
+
+
+def estimate_lines(found: Estimate) -> list[str]:
+    """Size, tokens for each role, money, and where the prices come from."""
+    lines = [_size(found)]
+    several = len(found["roles"]) > 1
+    for role in found["roles"]:
+        named = f"{one_line(role['role'])}: " if several else ""
+        lines.append(named + _tokens(role))
+    lines.append(_money(found))
+    for role in found["roles"]:
+        if role["prices"] and not (found["realtime"] and not found["realtime"][1]):
+            named = f"{one_line(role['role'])} " if several else ""
+            lines.append(f"{named}price {price_words(role['prices'])}")
+    if found["unfinished"]:
+        lines.append(f"{found['unfinished']} samples may ask more than was reckoned")
+    return lines
+
+
+def _size(found: Estimate) -> str:
+    words = f"{figures.count(found['samples'])} samples"
+    if found["epochs"] > 1:
+        words += f" × {found['epochs']} epochs"
+    if found["counted"] < found["samples"]:
+        words += f", reckoned from {figures.count(found['counted'])}"
+    return words
+
+
+def _tokens(role: Mapping[str, Any]) -> str:
+    parts = [
+        f"{_counts(role['calls'])} calls",
+        f"{rough_range(role['input_tokens'])} tokens in",
+        f"{rough_range(role['output_tokens'])} out",
+    ]
+    if role["images"][1]:
+        parts.append(f"{_counts(role['images'])} images")
+    return " · ".join(parts)
+
+
+def _money(found: Estimate) -> str:
+    now, batch = found["realtime"], found["batch"]
+    if now is None:
+        whose = [one_line(role["model"] or role["role"]) for role in found["roles"]]
+        unknown = [
+            name for name, role in zip(whose, found["roles"], strict=True) if not role["prices"]
+        ]
+        return (
+            f"cost unknown: no price of {', '.join(unknown)} is known;"
+            " give it under price, as IN/OUT in dollars per million tokens"
+        )
+    if not now[1]:
+        return "cost nothing"
+    words = f"cost {money_range(now)}"
+    if batch != now:
+        words += f" · {money_range(batch)} through a batch API"
+    return words
+
+
+def _counts(pair: Sequence[float]) -> str:
+    low, high = (figures.count(round(end)) for end in pair)
+    return low if low == high else f"{low}–{high}"

@@ -1,0 +1,127 @@
+"""The lines of the three pickers of a new run, and what is told about each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalbench.tui.state.ability import obstacle, shortfalls
+from evalbench.tui.state.key_places import KeyPlaces
+from evalbench.tui.state.known import Known
+from evalbench.tui.state.model_cache import Model
+from evalbench.tui.state.model_list import context_words, price_words, retires_words
+from evalbench.tui.state.offered import Offer
+
+Cell = str | tuple[str, str]
+"""Text, or text and tone, as tables take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the things to choose from.
+
+    Attributes:
+        ident: what it is known by.
+        cells: what its line shows.
+        found_by: what typed letters are looked for in.
+        dim: it is there, but not for this run.
+    """
+
+    ident: str
+    cells: tuple[Cell, ...]
+    found_by: str
+    dim: bool = False
+
+
+def benchmark_choices(known: Known) -> list[Choice]:
+    """One line for each benchmark."""
+    return [Choice(name, (name,), f"{name} {one.title}") for name, one in known.benchmarks.items()]
+
+
+_KEY_TONES = {"env var": "good", "keychain": "good", "no key": "warn"}
+_KEY_ORDER = ("optional", "no key")
+"""Whoever has a key, or uses none, comes first; servers that may be there; the rest."""
+
+
+def provider_choices(known: Known, keys: Mapping[str, KeyPlaces]) -> list[Choice]:
+    """One line for each provider with the state of its key."""
+    choices = []
+    for name, one in known.providers.items():
+        state = keys[name].state if name in keys else "" if one.takes_key else "not used"
+        tone = _KEY_TONES.get(state, "dim")
+        rank = 1 + _KEY_ORDER.index(state) if state in _KEY_ORDER else 0
+        choices.append((rank, Choice(name, (name, (state, tone)), f"{name} {one.title}")))
+    return [choice for _, choice in sorted(choices, key=lambda pair: pair[0])]
+
+
+def model_choices(offer: Offer, needs: frozenset[str]) -> list[Choice]:
+    """One line for each model; those that cannot answer such calls are greyed and come last."""
+    choices = [_model_choice(model, needs) for model in offer.models()]
+    return sorted(choices, key=lambda choice: choice.dim)
+
+
+def _model_choice(model: Model, needs: frozenset[str]) -> Choice:
+    stands_against = obstacle(model, needs)
+    into, out = price_words(model)
+    price = into if into == out else f"{into}–{out[1:]}"
+    context = context_words(model) if model.context else ""
+    return Choice(
+        model.name,
+        (
+            (f"✗ {model.name}", "dim") if stands_against else model.name,
+            (context, "dim"),
+            ("" if price == "unknown" else price, "dim"),
+            retires_words(model),
+        ),
+        f"{model.name} {model.title}",
+        dim=bool(stands_against),
+    )
+
+
+def about_benchmark(known: Known, name: str) -> str:
+    """Title and summary."""
+    one = known.benchmarks.get(name)
+    return f"{one.title}: {one.summary}" if one else ""
+
+
+def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> str:
+    """Title, how its models answer, where its key is or how to set one."""
+    one = known.providers.get(name)
+    if one is None:
+        return ""
+    parts = [one.title[:1].upper() + one.title[1:], one.mode]
+    places = keys.get(name)
+    if places is None:
+        parts.append("looking for its key…" if one.takes_key and not keys else "needs no key")
+    else:
+        parts.append(places.words())
+        if not places.found and places.page:
+            parts.append(f"keys are made at {places.page}")
+    return _joined(parts)
+
+
+def about_model(offer: Offer, name: str, needs: frozenset[str]) -> str:
+    """What is known of the model under the cursor; what went wrong, when there is no list."""
+    model = offer.model(name)
+    if model is None:
+        if offer.trouble:
+            trouble = offer.trouble
+            rest = [f"try: {trouble.cure}" if trouble.cure else trouble.why]
+            return "\n".join([f"✗ no list: {trouble.what}", *filter(None, rest)])
+        return f"{name}: not in the list; it can be tried all the same" if name else ""
+    retires = retires_words(model)[0]
+    parts = [model.title, f"context {context_words(model)}"]
+    if retires:
+        parts.append(retires if retires == "retired" else f"retires {retires}")
+    into, out = price_words(model)
+    if into != "unknown":
+        parts.append("free" if into == out == "free" else f"{into} in, {out} out a million tokens")
+    else:
+        parts.append("price unknown")
+    if reason := obstacle(model, needs):
+        return f"✗ not for this benchmark: {reason}\n{_joined(parts)}"
+    return _joined([*parts, model.notes]) + "\n" + _joined(shortfalls(model))
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " · ".join(part for part in parts if part)

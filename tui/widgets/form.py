@@ -1,0 +1,238 @@
+"""A form made from declared options: one field each, with its default, its help and its fault."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Checkbox, Input, Select
+
+from evalbench.engine.options import Option
+from evalbench.tui.state.draft import MORE, Section, default_words
+from evalbench.tui.widgets.text import Plain
+
+
+class Tick(Checkbox):
+    """Yes or no, told by glyph and word, not by colour alone."""
+
+    BUTTON_LEFT = "["
+    BUTTON_RIGHT = "]"
+    DEFAULT_CSS = """
+    Tick {
+        width: auto; height: 1; border: none; padding: 0; background: $background;
+        &:focus { border: none; }
+        & > .toggle--button, &.-on > .toggle--button {
+            color: $foreground; background: $background;
+        }
+    }
+    """
+
+    def __init__(self, on: bool) -> None:
+        super().__init__(_yes_no(on), on, compact=True)
+
+    @property
+    def BUTTON_INNER(self) -> str:  # type: ignore[override]  # noqa: N802 - Textual's name
+        """What stands between the brackets."""
+        return "x" if self.value else " "
+
+    def watch_value(self) -> None:
+        """The word follows."""
+        self.label = _yes_no(self.value)
+        super().watch_value()
+
+
+def _yes_no(on: bool) -> str:
+    return "yes" if on else "no"
+
+
+class Field(Vertical):
+    """One setting: its name, what holds a value, and what is wrong with that."""
+
+    DEFAULT_CSS = """
+    Field { height: auto; }
+    Field > Horizontal { height: 1; }
+    Field .label { width: 19; color: $text-muted; }
+    Field:focus-within .label { color: $text-primary; text-style: bold; }
+    Field Input {
+        width: 1fr; height: 1; border: none; padding: 0 1; background: $surface;
+        &:focus { border: none; background: $panel; }
+    }
+    Field Select { width: 1fr; height: 1; }
+    Field .fault { display: none; height: auto; }
+    Field.-bad .fault { display: block; }
+    Field.-bad .label { color: $text-error; }
+    """
+
+    class Changed(Message):
+        """Somebody typed or chose something."""
+
+        def __init__(self, name: str, text: str) -> None:
+            super().__init__()
+            self.name, self.text = name, text
+
+    class Entered(Message):
+        """The field has the keyboard now."""
+
+        def __init__(self, option: Option) -> None:
+            super().__init__()
+            self.option = option
+
+    def __init__(self, option: Option, text: str) -> None:
+        super().__init__(id=f"field-{option.name}")
+        self.option = option
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        """Name and control in one line, the fault below when there is one."""
+        with Horizontal():
+            yield Plain(self.option.flag[2:], classes="label")
+            yield self._control()
+        yield Plain(classes="fault bad")
+
+    def _control(self) -> Input | Select[str] | Checkbox:
+        option = self.option
+        if option.type is bool:
+            on = self._text == "yes" if self._text else bool(option.default)
+            return Tick(on)
+        if option.choices and not option.many:
+            return Select(
+                [(choice, choice) for choice in option.choices],
+                prompt=default_words(option),
+                value=self._text if self._text in option.choices else Select.NULL,
+                compact=True,
+            )
+        return Input(self._text, placeholder=default_words(option), compact=True)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._tell(event.value)
+
+    @on(Select.Changed)
+    def _selected(self, event: Select.Changed) -> None:
+        event.stop()
+        self._tell("" if event.value is Select.NULL else str(event.value))
+
+    @on(Checkbox.Changed)
+    def _ticked(self, event: Checkbox.Changed) -> None:
+        event.stop()
+        self._tell("yes" if event.value else "no")
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.screen.focus_next()
+
+    def _tell(self, text: str) -> None:
+        if text != self._text:
+            self._text = text
+            self.post_message(self.Changed(self.option.name, text))
+
+    def on_descendant_focus(self) -> None:
+        """The page tells what the setting is for."""
+        self.post_message(self.Entered(self.option))
+
+    def show_fault(self, fault: str) -> None:
+        """Say what is wrong; nothing for an empty text."""
+        self.query_one(".fault", Plain).show(f"✗ {fault}" if fault else "")
+        self.set_class(bool(fault), "-bad")
+
+    def take_focus(self) -> None:
+        """Give the keyboard to the control."""
+        self.query("Input, Select, Checkbox").first().focus()
+
+
+class _Grid(Vertical):
+    """Fields side by side, as many as there is room for."""
+
+    DEFAULT_CSS = """
+    _Grid { layout: grid; grid-size: 2; grid-gutter: 0 3; grid-rows: auto; height: auto; }
+    .-wide _Grid { grid-size: 3; }
+    """
+
+
+class Fold(Plain, can_focus=True):
+    """The title of a section that can be opened and closed."""
+
+    DEFAULT_CSS = """
+    Fold { width: auto; color: $text-muted; }
+    Fold:focus { color: $text-primary; text-style: bold reverse; }
+    """
+    BINDINGS = [("enter", "turn", "Open"), ("space", "turn", "Open")]
+
+    class Turned(Message):
+        """Open it, or close it."""
+
+    def action_turn(self) -> None:
+        """Enter and space."""
+        self.post_message(self.Turned())
+
+    def on_click(self) -> None:
+        """The mouse does the same."""
+        self.action_turn()
+
+
+class Form(VerticalScroll, can_focus=False):
+    """Sections of fields. What was typed is told by :class:`Field.Changed`."""
+
+    DEFAULT_CSS = """
+    Form { padding: 0 1; scrollbar-size-vertical: 1; }
+    Form .title { margin-top: 1; }
+    Form .title.-first { margin-top: 0; display: none; }
+    Form Fold { margin-top: 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._sections: list[Section] = []
+        self._typed: Mapping[str, str] = {}
+        self._open = False
+
+    async def show(self, sections: Sequence[Section], typed: Mapping[str, str]) -> None:
+        """Show these settings with what was typed. Does nothing when they are shown already."""
+        if list(sections) == self._sections:
+            return
+        self._sections, self._typed = list(sections), typed
+        await self._build()
+
+    async def _build(self) -> None:
+        async with self.batch():
+            await self.remove_children()
+            for number, section in enumerate(self._sections):
+                await self._add(section, first=not number)
+
+    async def _add(self, section: Section, *, first: bool) -> None:
+        if section.title == MORE:
+            count = len(section.options)
+            words = f"▾ {count} more, folded away by enter" if self._open else f"▸ {count} more"
+            await self.mount(Fold(words))
+            if not self._open:
+                return
+        else:
+            await self.mount(Plain(section.title, classes="title -first" if first else "title"))
+        fields = [Field(one, self._typed.get(one.name, "")) for one in section.options]
+        await self.mount(_Grid(*fields))
+
+    @on(Fold.Turned)
+    async def _fold(self) -> None:
+        self._open = not self._open
+        await self._build()
+        fold = self.query_one(Fold)
+        fold.focus()
+        fold.scroll_visible(animate=False, top=self._open)
+
+    def show_faults(self, faults: Mapping[str, str]) -> None:
+        """Say at each field what is wrong with it."""
+        for field in self.query(Field):
+            field.show_fault(faults.get(field.option.name, ""))
+
+    async def reveal(self, name: str) -> None:
+        """Give the keyboard to the field of this name, opening its section first."""
+        if not self._open and not self.query(f"#field-{name}"):
+            self._open = True
+            await self._build()
+        for field in self.query(f"#field-{name}").results(Field):
+            field.take_focus()

@@ -1,0 +1,235 @@
+"""Choosing one of many by typing a few letters of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from evalbench.tui.bindings import bindings
+from evalbench.tui.state.fuzzy import fitting
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.table import Cell, Column, Table
+
+
+class Picker(Vertical):
+    """A filter over a list. Letters filter, arrows move, enter chooses.
+
+    The keyboard stays in the filter; the list only shows where one is.
+    """
+
+    DEFAULT_CSS = """
+    Picker {
+        border: round $panel-lighten-2;
+        border-title-color: $text-primary;
+        border-subtitle-color: $text-muted;
+    }
+    Picker:focus-within { border: round $primary; border-title-style: bold; }
+    Picker Input {
+        border: none; height: 1; padding: 0 1; background: $surface;
+        &:focus { border: none; background: $panel; }
+    }
+    Picker Table { scrollbar-size-vertical: 1; }
+    Picker .table--cursor { background: $surface; }
+    Picker:focus-within .table--cursor { background: $primary; color: $text; text-style: bold; }
+    """
+    BINDINGS = bindings("list")
+
+    class Told(Message):
+        """What a picker has to say about one of its lines."""
+
+        def __init__(self, picker: Picker, ident: str) -> None:
+            super().__init__()
+            self.picker, self.ident = picker, ident
+
+        @property
+        def control(self) -> Picker:
+            """The picker, for ``@on`` selectors."""
+            return self.picker
+
+    class Chosen(Told):
+        """Enter on a line, or a second click."""
+
+    class Moved(Told):
+        """Another line is under the cursor, or the picker has the keyboard now."""
+
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        *,
+        hint: str,
+        id: str,
+        typed: str = "",
+    ) -> None:
+        """``typed``: words for taking what was typed when no line is it; empty: never."""
+        super().__init__(id=id)
+        self.border_title = title
+        self._hint = hint
+        self._typed = typed
+        self._table = Table((Column("", 1), *columns))
+        self._table.can_focus = False
+        self._choices: Sequence[Choice] = ()
+        self._shown: list[Choice] = []
+        self._columns = tuple(columns)
+        self.chosen = ""
+
+    def compose(self) -> ComposeResult:
+        """The filter over the list."""
+        yield Input(placeholder=self._hint, select_on_focus=False)
+        yield self._table
+
+    # -- what there is -------------------------------------------------------------
+
+    def show(self, choices: Sequence[Choice], *, empty: str = "") -> None:
+        """Show these, keeping the cursor on the line where it was."""
+        here = self.current
+        self._choices = choices
+        self._filter(empty=empty)
+        self._stand_on(here.ident if here else self.chosen)
+
+    def replace_columns(self, columns: Sequence[Column]) -> None:
+        """Show these columns; cells behind the last one are left out."""
+        self._columns = tuple(columns)
+        self._table.replace_columns((Column("", 1), *columns))
+
+    def choose(self, ident: str) -> None:
+        """Mark a line as the chosen one and stand on it."""
+        self.chosen = ident
+        self._filter()
+        self._stand_on(ident)
+
+    @property
+    def current(self) -> Choice | None:
+        """The line under the cursor."""
+        cursor = self._table.cursor
+        return self._shown[cursor] if cursor < len(self._shown) else None
+
+    @property
+    def filtered(self) -> bool:
+        """Whether letters were typed."""
+        return bool(self.query_one(Input).value)
+
+    def clear(self) -> None:
+        """Show everything again."""
+        self.query_one(Input).value = ""
+
+    def _filter(self, *, empty: str | None = None) -> None:
+        query = self.query_one(Input).value.strip() if self.is_mounted else ""
+        places = fitting([choice.found_by for choice in self._choices], query)
+        self._shown = [self._choices[place] for place in places]
+        if self._typed and query and query not in [choice.ident for choice in self._choices]:
+            self._shown.append(Choice(query, ((f"{self._typed} {query}", "strong"),), query))
+        rows = [self._row(choice) for choice in self._shown]
+        self._table.show(_Rows(rows), empty=empty)
+        known, all_of_them = len(places), len(self._choices)
+        self.border_subtitle = f"{known} of {all_of_them}" if query else ""
+
+    def _row(self, choice: Choice) -> tuple[Cell, ...]:
+        mark: Cell = ("●", "good") if choice.ident == self.chosen else ""
+        cells = choice.cells
+        if choice.dim:
+            cells = tuple((one[0] if isinstance(one, tuple) else one, "dim") for one in cells)
+        # A single cell would be written across all columns.
+        return (mark, *cells, *[""] * (len(self._columns) - len(cells)))
+
+    def _stand_on(self, ident: str) -> None:
+        idents = [choice.ident for choice in self._shown]
+        if ident in idents:
+            self._table.cursor = idents.index(ident)
+
+    # -- keys and mouse ------------------------------------------------------------
+
+    def take_focus(self) -> None:
+        """Give the keyboard to the filter."""
+        self.query_one(Input).focus()
+
+    @on(Input.Changed)
+    def _typed_letters(self, event: Input.Changed) -> None:
+        event.stop()
+        self._filter()
+        self._table.cursor = 0
+        if not event.value:
+            self._stand_on(self.chosen)
+        self._tell_moved()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._take_current()
+
+    @on(Table.Opened)
+    def _clicked_again(self, event: Table.Opened) -> None:
+        event.stop()
+        self._take_current()
+
+    @on(Table.Moved)
+    def _moved(self, event: Table.Moved) -> None:
+        event.stop()
+        self._tell_moved()
+
+    def _take_current(self) -> None:
+        if current := self.current:
+            self.post_message(self.Chosen(self, current.ident))
+
+    def _tell_moved(self) -> None:
+        current = self.current
+        self.post_message(self.Moved(self, current.ident if current else ""))
+
+    def on_descendant_focus(self) -> None:
+        """The list's cursor looks different, and the page tells about its line."""
+        self._table.refresh()
+        self._tell_moved()
+
+    def on_descendant_blur(self) -> None:
+        """The list's cursor looks different."""
+        self._table.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """The keyboard follows the mouse."""
+        self.take_focus()
+
+    def action_down(self) -> None:
+        """See the commands."""
+        self._table.action_down()
+
+    def action_up(self) -> None:
+        """See the commands."""
+        self._table.action_up()
+
+    def action_page_down(self) -> None:
+        """See the commands."""
+        self._table.action_page_down()
+
+    def action_page_up(self) -> None:
+        """See the commands."""
+        self._table.action_page_up()
+
+    def action_first(self) -> None:
+        """See the commands."""
+        self._table.action_first()
+
+    def action_last(self) -> None:
+        """See the commands."""
+        self._table.action_last()
+
+    def action_open(self) -> None:
+        """See the commands."""
+        self._take_current()
+
+
+class _Rows:
+    """Lines of the list."""
+
+    def __init__(self, rows: Sequence[tuple[Cell, ...]]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        return self._rows[index]
