@@ -87,6 +87,11 @@ class EvalbenchApp(App[int]):
         self.show_theme()
         self.set_keymap(textual_keymap(self.preferences.keymap))
 
+    @property
+    def for_a_run(self) -> bool:
+        """Whether it was opened to show one run."""
+        return self._entry is not None
+
     # -- life --------------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[Any]:
@@ -144,10 +149,12 @@ class EvalbenchApp(App[int]):
         await self.push_screen((make or kind)())
 
     async def open_run(self, folder: RunFolder) -> None:
-        """Open the page of a run."""
+        """Open the page of a run, unless it is the one on top."""
         from evalbench.tui.screens.run import RunPage
 
-        await self.push_screen(RunPage(folder))
+        page = self.screen
+        if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
+            await self.push_screen(RunPage(folder))
 
     async def action_home(self) -> None:
         """See the commands."""

@@ -12,7 +12,7 @@ from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.terminal
 
-RUN = "evalbench run synthetic --model scripted/good --concurrency 4 --yes"
+RUN = "evalbench run synthetic --model scripted/good --concurrency 4 --yes --no-ui"
 OpenTerminal = Callable[..., Terminal]
 
 
@@ -70,7 +70,7 @@ def test_leaving_keeps_the_engine_alive(
     before = run.status().done
     wait_until(lambda: run.status().done > before, "further scores")
     assert run.live_pid()
-    window.type("clear; evalbench attach last")
+    window.type("clear; evalbench attach last --no-ui")
     window.wait_for("running")
 
 

@@ -13,7 +13,7 @@ from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.terminal
 
-RUN = "evalbench run synthetic --model scripted/good --limit 20"
+RUN = "evalbench run synthetic --model scripted/good --limit 20 --no-ui"
 KEY = "gsk_0123456789abcdefghijWXYZ"
 OpenTerminal = Callable[..., Terminal]
 

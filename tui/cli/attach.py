@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from evalbench.engine.process import open_run
 from evalbench.tui.cli.follow import follow
-from evalbench.tui.cli.launch import make_view
+from evalbench.tui.cli.launch import NO_UI, in_app, make_view, show_app
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
 from evalbench.tui.state.watch import Watch, last_event
@@ -19,13 +19,20 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
     )
-    parser.examples("evalbench attach last", "evalbench attach 7854 --json")
+    parser.add_argument("--no-ui", action="store_true", help=NO_UI)
+    parser.examples(
+        "evalbench attach last",
+        "evalbench attach last --no-ui    in one block, without the app",
+        "evalbench attach 7854 --json",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Follow to the end; a run that has ended is shown at once."""
+    """Show it in the app, or follow to the end; a run that has ended is shown at once."""
     folder = open_run(args.run)
     folder.spec()
+    if in_app(args):
+        return show_app([Watch(folder)], make_view(json=False))
     with Signals() as signals:
         watch = Watch(folder, after=last_event(folder))
         return follow([watch], make_view(json=args.json), signals, owner=False)

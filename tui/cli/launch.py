@@ -9,6 +9,8 @@ from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.process import Engine, logout_warning, resume_runs
+from evalbench.tui.cli.app import can_show, open_app
+from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.confirm import can_ask, confirmed
 from evalbench.tui.cli.follow import View, follow
 from evalbench.tui.cli.output import plain_terminal, stderr, stdout
@@ -17,6 +19,8 @@ from evalbench.tui.cli.pilot import PilotView, tell
 from evalbench.tui.cli.signals import Cancelled, Signals
 from evalbench.tui.state.watch import Watch, last_event
 
+NO_UI = "no full-screen app: a live block on a terminal, plain lines elsewhere"
+
 
 def declare_following(parser: Parser) -> argparse._ArgumentGroup:
     """Flags of every command that starts an engine and follows it, in a section of their own."""
@@ -24,9 +28,7 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
     section.add_argument(
         "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
     )
-    section.add_argument(
-        "--no-ui", action="store_true", help="no full-screen app: what this version does anyway"
-    )
+    section.add_argument("--no-ui", action="store_true", help=NO_UI)
     section.add_argument(
         "--detach", action="store_true", help="return as soon as the run has started"
     )
@@ -96,6 +98,7 @@ def launch(
         view.note(text)
     if stderr().isatty() and (warning := logout_warning()) and not args.foreground:
         stderr().line(f"warning: {warning}")
+    shown = pilot is None and not args.foreground and in_app(args)
     with Signals() as signals:
         engine = _started(start, view, signals)
         watches = [Watch(folder, after=after) for folder in engine.runs]
@@ -104,14 +107,34 @@ def launch(
             view.detached(watches)
             view.close()
             return 0
-        if pilot is None:
+        if pilot is not None:
+            return _follow_pilot(args, engine, watches, view, signals, pilot)
+        if not shown:
             return _follow(engine, watches, view, signals)
-        watching = PilotView(view, pilot)
-        code = _follow(engine, watches, watching, signals)
-        if not watching.paused:
-            return code
-        others = [watch.exit_code for watch in watches if watch not in watching.paused]
-        return max([_after_pilot(args, watching.paused, view, signals), *others])
+    return show_app(watches, view)
+
+
+def in_app(args: argparse.Namespace) -> bool:
+    """Whether runs are to be watched in the full-screen app, and it can be shown here."""
+    return can_show() and not (args.json or args.no_ui)
+
+
+def show_app(watches: Sequence[Watch], view: View) -> int:
+    """Show runs in the app until it is left, then tell how they ended or that they go on.
+
+    Returns:
+        The highest exit code of runs that have ended; with none, the app's own.
+    """
+    code = open_app(run=watches[0].folder if len(watches) == 1 else None)
+    for watch in watches:
+        watch.look()
+    going = [watch for watch in watches if not watch.ended]
+    ended = [watch for watch in watches if watch.ended]
+    for watch in ended:
+        print_closing(stdout(), watch)
+    if going:
+        view.detached(going)
+    return max((watch.exit_code for watch in ended), default=code)
 
 
 def _follow(engine: Engine, watches: Sequence[Watch], view: View, signals: Signals) -> int:
@@ -121,6 +144,22 @@ def _follow(engine: Engine, watches: Sequence[Watch], view: View, signals: Signa
         if engine.hold:
             with suppress(OSError):
                 engine.hold.close()
+
+
+def _follow_pilot(
+    args: argparse.Namespace,
+    engine: Engine,
+    watches: Sequence[Watch],
+    view: View,
+    signals: Signals,
+    samples: int,
+) -> int:
+    watching = PilotView(view, samples)
+    code = _follow(engine, watches, watching, signals)
+    if not watching.paused:
+        return code
+    others = [watch.exit_code for watch in watches if watch not in watching.paused]
+    return max([_after_pilot(args, watching.paused, view, signals), *others])
 
 
 def _after_pilot(

@@ -66,7 +66,8 @@ class HomePage(Page):
         """The list has the keyboard."""
         self.query_one(Table).focus()
         self.tick()
-        if not self._lines and not self.the_app.preferences.welcomed:
+        new_here = not self.the_app.preferences.welcomed and not self._runs.look()
+        if new_here and not self.the_app.for_a_run:
             self._welcome()
 
     @work

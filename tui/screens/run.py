@@ -102,7 +102,7 @@ class RunPage(Page):
         self.view = RunView(folder)
         self._drawn = self._answers_drawn = float("-inf")
         self._drawn_state = ""
-        self._stale = False
+        self._ready = self._stale = False
         self._answers: list[Answer] = []
 
     def compose(self) -> ComposeResult:
@@ -130,6 +130,7 @@ class RunPage(Page):
 
     def on_mount(self) -> None:
         """The first look; the table that matters has the keyboard."""
+        self._ready = True
         self.tick()
         table = "#scores" if self.view.state == "complete" else "#answers"
         self.query_one(table).focus(scroll_visible=False)
@@ -143,7 +144,7 @@ class RunPage(Page):
 
     def tick(self) -> None:
         """Read what changed and draw it, now and then."""
-        if not self.is_mounted:
+        if not self._ready:
             return
         self._stale = self.view.look() or self._stale
         turned = self.view.state != self._drawn_state

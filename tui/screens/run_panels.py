@@ -95,8 +95,11 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     status = view.status
     gauges = view.gauges
     lines: list[Line] = []
-    for role in view.roles:
-        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent"])
+    roles = view.roles
+    for role in roles:
+        # Of a lone candidate, what is in flight is told beside its limit.
+        flying = f", {figures.count(role.in_flight)} in flight" if len(roles) > 1 else ""
+        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{flying}"])
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
     if activity := activity_words(gauges.get("progress")):

@@ -32,11 +32,12 @@ _STRETCHES = 240
 
 
 class RoleWork(NamedTuple):
-    """What was asked in one role since the engine started."""
+    """What was asked in one role since the engine started, and is being asked."""
 
     role: str
     sent: int
     from_journal: int
+    in_flight: int
 
 
 class Wait(NamedTuple):
@@ -201,9 +202,9 @@ class RunView:
         """Calls by role; those of all roles together while they are not told apart."""
         status = self.status
         if not status.roles:
-            return [RoleWork("candidate", status.sent, status.from_journal)]
+            return [RoleWork("candidate", status.sent, status.from_journal, 0)]
         return [
-            RoleWork(role, held.get("sent", 0), held.get("from_journal", 0))
+            RoleWork(role, *(held.get(name, 0) for name in RoleWork._fields[1:]))
             for role, held in status.roles.items()
         ]
 
