@@ -1,0 +1,1 @@
+"""A server as a stranger would write it, knowing nothing of our simulator."""
