@@ -166,7 +166,7 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     if (again := gauges.get("retries")) and not compact:
         lines.append([(f"{figures.count(again)} sent again so far", "dim")])
     for wait in view.waits[: 1 if compact else _MOST_WAITS]:
-        often = f"{figures.count(wait.count)} × {wait.reason}"
+        often = f"{figures.count(wait.times)} × {wait.reason}"
         lines.append([(often, "warn"), f" {wait.what}"])
     return lines
 

@@ -97,7 +97,7 @@ class Pace:
         step = 1.0
         while math.ceil(last / step) - math.floor(first / step) > most:
             step *= 2
-        rates = []
+        rates: list[float] = []
         for number in range(math.floor(first / step), math.ceil(last / step)):
             begin, end = max(first, number * step), min(last, (number + 1) * step)
             if end - begin >= 0.4 * step or (not rates and end == last):

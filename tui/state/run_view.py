@@ -44,7 +44,7 @@ class Wait(NamedTuple):
     """Why calls were put off, how often lately, and what was said last."""
 
     reason: str
-    count: int
+    times: int
     what: str
 
 
@@ -234,7 +234,8 @@ class RunView:
     def gpus(self) -> list[Gpu]:
         """The cards of the machine that a local model runs on."""
         read: Sequence[Mapping[str, Any]] = self.gauges.get("gpus") or ()
-        return [Gpu(*(card.get(name) for name in Gpu._fields)) for card in read]
+        cards: list[dict[str, Any]] = [{n: card.get(n) for n in Gpu._fields} for card in read]
+        return [Gpu(**card) for card in cards]
 
     def budget_asked(self) -> float | None:
         """The budget that the run's spec names, in US dollars."""

@@ -81,10 +81,8 @@ def _command_words(body: Mapping[str, Any]) -> str:
         case "concurrency":
             calls = "finds its own level" if value is None else f"set to {value}"
             return f"concurrency {calls}"
-        case "budget" if value is None:
-            return "budget taken away"
         case "budget":
-            return f"budget set to {figures.dollars(float(value))}"
+            return f"budget set to {figures.dollars(value)}" if value else "budget taken away"
     return _facts(body)
 
 
