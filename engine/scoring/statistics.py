@@ -11,7 +11,7 @@ Z95 = 1.959963984540054
 """The 97.5 % quantile of the standard normal distribution."""
 
 
-def wilson(k: float, n: int) -> Interval:
+def wilson(k: float, n: float) -> Interval:
     """Wilson score interval of a proportion.
 
     With p = k/n and z = Z95 the limits are
@@ -25,7 +25,7 @@ def wilson(k: float, n: int) -> Interval:
 
     Args:
         k: successes, 0 ≤ k ≤ n.
-        n: trials, at least 1.
+        n: trials, above 0; not whole for answers that are not independent.
     """
     p = k / n
     z2 = Z95 * Z95

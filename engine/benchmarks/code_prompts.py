@@ -1,0 +1,64 @@
+"""The prompts of code-prediction and code-choice.
+
+They have the structure of the original ones (akshsgaur/code-reasoning-repro,
+which reproduces arXiv 2504.05518): a system message with a persona and the
+reasoning effort in words, one user message with the task and the programs
+between tags. The words are our own. Programs are put in by joining, never by a
+format string: they hold braces.
+"""
+
+from __future__ import annotations
+
+from evalbench.engine.calls import Message, TextPart, system, user
+
+PERSONA = "You are an expert in Python who works out by hand what programs return."
+EFFORT = "Reasoning effort: "
+_RULES = (
+    "as a literal: no unsimplified expression and no function call. Follow the program exactly"
+    " as it is written, even where it looks wrong or unfinished."
+)
+PREDICTION = (
+    "Here are a Python program and an assertion in which ?? stands for what a function returns."
+    " Replace the ?? by that value, " + _RULES + " End your reply with the whole assertion between"
+    " [ANSWER] and [/ANSWER].\n\n"
+)
+CHOICE = (
+    "Here are two Python programs, A and B, and an assertion in which ?? stands for what a"
+    " function returns. First choose the program of which you are surer what it returns for this"
+    " input. Then replace the ?? by the value that the program you chose returns, "
+    + _RULES
+    + " Reply"
+    " with a JSON object of this form and nothing else:\n\n"
+    '{"chosen_program": "A or B", "assertion": "the whole assertion"}\n\n'
+)
+
+
+def templates() -> list[str]:
+    """Every fixed text of the prompts."""
+    return [PERSONA, EFFORT, PREDICTION, CHOICE]
+
+
+def predict(effort: str, program: str, call: str) -> list[Message]:
+    """Ask what ``call`` returns."""
+    body = f"[PYTHON]\n{program}\n{_assertion(call)}\n[/PYTHON]"
+    return _ask(effort, PREDICTION, body)
+
+
+def choose(effort: str, a: str, b: str, call: str) -> list[Message]:
+    """Ask to choose one of two programs and to say what ``call`` returns in it."""
+    body = (
+        f"[PROGRAM_A]\n{a}\n[/PROGRAM_A]\n[PROGRAM_B]\n{b}\n[/PROGRAM_B]\n"
+        f"[ASSERTION]\n{_assertion(call)}\n[/ASSERTION]"
+    )
+    return _ask(effort, CHOICE, body)
+
+
+def _ask(effort: str, task: str, body: str) -> list[Message]:
+    return [
+        system(f"{PERSONA}\n{EFFORT}{effort}"),
+        user([TextPart(task, shared=True), TextPart(body)]),
+    ]
+
+
+def _assertion(call: str) -> str:
+    return f"assert {call} == ??"
