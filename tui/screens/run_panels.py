@@ -73,7 +73,8 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
         words = score_line(name, metric)
         lines.append([words.title + "  ", (words.value, "strong"), f"  {words.interval}"])
         if len(lines) == 1:
-            lines.append([(f"{words.counts} right · 95 % interval", "dim")])
+            sure = " · 95 % interval" if words.interval else ""
+            lines.append([(words.counts + sure, "dim")])
             if words.bounds:
                 lines.append([(f"{words.bounds} if failed were wrong–right", "warn")])
     if not lines:
