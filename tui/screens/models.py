@@ -62,6 +62,7 @@ class ModelsPage(Page):
         self._catalogue = Catalogue.of(registry.provider_names())
         self._rows: list[Row] = []
         self._waiting: list[str] = []
+        self._usable = False
 
     def compose(self) -> ComposeResult:
         """Top line, filter, table, more about the line under the cursor, footer."""
@@ -128,7 +129,6 @@ class ModelsPage(Page):
             # Lists that come in above must not move the cursor to another line.
             table.cursor = place
         self._tell()
-        self.refresh_bindings()
 
     def _place(self, row: Row | None) -> int | None:
         names = [_name(other) for other in self._rows]
@@ -142,6 +142,9 @@ class ModelsPage(Page):
         self.query_one(TopLine).tell(right=words + asking)
         row = self._current()
         self.query_one("#detail", Plain).show(detail_words(row) if row else "")
+        if self._usable != isinstance(row, Model):
+            self._usable = not self._usable
+            self.refresh_bindings()
 
     def _current(self) -> Row | None:
         cursor = self.query_one(Table).cursor
@@ -150,7 +153,6 @@ class ModelsPage(Page):
     @on(Table.Moved)
     def _moved(self) -> None:
         self._tell()
-        self.refresh_bindings()
 
     # -- filter ------------------------------------------------------------------
 
@@ -184,9 +186,7 @@ class ModelsPage(Page):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Only a model can be used."""
-        if action == "use" and self.is_mounted and not isinstance(self._current(), Model):
-            return None
-        return True
+        return self._usable or None if action == "use" else True
 
     async def action_use(self) -> None:
         """See the commands."""

@@ -1,0 +1,172 @@
+"""``evalbench --web``: the same app in a browser, on this machine only.
+
+Whoever reaches the page can do all that the app can. So the server listens on
+127.0.0.1, opens only to the address it printed, which holds a token that other
+users of the machine and other pages in the browser do not know, and answers
+only to its own name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hmac
+import logging
+import os
+import secrets
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from evalbench.engine.errors import UsageError
+from evalbench.tui.cli.output import Out, stdout
+
+HOST = "127.0.0.1"
+
+_POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' ws://{address}; frame-ancestors 'none'"
+)
+"""Nothing is loaded from elsewhere: the page's own template asks a font server, too."""
+
+_SECONDS_TO_CLOSE = 5.0
+
+
+def serve(port: int) -> int:
+    """Serve the app until Ctrl-C; returns the exit code. Every visitor gets an app of their own.
+
+    Args:
+        port: on 127.0.0.1; 0 takes a free one.
+
+    Raises:
+        UsageError: the extra ``web`` is missing, or the port cannot be had.
+    """
+    try:
+        import textual_serve.server  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "the app cannot be shown in a browser",
+            why="textual-serve is not installed",
+            cure="pip install 'evalbench[web]'",
+        ) from None
+    with _listen(port) as listener:
+        asyncio.run(_serve(listener, stdout()))
+    return 0
+
+
+def _listen(port: int) -> socket.socket:
+    if not 0 <= port <= 65535:
+        raise UsageError(f"--port cannot be {port}", cure="a number from 1024 to 65535")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # A server that has just ended does not hold up the next one.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        raise UsageError(
+            f"port {port} on {HOST} cannot be used",
+            why="something else listens there" if taken else error.strerror or str(error),
+            cure=f"evalbench --web --port {port + 1 if 1024 <= port < 65535 else 8765}",
+        ) from None
+    return listener
+
+
+async def _serve(listener: socket.socket, out: Out) -> None:
+    from aiohttp import web
+
+    # Whatever a stranger sends is answered, and not worth a trace here.
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    port: int = listener.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    runner = web.AppRunner(
+        await _application(port, token), access_log=None, shutdown_timeout=_SECONDS_TO_CLOSE
+    )
+    await runner.setup()
+    await web.SockSite(runner, listener).start()
+    out.line(f"evalbench is at http://{HOST}:{port}/?token={token}")
+    out.line("for this machine only; Ctrl-C ends it, and runs go on")
+    if os.environ.get("SSH_CONNECTION"):
+        out.line(f"from where you are: ssh -L {port}:{HOST}:{port} {socket.gethostname()}")
+    try:
+        await ended.wait()
+    finally:
+        await runner.cleanup()
+
+
+async def _application(port: int, token: str) -> Any:
+    from textual_serve.server import Server
+
+    class Door(Server):
+        """The server of textual-serve, without what it prints."""
+
+        async def on_startup(self, app: Any) -> None:
+            """Say nothing; what matters is said already."""
+
+        async def on_shutdown(self, app: Any) -> None:
+            """End the apps, which ends their connections."""
+            for visit in list(visits):
+                visit.cancel()
+            await asyncio.gather(*visits, return_exceptions=True)
+
+        async def handle_websocket(self, request: Any) -> Any:
+            """One visit: an app in a process of its own."""
+            visit = asyncio.ensure_future(super().handle_websocket(request))
+            visits.add(visit)
+            try:
+                return await visit
+            finally:
+                visits.discard(visit)
+
+    visits: set[asyncio.Future[Any]] = set()
+    app = await Door(app_command(), host=HOST, port=port, title="evalbench")._make_app()
+    app.middlewares.append(_guard(port, token))
+    return app
+
+
+def app_command() -> str:
+    """The shell command that runs one visitor's app."""
+    words = ["env", "-u", "TMUX", "TEXTUAL_FPS=30", sys.executable, "-m", "evalbench.tui.cli.main"]
+    # With exec the server is the app's parent, so that the app sees when it is gone.
+    return "exec " + shlex.join(words)
+
+
+Handler = Callable[[Any], Awaitable[Any]]
+
+
+def _guard(port: int, token: str) -> Any:
+    """Lets in who knows the token, under the server's own name, and from no other page."""
+    from aiohttp import web
+
+    address = f"{HOST}:{port}"
+    cookie = f"evalbench-{port}"
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> Any:
+        if request.host == f"localhost:{port}" and request.path == "/":
+            raise web.HTTPFound(f"http://{address}{request.rel_url}")
+        if request.host != address:
+            # Another name that leads here is somebody's trick to get past the browser.
+            raise web.HTTPForbidden(text=f"evalbench is at http://{address} only\n")
+        if request.headers.get("Origin", f"http://{address}") != f"http://{address}":
+            raise web.HTTPForbidden(text="not from another page\n")
+        shown = request.query.get("token", "") or request.cookies.get(cookie, "")
+        if not hmac.compare_digest(shown.encode(), token.encode()):
+            raise web.HTTPForbidden(text="open the whole address that evalbench printed\n")
+        response = await handler(request)
+        if not response.prepared:
+            response.headers["Content-Security-Policy"] = _POLICY.format(address=address)
+            response.headers["Referrer-Policy"] = "no-referrer"
+            response.set_cookie(cookie, token, httponly=True, samesite="Strict")
+        return response
+
+    return guard
