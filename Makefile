@@ -8,13 +8,14 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 HERMETIC := not local and not terminal and not keychain and not slow
 
-.PHONY: help demo test check rest lint types imports all-tests bench clean
+.PHONY: help demo test check rest lint types imports all-tests snapshots bench clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
 	@echo "make test       set up and run the hermetic tests"
 	@echo "make check      lint, types, import walls and hermetic tests"
 	@echo "make all-tests  every test, the slow ones too (needs tmux and a Secret Service)"
+	@echo "make snapshots  keep how the app's pages look now"
 	@echo "make bench      measure our own speed and memory"
 
 # CPU builds of torch are enough for the demo; an installed torch is kept.
@@ -63,6 +64,11 @@ imports: .make/dev
 	$(BIN)/lint-imports
 
 all-tests: test rest
+
+# Keeps how the app's pages look now; read the difference before you commit it.
+snapshots: .make/dev
+	EVALBENCH_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/pilot/test_snapshots.py
+
 
 bench: .make/all
 	$(BIN)/python bench/engine_overhead.py

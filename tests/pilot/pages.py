@@ -1,0 +1,175 @@
+"""Every page and dialog whose looks are kept as snapshots. Add one: a function under ``@shot``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.status import State
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.commands import COMMANDS
+from evalbench.tui.screens.dialogs import Confirm, Enter
+from evalbench.tui.screens.press_key import PressKey
+from evalbench.tui.screens.welcome import Welcome
+from tests.pretending import ACCURACY, pretend
+
+DAY_S = 86400.0
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+SMALL = SIZES[:1]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture: what is on disk before the app starts, and what is done in it then.
+
+    Attributes:
+        name: of the files, without size.
+        before: makes runs and settings in the home folder.
+        then: brings the app to what is looked at; must wait until all of it is there.
+        sizes: of the terminal; dialogs look the same in all, so one is enough.
+    """
+
+    name: str
+    before: Callable[[Path], Awaitable[None]]
+    then: Callable[[Pilot[int]], Awaitable[None]]
+    sizes: Sequence[tuple[int, int]]
+
+
+SHOTS: dict[str, Shot] = {}
+
+
+async def nothing(_home: Path) -> None:
+    """An empty home."""
+
+
+def shot(
+    name: str,
+    before: Callable[[Path], Awaitable[None]] = nothing,
+    *,
+    sizes: Sequence[tuple[int, int]] = SIZES,
+) -> Callable[[Callable[[Pilot[int]], Awaitable[None]]], Shot]:
+    """Registers a picture."""
+
+    def register(then: Callable[[Pilot[int]], Awaitable[None]]) -> Shot:
+        SHOTS[name] = Shot(name, before, then, sizes)
+        return SHOTS[name]
+
+    return register
+
+
+def the_app(pilot: Pilot[int]) -> EvalbenchApp:
+    """By its own type."""
+    app = pilot.app
+    assert isinstance(app, EvalbenchApp)
+    return app
+
+
+# -- runs ----------------------------------------------------------------------------
+
+
+async def runs_of_every_state(_home: Path) -> None:
+    """One run in each state, made half a day apart so that ages do not change meanwhile."""
+    metrics = {"accuracy": ACCURACY}
+    states = [
+        (State.CREATED, True, {"done": 0}),
+        (State.RUNNING, True, {"done": 120, "rate": 3.5, "metrics": metrics, "spend_usd": 0.21}),
+        (State.PAUSING, True, {"done": 130, "metrics": metrics, "spend_usd": 0.4}),
+        (State.RUNNING, False, {"done": 77, "metrics": metrics, "spend_usd": 0.1}),
+        (State.PAUSED, True, {"done": 200, "metrics": metrics, "spend_usd": 1.25}),
+        (State.BUDGET, True, {"done": 300, "metrics": metrics, "spend_usd": 5.0}),
+        (State.STOPPED, True, {"done": 10, "spend_usd": None}),
+        (State.FAILED, True, {"done": 3, "failed": 3, "problem": "the key was refused"}),
+        (State.COMPLETE, True, {"done": 400, "failed": 2, "metrics": metrics, "spend_usd": 2.5}),
+    ]
+    for number, (state, alive, fields) in enumerate(states):
+        model = ("openai/gpt-5.2", "local/smollm2-135m-instruct", "anthropic/claude-opus-4-8")
+        engine = pretend(model=model[number % 3], desc=f"run {number}")
+        engine.status(
+            state, alive=alive, created=time.time() - (number + 1.5) * DAY_S, total=400, **fields
+        )
+        # Lists go by the folders' names, which begin with the second they were made in.
+        engine.folder.path.rename(engine.folder.path.with_name(f"20260101-00000{9 - number}-run"))
+
+
+@shot("home-empty")
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.pause()
+
+
+@shot("home", runs_of_every_state)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("down")
+
+
+@shot("home-filter", runs_of_every_state)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("slash", *"pa")
+
+
+@shot("help")
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f1")
+
+
+@shot("help-filter")
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f1", "slash", *"run")
+
+
+@shot("settings")
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f6")
+
+
+@shot("settings-keys")
+async def _(pilot: Pilot[int]) -> None:
+    the_app(pilot).prefer(keymap={"home.open": "f7", "home.stop": ""})
+    await pilot.press("f6", "tab", "tab", "down")
+
+
+@shot("palette", sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("ctrl+p", *"set")
+
+
+# -- dialogs -------------------------------------------------------------------------
+
+
+@shot("welcome", sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(Welcome())
+
+
+@shot("confirm", runs_of_every_state, sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    note = "quickstart × openai/gpt-5.2, 120/400 samples. This cannot be undone."
+    await pilot.app.push_screen(Confirm("Delete that run?", yes="Delete", note=note))
+
+
+@shot("enter", sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(Enter("Budget in dollars", value="5", note="5.00 now, 1.25 spent"))
+
+
+@shot("press-key", sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    command = next(command for command in COMMANDS if command.id == "home.open")
+    await pilot.app.push_screen(PressKey(command, {}, add=False))
+    await pilot.press("ctrl+h")
+
+
+@shot("trouble", sizes=SMALL)
+async def _(pilot: Pilot[int]) -> None:
+    the_app(pilot).tell_trouble(
+        UsageError(
+            "the run cannot be resumed",
+            why="its data changed: [bold]mmlu[/] has 14,042 samples now",
+            cure="evalbench resume --accept-changes",
+        )
+    )

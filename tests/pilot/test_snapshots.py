@@ -1,0 +1,93 @@
+"""Every page looks as it did, and all its text is legible. ``make snapshots`` keeps new looks."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+from textual.geometry import Region
+
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import settings
+from evalbench.tui.state.preferences import Preferences
+from tests.contrast import ratio
+from tests.pilot.pages import SHOTS
+from tests.pilot.picture import Cells, look, picture
+
+THEMES = ("evalbench-dark", "evalbench-light", "monochrome")
+CHECKED = {
+    **dict.fromkeys((*THEMES, "colour-blind-safe"), 4.5),
+    "high-contrast": 7.0,
+}
+"""Themes whose contrast is checked on every page, and how much there must be."""
+
+FOLDER = Path(__file__).parent / "snapshots"
+KEEP = bool(os.environ.get("EVALBENCH_SNAPSHOTS"))
+
+
+@pytest.fixture(autouse=True)
+def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Nothing of this machine or version in the pictures."""
+    monkeypatch.setenv("HOME", str(home.parent))
+    monkeypatch.setattr(settings, "version", lambda _name: "0.0.0")
+
+
+def file_name(name: str, size: tuple[int, int]) -> str:
+    return f"{name}-{size[0]}x{size[1]}.txt"
+
+
+ALL = [(name, size) for name in sorted(SHOTS) for size in SHOTS[name].sizes]
+
+
+@pytest.mark.parametrize(("name", "size"), ALL, ids=[file_name(*which)[:-4] for which in ALL])
+async def test_it_looks_as_before(home: Path, name: str, size: tuple[int, int]) -> None:
+    await SHOTS[name].before(home)
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=size) as pilot:
+        await SHOTS[name].then(pilot)
+        seen = {theme: await look(pilot, theme) for theme in THEMES}
+        if size == SHOTS[name].sizes[0]:
+            others = [theme for theme in CHECKED if theme not in seen]
+            every = seen | {theme: await look(pilot, theme) for theme in others}
+            # Under a dialog the page is dimmed on purpose.
+            area = (app.screen.children[0] if app.screen.is_modal else app.screen).region
+            assert not sorted(set(faint(every, area)))
+    now = picture(seen)
+    file = FOLDER / file_name(name, size)
+    if KEEP:
+        FOLDER.mkdir(exist_ok=True)
+        file.write_text(now, "utf-8")
+    before = file.read_text("utf-8") if file.exists() else ""
+    if now != before:
+        lines = difflib.unified_diff(
+            before.splitlines(), now.splitlines(), f"{file.name} as kept", "as drawn now", n=1
+        )
+        pytest.fail("\n".join([*lines, "", "wanted? make snapshots, and read the difference"]))
+
+
+def faint(seen: Mapping[str, Cells], area: Region) -> Iterator[tuple[str, str, str, float]]:
+    """Text in an area whose letters hardly stand out; frames and bars may."""
+    for theme, cells in seen.items():
+        for line in cells[area.y : area.bottom]:
+            for text, style in cut(line, area):
+                if all(c.isspace() or "\u2500" <= c <= "\u259f" for c in text):
+                    continue
+                front, back = (Color.parse(word) for word in style.split() if word[0] == "#")
+                if (found := ratio(front, back)) < CHECKED[theme]:
+                    yield theme, text.strip(), style, round(found, 1)
+
+
+def cut(line: Sequence[tuple[str, str]], area: Region) -> Iterator[tuple[str, str]]:
+    """The part of a line that lies in an area; only for text one cell wide."""
+    x = 0
+    for text, style in line:
+        yield text[max(0, area.x - x) : max(0, area.right - x)], style
+        x += len(text)
+
+
+def test_no_picture_is_left_over() -> None:
+    assert {file.name for file in FOLDER.iterdir()} == {file_name(*which) for which in ALL}
