@@ -169,6 +169,14 @@ class Benchmark(ABC):
         self.seed = seed
         self.shared = shared
 
+    @classmethod
+    def default_model(cls, options: Mapping[str, Any]) -> str:
+        """The model of a run for which none is named; empty: as usual.
+
+        For benchmarks whose options can bring answers that exist already.
+        """
+        return ""
+
     @abstractmethod
     def prepare(self, source: DataSource) -> DataSet:
         """Read the data set. Runs in a child process; may import heavy packages.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evalbench.engine.errors import SpecError, nearest
 
@@ -31,7 +31,8 @@ class Option:
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
-        file: the value names a file that must be there; it is kept as an absolute path.
+        path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
+            NAME=PATH of either, where the name may be left out. Kept as an absolute path.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Option:
     maximum: float | None = None
     many: bool = False
     affects_data: bool = False
-    file: bool = False
+    path: Literal["", "file", "folder", "named"] = ""
 
     @property
     def flag(self) -> str:
@@ -89,14 +90,17 @@ class Option:
         # An argument in another encoding reaches us as lone surrogates, which no file can hold.
         if not isinstance(raw, str) or any("\ud800" <= letter <= "\udfff" for letter in raw):
             raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
-        return self._path(raw) if self.file else raw
+        return self._path(raw) if self.path else raw
 
     def _path(self, raw: str) -> str:
         why = ""
+        name, place = split_name(raw) if self.path == "named" else ("", raw)
         try:
-            path = Path(raw).expanduser().absolute()
-            if path.is_file():
-                return str(path)
+            path = Path(place).expanduser().absolute()
+            if (path.is_file() and self.path != "folder") or (
+                path.is_dir() and self.path != "file"
+            ):
+                return f"{name}={path}" if name else str(path)
         except OSError as error:
             why = error.strerror or ""
         except RuntimeError as error:
@@ -104,7 +108,7 @@ class Option:
             why = str(error)
         raise SpecError(
             self.name,
-            f"there is no file {raw}",
+            f"there is no {'file or folder' if self.path == 'named' else self.path} {place}",
             why=why,
             cure=f"check the path given to {self.flag}",
         )
@@ -128,6 +132,12 @@ class Option:
         if self.maximum is not None and value > self.maximum:
             raise SpecError(self.name, f"{self.flag} must be at most {self.maximum:g}, not {raw}")
         return value
+
+
+def split_name(given: str) -> tuple[str, str]:
+    """``NAME=PATH`` as a pair; the name is empty where there is none."""
+    name, sign, path = given.partition("=")
+    return (name.strip(), path) if sign and "/" not in name else ("", given)
 
 
 def parse_options(

@@ -27,8 +27,8 @@ def benchmark_names() -> list[str]:
 
 
 def provider_names() -> list[str]:
-    """Names of all installed providers, sorted."""
-    return sorted(_found("evalbench.providers"))
+    """Names of all installed providers that can be asked, sorted."""
+    return sorted(name for name in _found("evalbench.providers") if name != "answers")
 
 
 def benchmark_class(name: str) -> type[Benchmark]:

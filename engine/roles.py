@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,15 @@ from evalbench.engine.options import Option, parse_options
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
+
+ANSWERS = "answers"
+"""The provider that stands for answers which exist already; nobody is asked there."""
+
+
+def answers_model(names: Sequence[str]) -> str:
+    """The model of a run whose answers are given by these contestants; empty for none."""
+    return f"{ANSWERS}/{'+'.join(names)}" if names else ""
+
 
 ROLE_OPTIONS: tuple[Option, ...] = (
     Option(
@@ -70,12 +79,14 @@ class RoleSpec:
         model: ``provider/name[@revision]``.
         settings: values of :data:`ROLE_OPTIONS` by name.
         provider_options: the provider's own options by name.
+        seed: for sampling; 0, the default of every run: none is asked for.
     """
 
     role: str
     model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     provider_options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
 
     @property
     def ref(self) -> ModelRef:
@@ -106,6 +117,9 @@ class RoleSpec:
         chosen: dict[str, object] = {
             name: value for name in PARAMS if (value := self.get(name)) not in (None, ())
         }
+        if self.seed:
+            # What every API takes; a seed of the run may be any whole number.
+            chosen["seed"] = self.seed % 2**31
         if room := self._thinking_room():
             chosen["thinking_room"] = room
         return chosen

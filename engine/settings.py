@@ -12,7 +12,7 @@ from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.errors import SpecError, nearest
-from evalbench.engine.options import Option, parse_options
+from evalbench.engine.options import Option, parse_options, split_name
 from evalbench.engine.roles import (
     CANDIDATE,
     JUDGE,
@@ -29,7 +29,13 @@ COMMON: tuple[Option, ...] = (
     Option(
         "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
     ),
-    Option("seed", int, 0, "seed of everything random here: subset, permutations, sampling"),
+    Option(
+        "seed",
+        int,
+        0,
+        "seed of everything random here: subset, permutations, and, unless it is 0, the"
+        " candidate's sampling where its provider takes a seed",
+    ),
     Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
     *ROLE_OPTIONS,
     Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
@@ -82,7 +88,8 @@ class RunSpec:
     def cast(self) -> dict[str, RoleSpec]:
         """Every model of the run by its role; the candidate is the first."""
         own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
-        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options)]
+        seed = self.common["seed"]
+        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)]
         parts += [parse_judge(text) for text in self.common.get("judge", ())]
         return {part.role: part for part in parts}
 
@@ -107,10 +114,16 @@ class RunSpec:
         )
 
     def option_files(self) -> list[Path]:
-        """The files that the benchmark's options name."""
+        """The files that the benchmark's options name, alone or in folders."""
         declared = registry.benchmark_class(self.benchmark).options
-        named = (self.options.get(option.name) for option in declared if option.file)
-        return [Path(name) for name in named if name is not None]
+        files: list[Path] = []
+        for option in (option for option in declared if option.path):
+            value = self.options.get(option.name)
+            given = value if option.many else [value]
+            paths = [Path(split_name(one)[1]) for one in given if one is not None]
+            files += [path for path in paths if not path.is_dir()]
+            files += [file for path in paths if path.is_dir() for file in _files_in(path)]
+        return files
 
     def identity(self) -> dict[str, Any]:
         """What decides the answers and scores; resume refuses when this changed."""
@@ -188,6 +201,10 @@ def make_spec(
         parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
         _filters(bench, filters or {}),
     )
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
 def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:

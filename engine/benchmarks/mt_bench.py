@@ -71,7 +71,7 @@ class MtBench(Benchmark):
             str,
             None,
             "the original's judge_prompts.jsonl, for scores to compare with published ones",
-            file=True,
+            path="file",
             affects_data=True,
         ),
         Option(
@@ -87,7 +87,7 @@ class MtBench(Benchmark):
             str,
             None,
             "compare in pairs with the answers in this file of FastChat's form, instead of rating",
-            file=True,
+            path="file",
             affects_data=True,
         ),
     )

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
-from math import sqrt
 
 from evalbench.engine.calls import Outcome
+from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
-from evalbench.engine.scoring.statistics import Z95
+from evalbench.engine.scoring.pooled import pooled
 from evalbench.engine.scoring.tally import Metric, Tally
 
 TURNS = (1, 2)
 LOWEST, HIGHEST = 1.0, 10.0
-BY_QUESTION = "clustered by question, 95 %"
 
 _AGREEMENT = "Agreement of the judges"
 
@@ -44,7 +43,7 @@ def ratings(tally: Tally, judges: Sequence[str]) -> list[Metric]:
             _mean_rating(part, judges, turns, f"{name}/category={category}", category, group)
             for category, part in groups.items()
         ]
-    out.append(_unread(tally, judges, TURNS))
+    out.append(_unread(tally, judges))
     out.append(
         _mean_rating(
             tally,
@@ -77,74 +76,21 @@ def _mean_rating(
         for values, count in _held(tally, names.__contains__)
     ]
     failed = _failed(tally) * len(names)
-    return _pooled(sums, failed, (LOWEST, HIGHEST), name, title, group, share=False)
+    return metrics.pooled_mean(sums, failed, (LOWEST, HIGHEST), name, title, group)
 
 
-def _pooled(
-    sums: Sequence[tuple[float, int, int]],
-    failed: int,
-    scale: tuple[float, float],
-    name: str,
-    title: str,
-    group: str = "",
-    *,
-    share: bool,
-) -> Metric:
-    """A ratio of sums over samples, with the interval of a ratio estimator.
-
-    Values of one question are alike, so the interval rests on questions:
-    ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m questions that have a
-    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11).
-
-    Args:
-        sums: (sum, number of values, how many such samples).
-        failed: values that failed samples lack.
-        scale: the lowest and the highest that one of them might have been.
-    """
-    total = sum(s * count for s, _, count in sums)
-    n = sum(held * count for _, held, count in sums)
-    questions = sum(count for _, held, count in sums if held)
-    if not n:
-        return Metric(name, None, k=total, n=n, title=title, group=group, share=share)
-    value = total / n
-    low = high = None
-    if questions > 1:
-        spread = sum(count * (s - value * held) ** 2 for s, held, count in sums)
-        half = Z95 * sqrt(questions / (questions - 1) * spread) / n
-        low, high = value - half, value + half
-    worst, best = ((total + failed * end) / (n + failed) for end in scale)
-    return Metric(
-        name,
-        value,
-        low,
-        high,
-        total,
-        n,
-        BY_QUESTION if low is not None else "",
-        worst,
-        best,
-        title,
-        group,
-        share,
-    )
-
-
-def _unread(tally: Tally, judges: Sequence[str], turns: Sequence[int]) -> Metric:
+def _unread(tally: Tally, judges: Sequence[str]) -> Metric:
     """Judgements without a readable rating, of all that were given."""
-    names = {f"unread/{judge}": f"judged/{judge}" for judge in judges}
-    unread = judged = 0.0
-    for row in tally:
-        unread += sum(row.values.get(name, 0) for name in names) * row.count
-        judged += sum(row.values.get(name, 0) for name in names.values()) * row.count
-    return Metric(
-        "unread_judgements",
-        unread / judged if judged else None,
-        k=unread,
-        n=round(judged),
-        title="Judgements that could not be read; in no mean",
-        group="Judgements",
-        share=True,
-    )
+
+    def counts(values: Mapping[str, float]) -> tuple[float, float]:
+        unread, judged = (
+            sum(values.get(f"{kind}/{judge}", 0) for judge in judges)
+            for kind in ("unread", "judged")
+        )
+        return unread, judged
+
+    title = "Judgements that could not be read; in no mean"
+    return pooled(tally, counts, "unread_judgements", title, "Judgements")
 
 
 def _rating_agreement(tally: Tally, judges: Sequence[str]) -> list[Metric]:
@@ -241,7 +187,7 @@ def comparisons(tally: Tally, judges: Sequence[str]) -> list[Metric]:
             _AGREEMENT,
         )
     )
-    out.append(_unread(tally, judges, TURNS))
+    out.append(_unread(tally, judges))
     if len(judges) > 1:
         items = [item for item in _items(tally, "verdict", judges) if None not in item]
         out.append(_agreement("fleiss_kappa", fleiss_kappa(items), items, "Fleiss' kappa"))
@@ -260,19 +206,17 @@ def _rate(
     group: str = "",
 ) -> Metric:
     """Σ weight of what comparisons came to, over all comparisons with two readable verdicts."""
-    all_names = {f"verdict/{turn}/{judge}" for turn in TURNS for judge in judges}
-    sums = []
-    for values, count in _held(tally, lambda _: True):
-        n = sum(name in values for name in all_names)
-        k = sum(
-            weight * values.get(f"{kind}/{turn}/{judge}", 0)
+    places = [f"{turn}/{judge}" for turn in TURNS for judge in judges]
+
+    def counts(values: Mapping[str, float]) -> tuple[float, float]:
+        right = sum(
+            weight * values.get(f"{kind}/{place}", 0)
             for kind, weight in weights.items()
-            for turn in TURNS
-            for judge in judges
+            for place in places
         )
-        sums.append((k, n, count))
-    failed = _failed(tally) * len(all_names)
-    return _pooled(sums, failed, (0.0, 1.0), name, title, group, share=True)
+        return right, sum(f"verdict/{place}" in values for place in places)
+
+    return pooled(tally, counts, name, title, group)
 
 
 def _held(tally: Tally, wanted: Callable[[str], bool]) -> Iterator[tuple[dict[str, float], int]]:

@@ -22,8 +22,8 @@ from evalbench.engine.money.remembered import Remembered
 from evalbench.engine.money.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.paths import config_dir
 
-LOCAL = frozenset({"local", "llamacpp", "llama.cpp", "lmstudio", "ollama", "vllm"})
-"""Providers that run on machines of one's own: a call costs nothing but time."""
+LOCAL = frozenset({"answers", "local", "llamacpp", "llama.cpp", "lmstudio", "ollama", "vllm"})
+"""Providers that run on machines of one's own, or are never asked: a call costs no money."""
 
 _TABLE_NAMES = {
     "anthropic": "anthropic",

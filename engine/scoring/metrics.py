@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from math import sqrt
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.scoring.statistics import (
+    Z95,
     mean_interval,
     mean_of_rates_interval,
     wilson,
@@ -97,6 +99,53 @@ def mean(
         n,
         NORMAL if interval else "",
         *bounds,
+        title,
+        group,
+        share=False,
+    )
+
+
+def pooled_mean(
+    sums: Sequence[tuple[float, int, int]],
+    failed: int,
+    scale: tuple[float, float],
+    name: str,
+    title: str,
+    group: str = "",
+) -> Metric:
+    """A ratio of sums over samples, with the interval of a ratio estimator.
+
+    Values of one sample are alike, so the interval rests on samples:
+    ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m samples that have a
+    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11).
+
+    Args:
+        sums: (sum, number of values, how many such samples).
+        failed: values that failed samples lack.
+        scale: the lowest and the highest that one of them might have been.
+    """
+    total = sum(s * count for s, _, count in sums)
+    n = sum(held * count for _, held, count in sums)
+    holders = sum(count for _, held, count in sums if held)
+    if not n:
+        return Metric(name, None, k=total, n=n, title=title, group=group, share=False)
+    value = total / n
+    low = high = None
+    if holders > 1:
+        spread = sum(count * (s - value * held) ** 2 for s, held, count in sums)
+        half = Z95 * sqrt(holders / (holders - 1) * spread) / n
+        low, high = value - half, value + half
+    worst, best = ((total + failed * end) / (n + failed) for end in scale)
+    return Metric(
+        name,
+        value,
+        low,
+        high,
+        total,
+        n,
+        CLUSTERED if low is not None else "",
+        worst,
+        best,
         title,
         group,
         share=False,

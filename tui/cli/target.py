@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalbench.engine import registry
 from evalbench.engine.settings import RunSpec
-from evalbench.tui.cli.parser import Parser, bare_words, flag_values
+from evalbench.tui.cli.parser import Parser, bare_words, flag_values, given
 from evalbench.tui.cli.settings import DEFAULT_MODEL, declare_settings, new_specs, suite_specs
 
 
@@ -56,8 +56,10 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     """
     if _is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
+    if args.model:
+        return new_specs(args, args.target, args.model), ()
+    bench = registry.benchmark_class(args.target)
+    if model := bench.default_model(given(args, bench.options)):
+        return new_specs(args, args.target, [model]), ()
     notes = (f"no --model given: asking {DEFAULT_MODEL}, which runs on this machine",)
-    return (
-        new_specs(args, args.target, args.model or [DEFAULT_MODEL]),
-        () if args.model else notes,
-    )
+    return new_specs(args, args.target, [DEFAULT_MODEL]), notes
