@@ -19,6 +19,8 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 from evalbench.engine.roles import CANDIDATE
 
+_EPOCHS_MOST = 1000
+
 Known = Mapping[CallKey, CallRow]
 """The newest re-ask of every call that a sample has in the journal."""
 
@@ -63,11 +65,23 @@ def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
     return latest
 
 
-def bind(prompt: Prompt, model: ModelRef, overrides: Mapping[str, object]) -> Call:
+def bind(
+    prompt: Prompt,
+    model: ModelRef,
+    overrides: Mapping[str, object],
+    *,
+    epoch: int = 0,
+    repeat: int = 0,
+) -> Call:
     """A prompt bound to a model, with the run's parameters over the benchmark's.
 
-    ``overrides`` are fields of :class:`Params`, and ``thinking_room``: tokens
-    added to the benchmark's own cap, which is meant for the answer alone.
+    Args:
+        prompt: the benchmark's.
+        model: who is asked.
+        overrides: fields of :class:`Params`, and ``thinking_room``: tokens added
+            to the benchmark's own cap, which is meant for the answer alone.
+        epoch, repeat: of the call; each gets a seed of its own, if there is one,
+            because the same seed would give the same answer again.
     """
     if overrides and prompt.kind == "generate":
         changes = dict(overrides)
@@ -76,6 +90,10 @@ def bind(prompt: Prompt, model: ModelRef, overrides: Mapping[str, object]) -> Ca
         if params.max_tokens and isinstance(room, int):
             params = replace(params, max_tokens=params.max_tokens + room)
         prompt = replace(prompt, params=params.override(**changes))
+    seed = prompt.params.seed
+    if seed is not None and (epoch or repeat):
+        seed = (seed + epoch + repeat * _EPOCHS_MOST) % 2**31
+        prompt = replace(prompt, params=replace(prompt.params, seed=seed))
     return Call(model, prompt)
 
 
@@ -133,7 +151,7 @@ class SampleAsk:
                 cure="give every call of solve() its own step or repeat",
             )
         self._asked.add(key)
-        call = bind(prompt, part.model, part.overrides)
+        call = bind(prompt, part.model, part.overrides, epoch=self._epoch, repeat=repeat)
         digest = call.content_hash
         reask = 0
         if held := self._known.get(key):
@@ -221,7 +239,7 @@ class ReplayOnly:
         model, overrides = self._cast[role]
         key = _call_key(self._epoch, role, model, step, repeat)
         held = self._known.get(key)
-        call = bind(prompt, model, overrides)
+        call = bind(prompt, model, overrides, epoch=self._epoch, repeat=repeat)
         if held is not None and held.content_hash != call.content_hash:
             self.changed = True
             raise MissingReply

@@ -102,7 +102,7 @@ class OpenAI(NetworkProvider):
         model = wire_name(call)
         facts = self.facts.of(model)
         params = call.prompt.params
-        endpoint = endpoint_for(params, facts, self._api, official=self.address.official)
+        endpoint = endpoint_for(facts, self._api, official=self.address.official)
         refused = self.refusals.of(model)
         agreed = terms(params, facts, refused, endpoint)
         return prepare(call, facts, agreed, endpoint, self._habits, refused)

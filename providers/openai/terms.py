@@ -31,11 +31,10 @@ def reasons(params: Params, facts: ModelFacts) -> bool:
     return effort != "none" or "none" not in facts.efforts
 
 
-def endpoint_for(params: Params, facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:
+def endpoint_for(facts: ModelFacts, wanted: str, *, official: bool) -> Endpoint:
     """Which endpoint a call goes to.
 
     Args:
-        params: as requested.
         facts: of the model.
         wanted: ``chat``, ``responses`` or ``auto``.
         official: whether the address is OpenAI's own. Gateways and test
@@ -45,10 +44,7 @@ def endpoint_for(params: Params, facts: ModelFacts, wanted: str, *, official: bo
         return "chat" if wanted == "chat" else "responses"
     if facts.endpoints == ("responses",):
         return "responses"
-    if not official or not facts.reasoning:
-        return "chat"
-    # Responses has no seed.
-    return "chat" if params.seed is not None else "responses"
+    return "responses" if official and facts.reasoning else "chat"
 
 
 def terms(params: Params, facts: ModelFacts, refused: Refused, endpoint: Endpoint) -> Terms:

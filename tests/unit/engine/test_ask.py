@@ -260,3 +260,17 @@ async def test_many_replies_are_all_looked_for_although_one_is_missing() -> None
     with pytest.raises(MissingReply):
         await ask.many([("candidate", generate(t), t) for t in "abc"])
     assert {key.step for key in ask.used} == {"a", "c"}
+
+
+def test_every_epoch_and_repeat_has_a_seed_of_its_own() -> None:
+    def seed(epoch: int, repeat: int, **overrides: object) -> int | None:
+        return bind(HI, MODEL, overrides, epoch=epoch, repeat=repeat).prompt.params.seed
+
+    seeds = [seed(epoch, repeat, seed=7) for epoch in (0, 1, 999) for repeat in (0, 1, 2)]
+    assert seeds[0] == 7
+    assert len(set(seeds)) == 9
+    assert seed(3, 2) is None
+
+
+def test_without_a_seed_epochs_ask_the_same() -> None:
+    assert bind(HI, MODEL, {}, epoch=4) == bind(HI, MODEL, {})

@@ -468,3 +468,13 @@ def test_a_suite_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert caught.value.why == "No such file or directory"
     with pytest.raises(SpecError, match="cannot read"):
         load_suite(tmp_path)
+
+
+@pytest.mark.parametrize(("seed", "sent"), [(7, 7), (-1, 2**31 - 1), (2**40 + 5, 5)])
+def test_the_runs_seed_is_the_candidates_own(seed: int, sent: int) -> None:
+    assert spec(seed=seed).cast()["candidate"].overrides()["seed"] == sent
+
+
+def test_without_a_seed_none_is_asked_for() -> None:
+    for one in (spec(), spec(seed=0)):
+        assert "seed" not in one.cast()["candidate"].overrides()

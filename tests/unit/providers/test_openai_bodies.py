@@ -76,7 +76,7 @@ def test_images() -> None:
         ("gpt-4.1", {}, {}, "/chat/completions"),
         ("gpt-5-mini", {}, {}, "/responses"),
         ("gpt-6.2-sol", {}, {}, "/responses"),
-        ("gpt-5-mini", {}, {"seed": 1}, "/chat/completions"),
+        ("gpt-5-mini", {}, {"seed": 1}, "/responses"),
         ("gpt-5-mini", {"api": "chat"}, {}, "/chat/completions"),
         ("gpt-4.1", {"api": "responses"}, {}, "/responses"),
         ("gpt-5-mini", {"base_url": "http://127.0.0.1:9/v1"}, {}, "/chat/completions"),
