@@ -106,7 +106,7 @@ async def _serve(listener: socket.socket, out: Out) -> None:
 async def _application(port: int, token: str) -> Any:
     from textual_serve.server import Server
 
-    class Door(Server):
+    class Door(Server):  # type: ignore[misc]
         """The server of textual-serve, without what it prints."""
 
         async def on_startup(self, app: Any) -> None:
