@@ -20,6 +20,8 @@ from evalbench.engine.journal import CallKey, CallRow, Journal
 from evalbench.engine.roles import CANDIDATE
 
 _EPOCHS_MOST = 1000
+_EPOCHS_APART = 1_000_000
+"""Far from each other, as the seeds that a benchmark gives its own calls are close."""
 
 Known = Mapping[CallKey, CallRow]
 """The newest re-ask of every call that a sample has in the journal."""
@@ -81,8 +83,11 @@ def bind(
         overrides: fields of :class:`Params`, and ``thinking_room``: tokens added
             to the benchmark's own cap, which is meant for the answer alone.
         epoch, repeat: of the call; each gets a seed of its own, if there is one,
-            because the same seed would give the same answer again.
+            because the same seed would give the same answer again. Where the
+            benchmark seeds its calls itself (out of the run's seed), only the
+            epoch is added.
     """
+    own = prompt.params.seed
     if overrides and prompt.kind == "generate":
         changes = dict(overrides)
         room = changes.pop("thinking_room", 0)
@@ -91,8 +96,12 @@ def bind(
             params = replace(params, max_tokens=params.max_tokens + room)
         prompt = replace(prompt, params=params.override(**changes))
     seed = prompt.params.seed
-    if seed is not None and (epoch or repeat):
-        seed = (seed + epoch + repeat * _EPOCHS_MOST) % 2**31
+    if own is not None:
+        seed = own + epoch * _EPOCHS_APART
+    elif seed is not None:
+        seed += epoch + repeat * _EPOCHS_MOST
+    if seed is not None and seed != prompt.params.seed:
+        seed %= 2**31
         prompt = replace(prompt, params=replace(prompt.params, seed=seed))
     return Call(model, prompt)
 

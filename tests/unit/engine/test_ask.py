@@ -272,5 +272,15 @@ def test_every_epoch_and_repeat_has_a_seed_of_its_own() -> None:
     assert seed(3, 2) is None
 
 
+def test_a_benchmark_that_seeds_its_calls_keeps_its_seeds() -> None:
+    def seed(own: int, epoch: int, repeat: int) -> int | None:
+        prompt = generate("hi", seed=own)
+        return bind(prompt, MODEL, {"seed": 7}, epoch=epoch, repeat=repeat).prompt.params.seed
+
+    assert [seed(own, 0, repeat) for own, repeat in ((1007, 0), (1008, 1))] == [1007, 1008]
+    assert len({seed(own, epoch, 0) for own in range(1000) for epoch in range(3)}) == 3000
+    assert seed(2**31 - 1, 999, 0) in range(2**31)
+
+
 def test_without_a_seed_epochs_ask_the_same() -> None:
     assert bind(HI, MODEL, {}, epoch=4) == bind(HI, MODEL, {})
