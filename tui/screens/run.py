@@ -39,9 +39,9 @@ _SHORT = 32
 _ANSWERS = (
     Column("", 1),
     Column("outcome", 9, drop=2),
-    Column("latest answers"),
+    Column("latest answers", least=24),
     Column("gold", 16, drop=1),
-    Column("read", 16),
+    Column("read as", 16),
 )
 _LOG = (Column("time", 8), Column("what happened"))
 _SCORES = (
@@ -329,9 +329,8 @@ class _Answers:
 
     def row(self, index: int) -> Sequence[Cell]:
         answer = self._answers[index]
-        tone = {"✓": "good", "✗": "bad", "!": "bad"}.get(answer.mark, "dim")
         return (
-            (answer.mark, tone),
+            (answer.verdict.glyph, answer.verdict.tone),
             (answer.outcome, "dim"),
             answer.question,
             answer.gold,

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import orjson
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.journal import JournalReader, ScoreRow
+from evalbench.engine.journal import JournalReader
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.figures import OUTCOME_WORDS
+from evalbench.tui.state.sample_words import (
+    Verdict,
+    gold_words,
+    question_words,
+    read_words,
+    verdict,
+)
 
 _LONGEST = 400
-_QUESTIONS = ("question", "prompt", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +26,19 @@ class Answer:
 
     Attributes:
         row, epoch: where it is in the journal.
-        right: whether it is right; None where that is no yes or no.
+        verdict: right or wrong.
         outcome: in words.
-        question, gold, read: the question's beginning, what is right, and what was understood.
-        value: its score, as a number.
+        question, gold, read: the question's beginning, what is right, and what was
+            understood; of a failed sample, why it failed.
     """
 
     row: int
     epoch: int
-    right: bool | None
+    verdict: Verdict
     outcome: str
     question: str
     gold: str
     read: str
-    value: str
-
-    @property
-    def mark(self) -> str:
-        """Right, wrong, failed or neither, as one character."""
-        if self.outcome == OUTCOME_WORDS[Outcome.ERROR.value]:
-            return "!"
-        return {True: "✓", False: "✗", None: "·"}[self.right]
 
 
 class LatestAnswers:
@@ -74,48 +69,22 @@ class LatestAnswers:
 
 
 def _read(journal: JournalReader, row: int, epoch: int, headline: str) -> Answer | None:
-    sample = next((held for held in journal.samples(row, 1) if held.row == row), None)
+    held = next((held for held in journal.samples(row, 1) if held.row == row), None)
     scores = journal.scores(row, epoch + 1)
     score = next((s for s in scores if (s.row, s.epoch) == (row, epoch)), None)
-    if sample is None or score is None:
+    if held is None or score is None:
         return None
-    value = _value(score.values, headline)
     failed = score.outcome is Outcome.ERROR
     return Answer(
         row,
         epoch,
-        None if failed or value not in (0, 1) else value == 1,
+        verdict([score], headline),
         OUTCOME_WORDS[score.outcome.value],
-        _question(sample.sample.inputs),
-        _line(sample.sample.gold),
-        _line(score.detail.get("error", "")) if failed else _reading(score),
-        "" if failed or value is None else f"{value:g}",
+        _line(question_words(held.sample.inputs)),
+        _line(gold_words(held.sample, score.detail, short=True)),
+        _line(score.detail.get("error", "") if failed else read_words(score.detail)),
     )
 
 
-def _value(values: Mapping[str, float], headline: str) -> float | None:
-    return values.get(headline, next(iter(values.values()), None))
-
-
-def _question(inputs: Mapping[str, Any]) -> str:
-    for name in _QUESTIONS:
-        if isinstance(text := inputs.get(name), str):
-            return _line(text)
-    texts = (text for text in inputs.values() if isinstance(text, str))
-    return _line(next(texts, None) or inputs)
-
-
-def _reading(score: ScoreRow) -> str:
-    """What the parsers read; by name where they differ."""
-    parsed = score.detail.get("parsed")
-    if not isinstance(parsed, Mapping):
-        return _line(parsed or "")
-    readings = {name: _line(value) for name, value in parsed.items() if value is not None}
-    if len(set(readings.values())) <= 1:
-        return next(iter(readings.values()), "")
-    return ", ".join(f"{name}: {value}" for name, value in readings.items())
-
-
-def _line(value: Any) -> str:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+def _line(text: str) -> str:
     return one_line(text[:_LONGEST])
