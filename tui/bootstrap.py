@@ -27,7 +27,10 @@ RESET = (
 )
 """What undoes every mode that the app switches on."""
 
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+_PATIENCE_S = 5
+"""How long an app that was told to end may take before it is killed."""
 
 
 def show(
@@ -97,29 +100,48 @@ def guarded(app: Callable[[], int]) -> int:
     sys.stderr.flush()
     child = os.fork()
     if not child:
-        code = 6
-        try:
-            code = app()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+        os._exit(_outcome(app))
 
     def forward(number: int, _frame: Any) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(child, number)
+        _send(child, number)
+        signal.alarm(_PATIENCE_S)
 
-    held = {number: signal.signal(number, forward) for number in _FORWARDED}
+    def lose_patience(_number: int, _frame: Any) -> None:
+        _send(child, signal.SIGKILL)
+
+    handlers = dict.fromkeys(_FORWARDED, forward) | {signal.SIGALRM: lose_patience}
+    held = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
-        status = _outlast(child)
+        code = os.waitstatus_to_exitcode(_outlast(child))
     finally:
+        signal.alarm(0)
         for number, handler in held.items():
             signal.signal(number, handler)
-    code = os.waitstatus_to_exitcode(status)
-    if code < 0:
-        restore_terminal(before)
-        return 128 - code
+    restore_terminal(before, modes=code < 0)
+    return 128 - code if code < 0 else code
+
+
+def _outcome(app: Callable[[], int]) -> int:
+    """The exit code of the app's process, whatever happens in it."""
+    code = 6
+    try:
+        code = app()
+    except KeyboardInterrupt:
+        code = 4
+    except BaseException as error:
+        from evalbench.tui.cli.problems import report
+
+        code = report(error, ["app"]) if isinstance(error, Exception) else code
+    for stream in (sys.stdout, sys.stderr):
+        # The terminal may be gone.
+        with suppress(OSError, ValueError):
+            stream.flush()
     return code
+
+
+def _send(child: int, number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, number)
 
 
 def _outlast(child: int) -> int:
@@ -129,15 +151,26 @@ def _outlast(child: int) -> int:
         if not os.WIFSTOPPED(status):
             return status
         os.kill(os.getpid(), signal.SIGSTOP)
-        os.kill(child, signal.SIGCONT)
+        _send(child, signal.SIGCONT)
 
 
-def restore_terminal(before: list[Any]) -> None:
-    """Undo what an app that was killed left behind."""
+def restore_terminal(before: list[Any], *, modes: bool) -> None:
+    """Give the terminal its settings back, and with ``modes`` what a killed app left switched on.
+
+    An app that ended by itself has switched its modes off; to do that twice
+    would move the cursor.
+    """
+    # A shell may have taken the terminal already.
+    held = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
-        os.write(sys.stdout.fileno(), RESET.encode())
+        if modes:
+            os.write(sys.stdout.fileno(), RESET.encode())
         # What the terminal still reports about the mouse must not reach the shell.
-        termios.tcsetattr(sys.stdin.fileno(), termios.TCSAFLUSH, before)
+        termios.tcsetattr(
+            sys.stdin.fileno(), termios.TCSAFLUSH if modes else termios.TCSADRAIN, before
+        )
     except (OSError, termios.error):
         # The terminal is gone, and needs nothing.
         return
+    finally:
+        signal.signal(signal.SIGTTOU, held)
