@@ -10,6 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding
 from textual.command import Provider
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
+
+SMALLEST = (60, 16)
+"""Columns and rows that pages need."""
 
 _PAGES = {
     "help": "HelpPage",
@@ -61,7 +65,8 @@ class EvalbenchApp(App[int]):
 
     TITLE = "evalbench"
     CSS_PATH = "app.tcss"
-    BINDINGS = bindings("app")
+    # Terminals suspend on ctrl+z, which is nobody's to choose.
+    BINDINGS = [*bindings("app"), Binding("ctrl+z", "suspend_process", show=False, system=True)]
     COMMANDS = {_palette}
     COMMAND_PALETTE_BINDING = "ctrl+p"
     ENABLE_COMMAND_PALETTE = True
@@ -80,6 +85,7 @@ class EvalbenchApp(App[int]):
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
+        self._small: Screen[None] | None = None
         themes, self.theme_problems = load_themes()
         for theme in themes:
             self.register_theme(theme)
@@ -101,7 +107,7 @@ class EvalbenchApp(App[int]):
     async def on_mount(self) -> None:
         """Open the first page, start the timer, be told of signals."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             # Not in the main thread (under a test or a web server) there are none to handle.
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
@@ -114,6 +120,18 @@ class EvalbenchApp(App[int]):
             words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"
             self.notify(words, severity="warning", markup=False)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so when there is not enough room, until there is."""
+        small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
+        if small and self._small is None:
+            from evalbench.tui.screens.small import TooSmall
+
+            self._small = TooSmall(SMALLEST)
+            self.push_screen(self._small)
+        elif not small and self._small is not None:
+            self._small.dismiss()
+            self._small = None
+
     def _pace(self) -> None:
         """Look as often as the line allows."""
         if self._timer:
@@ -124,7 +142,9 @@ class EvalbenchApp(App[int]):
 
     def _tick(self) -> None:
         if os.getppid() != self._parent_process:
-            # Who would restore the terminal is gone, and the terminal with it.
+            # Who would restore the terminal is gone, and a shell may have taken it: without
+            # this, its settings could not be changed any more.
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             self.exit(0)
         elif self.is_running and isinstance(page := self.screen, Page):
             page.tick()
