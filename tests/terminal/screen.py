@@ -67,6 +67,14 @@ class Terminal:
             raise
         return found
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the window another size, as a person pulling at its corner does."""
+        self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def ask(self, variable: str) -> str:
+        """One of tmux's variables of this terminal, for example ``alternate_on``."""
+        return self._tmux("display-message", "-p", f"#{{{variable}}}").strip()
+
     def close(self) -> None:
         """Close the terminal under whatever runs in it. May be called twice."""
         subprocess.run(
