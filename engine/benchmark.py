@@ -192,6 +192,13 @@ class Benchmark(ABC):
         """
         return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
 
+    def further_files(self) -> list[Path]:
+        """Files that :meth:`prepare` reads because a file that an option names says so.
+
+        A change in one of them makes the prepared copy stale.
+        """
+        return []
+
     @abstractmethod
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask and score one sample. See the module's text for the rules."""

@@ -66,6 +66,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
     data = spec.get("data")
     named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
+    if data is None:
+        named += [file for file in bench.further_files() if file.is_file()]
     files = [(file, file.stat()) for file in named]
     return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
 

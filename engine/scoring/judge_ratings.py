@@ -59,8 +59,8 @@ _LABELLED = re.compile(
 _ALONE = re.compile(rf"\[\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
 
 
-def read_rating_lenient(reply: str) -> float | None:
-    """The rating from 1 to 10 that a person would read.
+def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float | None:
+    """The rating from ``low`` to ``high`` that a person would read.
 
     1. The last number in double brackets, whatever spaces, marks or ``/10``
        are in them: a judge that corrects itself means the correction.
@@ -68,7 +68,7 @@ def read_rating_lenient(reply: str) -> float | None:
        rating ("Rating: [9]"), or alone on the last line. Others are citations.
 
     A number outside of brackets is none, as the judge was asked for brackets.
-    Outside of 1 to 10 there is no rating. ``08`` is 8.
+    Outside of the scale there is no rating. ``08`` is 8.
     """
     text = _plain(reply)
     found = (
@@ -79,7 +79,7 @@ def read_rating_lenient(reply: str) -> float | None:
     if not found:
         return None
     number = float(found["number"])
-    if not 1 <= number <= 10:
+    if not low <= number <= high:
         return None
     return int(number) if number.is_integer() else number
 

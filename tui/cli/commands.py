@@ -27,6 +27,7 @@ COMMANDS: dict[str, Command] = {
     "runs": Command("list runs", "runs"),
     "show": Command("scores, settings and single answers of a run", "show"),
     "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),
+    "new-benchmark": Command("write an example of a benchmark of your own", "new_benchmark"),
     "models": Command("list the models that providers offer", "models"),
     "probe": Command("ask a model one short question", "probe"),
     "keys": Command("set, try, list and remove providers' keys", "keys"),
@@ -58,5 +59,5 @@ more:
 
 def overview() -> str:
     """The text of ``evalbench --help``."""
-    lines = [f"  {name:<12}{command.summary}" for name, command in COMMANDS.items()]
+    lines = [f"  {name:<15}{command.summary}" for name, command in COMMANDS.items()]
     return _OVERVIEW.format(commands="\n".join(lines))

@@ -139,6 +139,12 @@ def given(args: argparse.Namespace, options: Iterable[Option]) -> dict[str, Any]
     }
 
 
+def give(args: argparse.Namespace, name: str, value: str) -> None:
+    """Set an option as if its flag had been given, unless it was."""
+    if not hasattr(args, _GIVEN + name):
+        setattr(args, _GIVEN + name, value)
+
+
 def _metavar(option: Option) -> str:
     if option.choices:
         return "{" + ",".join(option.choices) + "}"

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine import registry
+from evalbench.engine.benchmarks.custom_file import is_custom
 from evalbench.engine.settings import RunSpec
-from evalbench.tui.cli.parser import Parser, bare_words, flag_values, given
+from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given
 from evalbench.tui.cli.settings import DEFAULT_MODEL, declare_settings, new_specs, suite_specs
 
 
 def declare_target(parser: Parser) -> None:
     """The benchmark or suite, and ``--model``."""
-    parser.short_usage("BENCHMARK|SUITE.toml [--model PROVIDER/NAME]... [settings]")
+    parser.short_usage("BENCHMARK|FILE.toml [--model PROVIDER/NAME]... [settings]")
     parser.add_argument(
         "target",
-        metavar="BENCHMARK|SUITE.toml",
-        help="what to run: " + ", ".join(registry.benchmark_names()) + ", or a suite file",
+        metavar="BENCHMARK|FILE.toml",
+        help="what to run: "
+        + ", ".join(registry.benchmark_names())
+        + ", a file that describes one of your own, or a suite",
     )
     parser.add_argument(
         "--model",
@@ -34,7 +37,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     target = _target(bare_words(parser, words))
     if target and not _is_suite(target):
         models = flag_values(words, "--model") or [DEFAULT_MODEL]
-        declare_settings(parser, registry.benchmark_class(target), models)
+        declare_settings(parser, registry.benchmark_class(_name(target)), models)
 
 
 def _target(words: Sequence[str]) -> str | None:
@@ -45,7 +48,16 @@ def _target(words: Sequence[str]) -> str | None:
 
 
 def _is_suite(word: str) -> bool:
-    return word.endswith(".toml")
+    return word.endswith(".toml") and not _is_own(word)
+
+
+def _is_own(word: str) -> bool:
+    """Whether a word names a file that describes a benchmark of the user's own."""
+    return word.endswith(".toml") and is_custom(Path(word).expanduser())
+
+
+def _name(target: str) -> str:
+    return "custom" if _is_own(target) else target
 
 
 def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ...]]:
@@ -56,10 +68,13 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     """
     if _is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
+    name = _name(args.target)
+    if _is_own(args.target):
+        give(args, "file", args.target)
     if args.model:
-        return new_specs(args, args.target, args.model), ()
-    bench = registry.benchmark_class(args.target)
+        return new_specs(args, name, args.model), ()
+    bench = registry.benchmark_class(name)
     if model := bench.default_model(given(args, bench.options)):
-        return new_specs(args, args.target, [model]), ()
+        return new_specs(args, name, [model]), ()
     notes = (f"no --model given: asking {DEFAULT_MODEL}, which runs on this machine",)
-    return new_specs(args, args.target, [DEFAULT_MODEL]), notes
+    return new_specs(args, name, [DEFAULT_MODEL]), notes

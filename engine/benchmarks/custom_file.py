@@ -1,0 +1,295 @@
+"""The TOML file that makes a benchmark out of a table of questions, without any Python."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.reading import Row, read_rows, unreadable
+from evalbench.engine.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+SCORERS = ("choice", "exact", "contains", "numeric", "regex", "judge")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomFile:
+    """What a file says. All of it is JSON, so that a journal can keep it.
+
+    Attributes:
+        title: for people.
+        data: the table, beside the file.
+        template, system: Jinja templates of the user's and the system message.
+        max_tokens, temperature, stop: parameters of the candidate's calls.
+        target: the column with the right answer; empty for a judge without one.
+        choices: columns of the options, or one column with a list of them.
+        group: the column that results are grouped by; may be empty.
+        images: columns with paths of images, relative to the table.
+        scorer: one of :data:`SCORERS`.
+        pattern: what the scorer ``regex`` reads the answer with, by its first group.
+        tolerance: how far a number may be off, in parts of the right one.
+        rubric: Jinja template of the judge's message, with ``reply`` besides the columns.
+        low, high: the judge's scale.
+    """
+
+    title: str = ""
+    data: str = ""
+    template: str = ""
+    system: str = ""
+    max_tokens: int = 256
+    temperature: float = 0.0
+    stop: tuple[str, ...] = ()
+    target: str = ""
+    choices: tuple[str, ...] = ()
+    group: str = ""
+    images: tuple[str, ...] = ()
+    scorer: str = "exact"
+    pattern: str = ""
+    tolerance: float = 0.0
+    rubric: str = ""
+    low: float = 1.0
+    high: float = 10.0
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CustomFile:
+        """Read a stored file."""
+        given: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in value.items()
+        }
+        return cls(**given)
+
+
+_SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "benchmark": {"title": "title", "data": "data", "group": "group"},
+    "prompt": {
+        "template": "template",
+        "system": "system",
+        "max_tokens": "max_tokens",
+        "temperature": "temperature",
+        "stop": "stop",
+        "images": "images",
+    },
+    "answer": {
+        "target": "target",
+        "choices": "choices",
+        "scorer": "scorer",
+        "pattern": "pattern",
+        "tolerance": "tolerance",
+    },
+    "judge": {"rubric": "rubric", "low": "low", "high": "high"},
+}
+_LISTS = ("stop", "choices", "images")
+
+
+def is_custom(path: Path) -> bool:
+    """Whether a TOML file describes a benchmark (and is no suite). False if it cannot be read."""
+    try:
+        return "benchmark" in tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
+def read_file(path: Path) -> CustomFile:
+    """Read and check a file.
+
+    Raises:
+        DataError: saying what is wrong in it and what would be right.
+    """
+    try:
+        body = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError("this is not TOML", path=str(path), why=str(error)) from None
+    given: dict[str, Any] = {}
+    for section, table in body.items():
+        known = _SECTIONS.get(section)
+        if known is None or not isinstance(table, dict):
+            raise DataError(
+                f"there is no table [{section}] in such a file",
+                path=str(path),
+                cure=nearest(section, _SECTIONS) or "tables: " + ", ".join(_SECTIONS),
+            )
+        for name, value in table.items():
+            if name not in known:
+                raise DataError(
+                    f"[{section}] has no {name!r}", path=str(path), cure=nearest(name, known)
+                )
+            given[known[name]] = _typed(path, known[name], value)
+    return _checked(path, CustomFile(**given))
+
+
+_DEFAULTS = {f.name: f.default for f in fields(CustomFile)}
+
+
+def _typed(path: Path, name: str, value: Any) -> Any:
+    if name in _LISTS:
+        items = [value] if isinstance(value, str) else value
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return tuple(items)
+        raise DataError(f"{name} is a text or a list of texts", path=str(path))
+    default = _DEFAULTS[name]
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(default):
+        kinds = {str: "a text", int: "a whole number", float: "a number"}
+        raise DataError(f"{name} is {kinds[type(default)]}, not {value!r}", path=str(path))
+    return value
+
+
+def _checked(path: Path, file: CustomFile) -> CustomFile:
+    def wrong(what: str, cure: str = "") -> DataError:
+        return DataError(what, path=str(path), cure=cure)
+
+    if not file.template:
+        raise wrong("there is no prompt", 'write one: [prompt] template = "{{ question }}"')
+    if file.scorer not in SCORERS:
+        raise wrong(
+            f"there is no scorer {file.scorer!r}",
+            nearest(file.scorer, SCORERS) or "one of: " + ", ".join(SCORERS),
+        )
+    if file.scorer != "judge" and not file.target:
+        raise wrong("the column with the right answer is not named", '[answer] target = "answer"')
+    if file.scorer == "choice" and not file.choices:
+        raise wrong(
+            "the options of a choice are not named", '[answer] choices = ["A", "B", "C", "D"]'
+        )
+    if file.scorer == "judge" and not file.rubric:
+        raise wrong("a judge needs a rubric", "[judge] rubric = ... with {{ reply }} in it")
+    if file.scorer == "regex":
+        try:
+            groups = re.compile(file.pattern).groups if file.pattern else 0
+        except re.error as error:
+            raise wrong(f"the pattern is no regular expression: {error}") from None
+        if not groups:
+            raise wrong(
+                "the pattern has no group for the answer", r"for example pattern = 'Answer: (\d+)'"
+            )
+    if file.max_tokens < 1 or not 0 <= file.temperature <= 2 or not file.low < file.high:
+        raise wrong("max_tokens, temperature or the judge's scale is out of range")
+    for template in (file.template, file.system, file.rubric):
+        _compiled(path, template)
+    return file
+
+
+def environment() -> SandboxedEnvironment:
+    """Where templates are rendered: no access to anything but the columns.
+
+    A name that no column has is an error.
+    """
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    # Prompts are text, not pages: nothing in them is to be escaped.
+    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+
+
+def _compiled(path: Path, template: str) -> Any:
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        return environment().from_string(template)
+    except TemplateSyntaxError as error:
+        raise DataError(
+            "a template cannot be understood", path=str(path), line=error.lineno, why=str(error)
+        ) from None
+
+
+def read_items(path: Path, file: CustomFile, table: Path | None) -> Iterator[Item]:
+    """One item for each row of the table, its prompt rendered.
+
+    Args:
+        path: of the file.
+        file: what it says.
+        table: the table, where another than the file's is wanted.
+
+    Raises:
+        DataError: naming the row that does not fit.
+    """
+    if table is None:
+        if not file.data:
+            raise DataError(
+                "the table of questions is not named",
+                path=str(path),
+                cure='[benchmark] data = "questions.csv", or --data FILE',
+            )
+        table = path.parent / file.data
+    template, system = _compiled(path, file.template), _compiled(path, file.system)
+    for number, row in read_rows(table):
+        try:
+            yield _item(file, table, row, template, system)
+        except DataError:
+            raise
+        except Exception as error:  # a template may fail in any way on a row
+            raise DataError(
+                "the row does not fit the prompt",
+                path=str(table),
+                line=number,
+                why=f"{type(error).__name__}: {error}",
+                cure="columns: " + ", ".join(map(str, row)),
+            ) from None
+
+
+def _item(file: CustomFile, table: Path, row: Row, template: Any, system: Any) -> Item:
+    choices = _choices(file, row)
+    known = {str(name): value for name, value in row.items()}
+    inputs: dict[str, Any] = {
+        "prompt": template.render(**{**known, "choices": choices} if choices else known),
+        "row": {name: value for name, value in known.items() if name not in file.images},
+    }
+    if file.system:
+        inputs["system"] = system.render(**known)
+    if choices:
+        inputs["choices"] = choices
+    if file.images:
+        inputs["images"] = [_image(table.parent / str(row[name])) for name in file.images]
+    gold = _gold(file, row, choices) if file.target else None
+    return Item(inputs, gold, {"group": str(row[file.group])} if file.group else {})
+
+
+def _choices(file: CustomFile, row: Row) -> list[str]:
+    if len(file.choices) == 1 and isinstance(row[file.choices[0]], list):
+        return [str(choice) for choice in row[file.choices[0]]]
+    return [str(row[name]) for name in file.choices]
+
+
+def _gold(file: CustomFile, row: Row, choices: list[str]) -> Any:
+    """The right answer: an option's index, a list of accepted texts, or a text."""
+    value = row[file.target]
+    if file.scorer == "choice":
+        return _index(value, choices)
+    if isinstance(value, list):
+        return [str(one) for one in value]
+    return [str(value)]
+
+
+def _index(value: Any, choices: list[str]) -> int:
+    """Which option a cell means: its text, its letter, or its number from 0."""
+    text = str(value).strip()
+    if text in choices:
+        return choices.index(text)
+    if len(text) == 1 and 0 <= ord(text.upper()) - ord("A") < len(choices):
+        return ord(text.upper()) - ord("A")
+    if text.isdecimal() and int(text) < len(choices):
+        return int(text)
+    raise ValueError(f"{text!r} is none of the options, no letter and no number of one")
+
+
+def _image(path: Path) -> dict[str, str]:
+    kind = mimetypes.guess_type(path.name)[0] or ""
+    if not kind.startswith("image/"):
+        raise ValueError(f"{path.name} is no image")
+    return {"type": kind, "data": base64.b64encode(path.read_bytes()).decode()}

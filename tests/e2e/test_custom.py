@@ -1,0 +1,38 @@
+"""A benchmark of one's own, from the example to a score."""
+
+from __future__ import annotations
+
+from tests.e2e.commandline import CommandLine
+
+
+def test_the_example_runs_and_survives_its_files(cli: CommandLine) -> None:
+    done = cli("new-benchmark", "capitals")
+    assert done.code == 0, done.err
+    here = cli.home.parent
+    files = [here / "capitals.toml", here / "capitals.csv"]
+    assert all(file.is_file() for file in files)
+    again = cli("new-benchmark", "capitals")
+    assert (again.code, "exists already" in again.err) == (1, True)
+    counted = cli("estimate", "capitals.toml", "--model", "scripted/good", "--json")
+    assert counted.lines[0]["samples"] == 6
+    done = cli("run", "capitals.toml", "--model", "scripted/good", "--json", "--limit", "3")
+    assert done.code == 0, done.err
+    assert done.lines[-1]["metrics"]["accuracy"]["n"] == 3
+    for file in files:
+        file.unlink()
+    shown = cli("show", "last")
+    assert shown.code == 0
+    assert "By group" in shown.out
+    resumed = cli("resume", "last", "--json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.lines[-1]["metrics"]["accuracy"]["n"] == 3
+
+
+def test_a_mistake_names_the_place(cli: CommandLine) -> None:
+    cli("new-benchmark", "mine")
+    file = cli.home.parent / "mine.toml"
+    file.write_text(file.read_text().replace("{{ a }}", "{{ aa }}"))
+    done = cli("run", "mine.toml", "--model", "scripted/good")
+    assert done.code == 1
+    assert "mine.csv, row 1" in done.err
+    assert "'aa' is undefined" in done.err

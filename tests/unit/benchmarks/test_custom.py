@@ -1,0 +1,255 @@
+"""custom: a TOML file and a table become a benchmark; mistakes in them are told by name and row."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
+from evalbench.engine.benchmarks import custom_example
+from evalbench.engine.benchmarks.custom import Custom
+from evalbench.engine.benchmarks.custom_file import is_custom, read_file
+from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
+from evalbench.engine.dataset import prepared_path
+from evalbench.engine.errors import DataError, SpecError
+from evalbench.engine.options import parse_options
+from evalbench.engine.scoring.tally import Tally
+from evalbench.engine.settings import make_spec
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a file and its table; returns the file."""
+
+    def writing(
+        body: str, table: str = "question,answer\nWhat is 6 × 7?,42\n", name: str = "q.csv"
+    ) -> Path:
+        (tmp_path / name).write_text(table)
+        file = tmp_path / "mine.toml"
+        file.write_text(f'[benchmark]\ndata = "{name}"\n{body}')
+        return file
+
+    return writing
+
+
+def made(file: Path, shared: Any = None) -> Custom:
+    bench = Custom(parse_options(Custom.options, {"file": str(file)}, "custom"), shared=shared)
+    bench.judges = ("judge/x/one", "judge/x/two")
+    return bench
+
+
+def prepared(file: Path, data: Path | None = None) -> tuple[Custom, list[Sample]]:
+    """The benchmark as an engine has it, without the file; and its samples."""
+    found = made(file).prepare(DataSource(data, file.parent))
+    samples = list(sample_ids(found.items))
+    shared = json.loads(json.dumps(found.shared))
+    return made(file, shared), samples
+
+
+class Asking:
+    def __init__(self, *says: str) -> None:
+        self.says = list(says)
+        self.asked: list[tuple[str, Prompt]] = []
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        self.asked.append((role, prompt))
+        return Reply(self.says.pop(0), stop_reason="stop")
+
+    async def many(self, asks: Any) -> list[Reply]:
+        return [await self(role, prompt, step=step) for role, prompt, step in asks]
+
+
+def scored(bench: Custom, sample: Sample, *says: str) -> Score:
+    return asyncio.run(bench.solve(sample, Asking(*says)))
+
+
+PROMPT = '[prompt]\ntemplate = "{{ question }}"\n'
+
+
+# -- the example -----------------------------------------------------------------
+
+
+def test_the_example_is_a_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "try.toml"
+    file.write_text(custom_example.FILE.format(name="try"))
+    (tmp_path / "try.csv").write_text(custom_example.TABLE)
+    assert is_custom(file)
+    bench, samples = prepared(file)
+    assert len(samples) == 6
+    assert samples[0].tags == {"group": "space"}
+    ask = Asking("B")
+    score = asyncio.run(bench.solve(samples[0], ask))
+    assert score.values == {"accuracy": 1.0, "accuracy_strict": 1.0}
+    text = ask.asked[0][1].messages[0].text
+    assert "A) Venus\nB) Mercury\nC) Mars" in text
+    assert {sample.gold for sample in samples} == {0, 1, 2}
+
+
+# -- scorers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "reply", "lenient", "strict"),
+    [
+        ('scorer = "exact"', "Paris", "Paris", 1, 1),
+        ('scorer = "exact"', "Paris", "The answer is paris.", 1, 0),
+        ('scorer = "exact"', "Paris", "London", 0, 0),
+        ('scorer = "contains"', "blue whale", "It is the Blue  Whale, of course", 1, 0),
+        ('scorer = "numeric"', "42", "6 × 7 = 42", 1, 0),
+        ('scorer = "numeric"', "42", "41.9", 0, 0),
+        ('scorer = "numeric"\ntolerance = 0.01', "42", "41.9", 1, 0),
+        ("scorer = \"regex\"\npattern = 'Answer: (\\w+)'", "yes", "Hm. Answer: yes", 1, 0),
+        ("scorer = \"regex\"\npattern = 'Answer: (\\w+)'", "yes", "yes", 0, 1),
+    ],
+)
+def test_scorers(
+    write: Write, answer: str, gold: str, reply: str, lenient: int, strict: int
+) -> None:
+    file = write(f'{PROMPT}[answer]\ntarget = "answer"\n{answer}\n', f"question,answer\nq,{gold}\n")
+    bench, (sample,) = prepared(file)
+    values = scored(bench, sample, reply).values
+    assert (values["accuracy"], values["accuracy_strict"]) == (lenient, strict)
+
+
+@pytest.mark.parametrize("cell", ["red", "A", "a", "0"])
+def test_a_choice_is_named_by_text_letter_or_number(write: Write, cell: str) -> None:
+    file = write(
+        PROMPT + '[answer]\ntarget = "answer"\nscorer = "choice"\nchoices = ["one", "two"]\n',
+        f"question,one,two,answer\nq,red,blue,{cell}\n",
+    )
+    assert prepared(file)[1][0].gold == 0
+
+
+def test_choices_may_be_one_column_with_lists(write: Write) -> None:
+    row = {"question": "q", "options": ["x", "y", "z"], "answer": "z"}
+    file = write(
+        PROMPT + '[answer]\ntarget = "answer"\nscorer = "choice"\nchoices = ["options"]\n',
+        json.dumps(row) + "\n",
+        "q.jsonl",
+    )
+    bench, (sample,) = prepared(file)
+    assert scored(bench, sample, "C").values["accuracy"] == 1
+
+
+JUDGED = """\
+[prompt]
+template = "{{ question }}"
+[answer]
+scorer = "judge"
+[judge]
+rubric = "Is {{ reply }} the answer to {{ question }} ({{ answer }})?"
+low = 0
+high = 5
+"""
+
+
+def test_judges_rate_by_the_rubric(write: Write) -> None:
+    bench, (sample,) = prepared(write(JUDGED))
+    assert bench.needs_judge()
+    ask = Asking("41", "Rating: [[4]]", "[[9]]")
+    score = asyncio.run(bench.solve(sample, ask))
+    assert [role for role, _ in ask.asked] == ["candidate", "judge/x/one", "judge/x/two"]
+    assert "Is 41 the answer to What is 6 × 7? (42)?" in ask.asked[1][1].messages[0].text
+    assert score.values == {"rating/x/one": 4.0}
+    assert score.outcome is Outcome.UNPARSED
+    tally = Tally()
+    tally.add({}, score.outcome, score.values)
+    head = bench.metrics(tally)[0]
+    assert (head.name, head.value, head.n) == ("rating", 4.0, 1)
+
+
+def test_what_a_model_says_is_no_template(write: Write) -> None:
+    bench, (sample,) = prepared(write(JUDGED))
+    ask = Asking("{{ 7 * 6 }} {% raw %}", "[[1]]", "[[1]]")
+    asyncio.run(bench.solve(sample, ask))
+    assert "Is {{ 7 * 6 }} {% raw %} the answer" in ask.asked[1][1].messages[0].text
+
+
+def test_templates_reach_nothing_but_columns(write: Write) -> None:
+    body = '[prompt]\ntemplate = "{{ question.__class__.__mro__ }}"\n[answer]\ntarget = "answer"\n'
+    with pytest.raises(DataError, match="does not fit the prompt"):
+        prepared(write(body))
+
+
+def test_images_are_sent(write: Write, tmp_path: Path) -> None:
+    picture = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    (tmp_path / "dot.png").write_bytes(picture)
+    body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
+    bench, (sample,) = prepared(write(body, "question,picture,answer\nq,dot.png,yes\n"))
+    ask = Asking("yes")
+    asyncio.run(bench.solve(sample, ask))
+    (image, _) = ask.asked[0][1].messages[0].parts
+    assert isinstance(image, MediaPart)
+    assert (image.media_type, image.data) == ("image/png", picture)
+
+
+# -- mistakes --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ('[answer]\ntarget = "answer"', "there is no prompt"),
+        (PROMPT, "right answer is not named"),
+        (PROMPT + '[answers]\ntarget = "x"', r"no table \[answers\]"),
+        (PROMPT + '[answer]\ntraget = "x"', "has no 'traget'"),
+        (PROMPT + '[answer]\ntarget = "answer"\nscorer = "fuzzy"', "no scorer 'fuzzy'"),
+        (PROMPT + '[answer]\ntarget = "answer"\nscorer = "choice"', "options of a choice"),
+        (PROMPT + '[answer]\ntarget = "answer"\nscorer = "regex"\npattern = "x"', "no group"),
+        (PROMPT + '[answer]\ntarget = "answer"\nscorer = "regex"\npattern = "("', "no regular"),
+        (PROMPT + '[answer]\nscorer = "judge"', "needs a rubric"),
+        (PROMPT + 'max_tokens = "many"\n[answer]\ntarget = "answer"', "max_tokens is a whole"),
+        (PROMPT + 'max_tokens = 0\n[answer]\ntarget = "answer"', "out of range"),
+        ('[prompt]\ntemplate = "{% if %}"\n[answer]\ntarget = "answer"', "cannot be understood"),
+    ],
+)
+def test_a_mistake_in_the_file_is_explained(write: Write, body: str, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        read_file(write(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '[prompt]\ntemplate = "{{ qestion }}"\n[answer]\ntarget = "answer"',
+        PROMPT + '[answer]\ntarget = "anser"',
+        PROMPT + '[answer]\ntarget = "answer"\nscorer = "choice"\nchoices = ["question"]',
+    ],
+)
+def test_a_row_that_does_not_fit_is_named(write: Write, body: str) -> None:
+    with pytest.raises(DataError, match="row 1") as error:
+        prepared(write(body))
+    assert "columns: question, answer" in str(error.value)
+
+
+def test_without_a_file_it_says_where_to_get_one() -> None:
+    bench = Custom(parse_options(Custom.options, {}, "custom"))
+    with pytest.raises(SpecError, match="needs the file"):
+        bench.prepare(DataSource(None, Path()))
+
+
+def test_another_table_can_be_given(write: Write, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    other.write_text("question,answer\na,1\nb,2\n")
+    file = write(PROMPT + '[answer]\ntarget = "answer"\n')
+    assert len(prepared(file, other)[1]) == 2
+
+
+def test_a_changed_table_is_prepared_anew(write: Write, tmp_path: Path) -> None:
+    file = write(PROMPT + '[answer]\ntarget = "answer"\n')
+    spec = make_spec("custom", "local/m", options={"file": str(file)})
+    before = prepared_path(spec, tmp_path)
+    (tmp_path / "q.csv").write_text("question,answer\nWhat is 6 × 8?,48\n")
+    assert prepared_path(spec, tmp_path) != before
