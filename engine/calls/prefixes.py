@@ -6,20 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from evalbench.engine.calls.messages import Call, MediaPart, Message, TextPart
+from evalbench.engine.calls.messages import Call, MediaPart, Message, ModelRef, TextPart
 
 _CHARS_PER_TOKEN = 3.0
 """Few, so that a prefix near a provider's minimum is tried rather than missed."""
-_TOKENS_PER_IMAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class SharedPrefix:
-    """Everything up to the last part that is marked as shared.
+    """The beginning of a conversation, up to a part that is marked as shared.
 
     Attributes:
         message, part: where that part stands.
-        tokens: roughly how many there are.
+        tokens: roughly how many it has.
     """
 
     message: int
@@ -28,24 +27,29 @@ class SharedPrefix:
 
 
 def shared_prefix(messages: Sequence[Message]) -> SharedPrefix | None:
-    """The shared beginning of a conversation; None when nothing is marked."""
+    """The shared beginning of a conversation; None when it begins with nothing shared.
+
+    It ends before the first part that is not marked. System messages need no
+    mark of their own when a marked part follows: they are alike for all calls.
+    """
     found: SharedPrefix | None = None
     tokens = 0.0
     for i, message in enumerate(messages):
         for j, part in enumerate(message.parts):
             if isinstance(part, MediaPart):
-                tokens += _TOKENS_PER_IMAGE
-                continue
+                return found
+            if not part.shared and message.role != "system":
+                return found
             tokens += len(part.text) / _CHARS_PER_TOKEN
             if part.shared and part.text:
                 found = SharedPrefix(i, j, tokens)
     return found
 
 
-def prefix_name(call: Call, prefix: SharedPrefix) -> str:
+def prefix_name(model: ModelRef | None, messages: Sequence[Message], prefix: SharedPrefix) -> str:
     """A name that calls have in common when their model and their prefix are the same."""
-    digest = hashlib.blake2b(str(call.model).encode(), digest_size=16)
-    for i, message in enumerate(call.prompt.messages[: prefix.message + 1]):
+    digest = hashlib.blake2b(str(model).encode(), digest_size=16)
+    for i, message in enumerate(messages[: prefix.message + 1]):
         parts = message.parts[: prefix.part + 1] if i == prefix.message else message.parts
         digest.update(f"\0{message.role}\0".encode())
         for part in parts:

@@ -62,8 +62,11 @@ class Warming:
         least, _ = self._of(call.model.name)
         if not least:
             return ""
-        prefix = shared_prefix(call.prompt.messages)
-        return prefix_name(call, prefix) if prefix and prefix.tokens >= least else ""
+        messages = call.prompt.messages
+        prefix = shared_prefix(messages)
+        if prefix is None or prefix.tokens < least:
+            return ""
+        return prefix_name(call.model, messages, prefix)
 
     def _of(self, model: str) -> tuple[int, float]:
         caching = self._caching.get(model)

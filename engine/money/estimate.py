@@ -19,7 +19,8 @@ from typing import Any
 
 from evalbench.engine.ask import bind
 from evalbench.engine.benchmark import Asked, Benchmark, Sample
-from evalbench.engine.calls import ModelRef, Prompt, Reply, TextPart, Usage
+from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
+from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.dataset import read_header, read_samples, selected_count
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
@@ -54,6 +55,7 @@ class Part:
     overrides: Mapping[str, object] = field(default_factory=dict)
     service_tier: str = ""
     image_detail: str = ""
+    cached_from: int = CACHED_FROM
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ async def estimate(
             part.overrides(),
             part.service_tier,
             str(part.provider_options.get("image_detail") or ""),
+            part.provider().capabilities(part.ref.name).cached_from or CACHED_FROM,
         )
         for role, part in spec.cast().items()
     }
@@ -203,7 +206,9 @@ async def estimate_samples(
             held.append((low.sums[role], high.sums[role]))
     scale_up = [_scaled(held, total, epochs) for held in rows.values()]
     estimates = tuple(
-        _role_estimate(role, scales[role], columns)
+        _role_estimate(
+            role, scales[role], scales[role].fill_caches(columns, total / counted, epochs)
+        )
         for role, columns in zip(roles, scale_up, strict=True)
     )
     return Estimate(total, counted, epochs, estimates, unfinished)
@@ -228,6 +233,18 @@ def _drawn(samples: Iterable[Sample], total: int, at_most: int, seed: int) -> It
             yield sample
 
 
+@dataclass(slots=True)
+class _Prefix:
+    """A beginning that calls share: its tokens, and how often it was met."""
+
+    tokens: int
+    uses: int = 0
+
+
+def _price(prices: UnitPrices, tokens: int, **cache: int) -> Decimal:
+    return prices.cost(Usage(tokens, 0, **cache)) or ZERO
+
+
 class _Scale:
     """What one role's calls are measured with."""
 
@@ -238,10 +255,40 @@ class _Scale:
         self.image_detail = part.image_detail
         self.prices = self._prices(book, "realtime", part.service_tier)
         self.batch_prices = self._prices(book, "batch", "")
-        self.cached: set[str] = set()
+        self.cached_from = part.cached_from
+        self.prefixes: dict[str, _Prefix] = {}
+
+    def meet(self, prompt: Prompt, tokens: int) -> None:
+        """Count a use of the prompt's shared prefix."""
+        prefix = shared_prefix(prompt.messages)
+        assert prefix is not None
+        name = prefix_name(self.model, prompt.messages, prefix)
+        self.prefixes.setdefault(name, _Prefix(tokens)).uses += 1
 
     def _prices(self, book: PriceBook, mode: Mode, tier: str) -> UnitPrices | None:
         return book.prices(self.model, mode, tier) if self.model else None
+
+    def fill_caches(self, columns: dict[str, Range], scale: float, epochs: int) -> dict[str, Range]:
+        """Add to the low end what it costs to fill caches that all calls were taken to read.
+
+        A prefix that was met once stands for as many as samples were left out; without
+        a second call to read it, it is not cached at all.
+        """
+        for column, prices in (("realtime", self.prices), ("batch", self.batch_prices)):
+            if prices is None:
+                continue
+            more = ZERO
+            for prefix in self.prefixes.values():
+                read = _price(prices, prefix.tokens, cache_read_tokens=prefix.tokens)
+                if prefix.uses * epochs > 1:
+                    first = _price(prices, prefix.tokens, cache_write_tokens=prefix.tokens)
+                else:
+                    first = _price(prices, prefix.tokens)
+                many = Decimal(scale) if prefix.uses == 1 else 1
+                more += max(ZERO, first - read) * many
+            held = columns[column]
+            columns[column] = Range(min(held.low + more, held.high), held.high)
+        return columns
 
     def capped(self, prompt: Prompt) -> int:
         """The most tokens that the reply may have."""
@@ -281,10 +328,9 @@ class _CountingAsk:
         factor = TEXT_LOW if self._short else TEXT_HIGH
         text = round((counted.likely - counted.image_tokens) * factor)
         cached = 0
-        if self._short and counted.shared * factor >= CACHED_FROM:
-            prefix = _shared_text(prompt)
-            cached = round(counted.shared * factor) if prefix in scale.cached else 0
-            scale.cached.add(prefix)
+        if self._short and counted.shared >= scale.cached_from:
+            cached = round(counted.shared * factor)
+            scale.meet(prompt, cached)
         usage = Usage(text + counted.image_tokens, output, cache_read_tokens=cached)
         return usage, counted.images, counted.image_tokens
 
@@ -302,15 +348,6 @@ class _CountingAsk:
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Count them all."""
         return [await self(named[0], named[1], step=named[2]) for named in asks]
-
-
-def _shared_text(prompt: Prompt) -> str:
-    shared = []
-    for part in (part for message in prompt.messages for part in message.parts):
-        if not isinstance(part, TextPart) or not part.shared:
-            break
-        shared.append(part.text)
-    return "".join(shared)
 
 
 def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:

@@ -36,7 +36,7 @@ class InputTokens:
         likely: the best guess.
         most: never less than what is billed: a token of today's tokenizers
             stands for at least one byte of text.
-        shared: likely tokens of the leading shared parts, which providers may cache.
+        shared: likely tokens of the beginning that calls share, which providers may cache.
         images: how many images there are.
         image_tokens: their part of ``likely``.
     """
@@ -69,7 +69,7 @@ def input_tokens(prompt: Prompt, model: str, detail: str = "") -> InputTokens:
     For log-likelihood prompts the continuations count too, each with the context.
     """
     likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
-    shared, leading = 0.0, True
+    shared, leading, beginning = 0.0, True, 0.0
     images, of_images = 0, 0
     for message in prompt.messages:
         likely += _MESSAGE_TOKENS
@@ -86,8 +86,10 @@ def input_tokens(prompt: Prompt, model: str, detail: str = "") -> InputTokens:
             tokens_here = text_tokens(part.text, model)
             likely += tokens_here
             most += len(part.text.encode())
-            leading = leading and part.shared
-            shared += tokens_here if leading else 0
+            leading = leading and (part.shared or message.role == "system")
+            beginning += tokens_here
+            if leading and part.shared:
+                shared = beginning
     asked = max(1, len(prompt.continuations))
     likely, most, of_images = likely * asked, most * asked, of_images * asked
     for continuation in prompt.continuations:

@@ -75,7 +75,7 @@ def prepare(
     negotiable = terms.negotiable
     prefix = shared_prefix(messages)
     if prefix and prefix.tokens >= LEAST_CACHED and refused.reason(_CACHE_KEY, "") is None:
-        name = body[_CACHE_KEY] = prefix_name(call, prefix)
+        name = body[_CACHE_KEY] = prefix_name(call.model, messages, prefix)
         negotiable = (*negotiable, Negotiable(_CACHE_KEY, name))
     return Prepared(
         model=wire_name(call),

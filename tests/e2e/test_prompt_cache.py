@@ -40,6 +40,7 @@ def test_one_call_writes_the_cache_and_the_others_read_it(
         "mmlu", "--model", "anthropic/claude-sonnet-5-5", "--data", str(exam),
         "--family", "chat", "--shots", "5", "--effort", "none", "--json",
     )  # fmt: skip
+    (estimate,) = cli("estimate", *words).lines
     done = cli(
         "run", *words, "--concurrency", "16", "--base-url", sim.base_url("anthropic"),
         ANTHROPIC_API_KEY="sk-ant-" + "x" * 24,
@@ -52,3 +53,5 @@ def test_one_call_writes_the_cache_and_the_others_read_it(
     assert (len(writes), len(reads)) == (1, QUESTIONS - 1)
     assert reads[0]["cache_read_tokens"] == writes[0]["cache_write_tokens"]
     assert sim.summary()["high_water"] <= 16
+    low, high = estimate["realtime"]
+    assert low <= sim.summary()["dollars"] <= high

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from evalbench.engine.calls import Call, Capabilities, ModelRef, Reply, TextPart, generate, user
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    ModelRef,
+    Reply,
+    TextPart,
+    generate,
+    system,
+    user,
+)
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix, unshared
 from evalbench.engine.dispatch.base import Halted
 from evalbench.engine.errors import ServerFault
@@ -186,7 +195,7 @@ def test_a_prefix_is_named_by_model_and_content() -> None:
     def name(call: Call) -> str:
         prefix = shared_prefix(call.prompt.messages)
         assert prefix
-        return prefix_name(call, prefix)
+        return prefix_name(call.model, call.prompt.messages, prefix)
 
     assert name(one) == name(two)
     assert name(question(1, LONG + "!")) != name(one)
@@ -194,3 +203,14 @@ def test_a_prefix_is_named_by_model_and_content() -> None:
     bare = unshared(one)
     assert shared_prefix(bare.prompt.messages) is None
     assert bare.content_hash == one.content_hash
+
+
+def test_a_prefix_ends_before_what_is_the_callers_own() -> None:
+    rubric = TextPart("rubric " * 10, shared=True)
+    turns = [system("Be brief."), user([rubric, "Mine.", rubric])]
+    prefix = shared_prefix(turns)
+    assert prefix
+    assert (prefix.message, prefix.part) == (1, 0)
+    assert prefix.tokens == pytest.approx((9 + 70) / 3)
+    assert shared_prefix([user(["Mine.", rubric])]) is None
+    assert shared_prefix([system("Be brief."), user("Mine.")]) is None

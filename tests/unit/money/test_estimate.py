@@ -280,3 +280,28 @@ def test_a_pilot_narrows_the_range() -> None:
     assert ahead.high - ahead.low < 7
     assert project(costs, 30) == exactly("0.60")
     assert project([], 10) == exactly(0)
+
+
+async def test_a_cache_is_filled_once_for_each_prefix_however_many_samples_are_drawn() -> None:
+    async def few_shot(sample: Sample, ask: Ask) -> None:
+        prefix = TextPart("example " * 2_000, shared=True)
+        await ask("candidate", generate([user([prefix, "q" * 35])], max_tokens=10))
+
+    small = await estimated(few_shot, {"candidate": Part(SONNET_45)}, 100)
+    large = await estimated(few_shot, {"candidate": Part(SONNET_45)}, 10_000)
+    assert small.realtime
+    assert large.realtime
+    assert large.realtime.low < 100 * small.realtime.low
+    # 2,971 tokens of the prefix, written at 3.75 dollars a million instead of read at 0.3.
+    once = (small.realtime.low * 100 - large.realtime.low) / 99
+    assert once == pytest.approx(Decimal("0.01025"), rel=Decimal("0.01"))
+
+
+async def test_a_prefix_of_each_samples_own_is_taken_as_plain_input() -> None:
+    async def own(sample: Sample, ask: Ask) -> None:
+        prefix = TextPart(f"{sample.id} " * 4_000, shared=True)
+        await ask("candidate", generate([user([prefix])], max_tokens=10))
+
+    found = await estimated(own, {"candidate": Part(SONNET_45)}, 20)
+    plain = await estimated(own, {"candidate": Part(SONNET_45, cached_from=10**9)}, 20)
+    assert found.realtime == plain.realtime
