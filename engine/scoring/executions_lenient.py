@@ -119,7 +119,8 @@ def _statement(text: str) -> tuple[int, list[int]]:
     It ends at the first line break outside of brackets. Where the brackets
     never close, every ``==`` on the first line counts, the last one first.
     """
-    depth, sides = 0, []
+    depth = 0
+    sides: list[int] = []
     for token in _TOKEN.finditer(text):
         mark = token[0]
         if mark in "[({":
@@ -143,21 +144,23 @@ def _compared(statement: str, node: ast.Assert) -> str | None:
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[-1], (ast.Eq, ast.Is)):
         return None
     right = test.comparators[-1]
+    if len(test.ops) == 1 and _is_literal(test.left) and not _is_literal(right):
+        right = test.left
     if not _is_value(right):
-        left = test.left
-        return _source(statement, left) if len(test.ops) == 1 and _is_value(left) else _BROKEN
+        return _BROKEN
     value = _source(statement, right)
-    if node.msg is not None and _is_number(node.msg):
+    if node.msg is not None and _is_literal(node.msg, but_text=True):
         # "== 1, 2" is a value and a message to Python; nobody writes a number as a message.
         value = f"({value}, {_source(statement, node.msg)})"
     return value
 
 
-def _is_number(node: ast.expr) -> bool:
+def _is_literal(node: ast.expr, *, but_text: bool = False) -> bool:
     try:
-        return isinstance(ast.literal_eval(node), (int, float, list, tuple, dict, set))
+        value = ast.literal_eval(node)
     except (ValueError, TypeError, RecursionError, MemoryError):
         return False
+    return not (but_text and isinstance(value, (str, bytes)))
 
 
 def _is_value(node: ast.expr) -> bool:

@@ -56,8 +56,12 @@ _BULLET = re.compile(
 )
 
 
+# Longer than any that belongs to an answer; the patterns below would be slow on very long ones.
+_RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
+
+
 def _clean(reply: str) -> str:
-    text = answer_text(reply)
+    text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", answer_text(reply))
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(r" \1 ", without_markup(text))
     text = text.replace("（", "(").replace("）", ")").replace("：", ":").replace("。", ". ")

@@ -49,9 +49,10 @@ _TAGS = re.compile(r"</?answer>", re.IGNORECASE)
 _LABEL = re.compile(
     r"(?:(?:so|thus|therefore|hence|ok|okay|sure|certainly|based on [^,.:]{1,60})[,!.:]?\s+)?"
     r"(?:(?:my|the|this|your)\s+)?(?:(?:final|correct|best|right|most likely|first)\s+){0,2}"
-    r"(?:answer|ans|option|choice|line|selection|response|result|conclusion|verdict)\b"
+    r"(?:(?:option|choice)\s+(?=\S+$)|"
+    r"(?:(?:answer|ans|option|choice|line|selection|response|result|conclusion|verdict)\b|答案)"
     r"(?:\s+(?:to|for)\s+(?:this|the|your)\s+(?:\w+\s+)?question)?[\"'”]?\s?"
-    r"(?::|=|-+>?|–|—|(?:is|would be|should be|must be)\b\s?:?)\s{0,9}"
+    r"(?::|=|-+>?|–|—|(?:is|would be|should be|must be)\b\s?:?|是)\s{0,9})"
     r"(?:(?:clearly|definitely|most likely|likely|probably|option|choice|that)\s+){0,2}",
     re.IGNORECASE,
 )
@@ -96,9 +97,9 @@ def read_option_lenient(reply: str, choices: Sequence[str] = ()) -> str | None:
     after = [line[found.end() :] for p in (_LABEL, _CLAIM) if (found := p.match(line))]
     for reading in (line, *after):
         for text in (reading, _ENUMERATED.sub("", reading, count=1)):
-            found = named.get(_flat(text)) or _leading(text, named)
-            if found is not None:
-                return found or None
+            option = named.get(_flat(text)) or _leading(text, named)
+            if option is not None:
+                return option or None
     return _mentioned(line, named)
 
 
@@ -126,7 +127,7 @@ def _flat(text: str) -> str:
 
 _HYPHEN = re.compile(r"(?<=\w)[‐‑-](?=\w)")
 _SET_OFF = re.compile(
-    r"[\"'”’)\]]*\s*(?:[.,;:!?…]+(?=\s|$|[\"'”’)\]])|\s[-–—]+\s|[–—]|\(|$"
+    r"[)\]](?=\s)|[\"'”’)\]]*\s*(?:[.,;:!?…]+(?=\s|$|[\"'”’)\]])|\s[-–—]+\s|[–—]|\(|$"
     r"|(?:because|since|as|[Tt]here|The|This|It|Because|Since|In|Based|From)\b)"
 )
 _OR = re.compile(

@@ -159,7 +159,7 @@ def _decision(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):
-        return {1: True, 0: False}.get(value)
+        return True if value == 1 else False if value == 0 else None
     if not isinstance(value, str):
         return None
     word = re.sub(r"[^a-z01]", "", value[:100].lower()).removeprefix("fully")
