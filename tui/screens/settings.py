@@ -160,8 +160,15 @@ class SettingsPage(Page):
         self.the_app.show_theme()
 
     @on(events.DescendantBlur, "#themes")
+    def _themes_left(self) -> None:
+        self.the_app.show_theme()
+
     def on_screen_suspend(self) -> None:
-        """A theme that was only tried goes."""
+        """A theme that was only tried goes, however the page is left."""
+        self.the_app.show_theme()
+
+    def on_unmount(self) -> None:
+        """See :meth:`on_screen_suspend`."""
         self.the_app.show_theme()
 
     # -- changing ----------------------------------------------------------------
