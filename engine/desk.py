@@ -44,6 +44,7 @@ from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.probing import models_with_abilities, probe
+from evalbench.engine.rehearsal import rehearse
 from evalbench.engine.roles import CANDIDATE, make_provider
 from evalbench.engine.settings import RunSpec, check_spec
 
@@ -252,6 +253,7 @@ def _look_at(
     answer: dict[str, Any] = {"file": str(file)}
     answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     if ask == "check":
+        asyncio.run(rehearse(spec, file))
         prices = _prices(spec, book)
         answer["prices"] = {role: one.to_json() if one else None for role, one in prices.items()}
         if estimated and not all(one and one.free for one in prices.values()):
@@ -291,7 +293,7 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
     provider = make_provider(cls, settings, request["secret"])
     try:
         match request["ask"]:
-            case "key":
+            case "key" if not isinstance(provider, WorkerProvider):
                 return await provider.check_key()
             case "probe":
                 model = ModelRef.parse(request["model"])

@@ -105,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("models.reload", "Reload", "ask the providers again", "r", True),
     Command("models.use", "Use", "set up a run with this model", "u", True),
     Command("keys.set", "Set", "put a key into the keychain", "s", True),
-    Command("keys.add", "Add", "put a second key, under a name of its own", "a"),
+    Command("keys.add", "Add", "put a second key, under a name of its own", "a", True),
     Command("keys.test", "Test", "try a key by the cheapest real request", "t", True),
     Command("keys.remove", "Remove", "take a key out of the keychain", "d,delete", True),
     Command("settings.change", "Change", "take the theme, the next value or a new key", "c", True),

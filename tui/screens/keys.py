@@ -127,7 +127,7 @@ class KeysPage(Page):
         """See the commands."""
         if line := self._current():
             title = f"Name of another {line.provider} key"
-            note = f"It is chosen by its name: --key NAME. Names there are: {line.names or 'none'}."
+            note = f"Runs choose it by --key NAME. Taken: {line.names or 'none'}."
             name = await self.app.push_screen_wait(Enter(title, note=note))
             if name and name.strip():
                 await self._keep(self._places[line.provider], name.strip())

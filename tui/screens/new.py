@@ -64,7 +64,10 @@ class NewRunPage(Page):
     NewRunPage #form { height: 1fr; border: round $panel-lighten-2; }
     NewRunPage #form:focus-within { border: round $primary; }
     NewRunPage #result { height: auto; padding: 0 2; }
-    NewRunPage.-tall #pickers { height: 14; }
+    NewRunPage.-tall #pickers { height: 35%; min-height: 12; max-height: 24; }
+    NewRunPage.-wide FieldGrid { grid-size: 3; }
+    NewRunPage.-tall.-middling Takes > Plain { margin-bottom: 1; }
+    NewRunPage.-tall.-wide Takes > Plain { margin-bottom: 1; }
     NewRunPage.-middling #benchmark, NewRunPage.-wide #benchmark { width: 1fr; }
     NewRunPage.-middling #provider, NewRunPage.-wide #provider { width: 1fr; }
     NewRunPage.-middling #model, NewRunPage.-wide #model { width: 2fr; }
@@ -170,10 +173,7 @@ class NewRunPage(Page):
         if not provider:
             return
         await asyncio.sleep(pause)
-        asking = self._offered.ask(provider, self._draft.asking_words())
-        self._show_models()
-        await asking
-        self._show_models()
+        await self._offered.ask(provider, self._draft.asking_words(), self._show_models)
 
     def _show_models(self) -> None:
         if not self.is_mounted:

@@ -30,7 +30,6 @@ class Takes(VerticalScroll, can_focus=False):
     Takes #takes { height: auto; min-height: 3; }
     Takes #takes.-bad { color: $text-error; }
     Takes #command { height: auto; color: $text-primary; }
-    .-tall.-middling Takes > Plain, .-tall.-wide Takes > Plain { margin-bottom: 1; }
     """
 
     def __init__(self, *, id: str) -> None:

@@ -206,7 +206,7 @@ def parsed(option: Option, text: str) -> Any:
 def default_words(option: Option) -> str:
     """What holds when nothing is typed, for the empty field."""
     if option.default not in (None, "", ()):
-        return str(option.default)
+        return f"{option.default:g}" if option.type is float else str(option.default)
     return _UNSET.get(option.name, "any" if option.many else "not set")
 
 

@@ -83,7 +83,11 @@ async def errand(
     finally:
         said.cancel()
         if child.returncode is None:
-            await _end(child)
+            try:
+                await _end(child)
+            finally:
+                # What it started may hold its pipes, which nobody reads any more.
+                child._transport.close()  # type: ignore[attr-defined]
     if code not in accept:
         raise _failure(code, lines, words_said)
     return lines

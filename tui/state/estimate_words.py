@@ -64,7 +64,7 @@ def _money(found: Estimate) -> str:
     if not now[1]:
         return "cost nothing"
     words = f"cost {money_range(now)}"
-    if batch != now:
+    if batch not in (None, now):
         words += f" · {money_range(batch)} through a batch API"
     return words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evalbench.engine.errors import EvalbenchError
@@ -65,10 +66,16 @@ class Offered:
             self.offers[provider] = Offer(kept_models(provider) if provider else None)
         return self.offers[provider]
 
-    async def ask(self, provider: str, flags: tuple[str, ...]) -> None:
-        """Ask a provider anew; with flags, at another address or with another key."""
+    async def ask(
+        self, provider: str, flags: tuple[str, ...], on_change: Callable[[], None]
+    ) -> None:
+        """Ask a provider anew; with flags, at another address or with another key.
+
+        ``on_change`` is called when it is being asked and when it has answered.
+        """
         offer = self.of(provider)
         offer.asking, offer.trouble = True, None
+        on_change()
         try:
             offer.listed = await ask_models(provider, *flags)
         except EvalbenchError as error:
@@ -77,3 +84,4 @@ class Offered:
                 offer.listed = None
         finally:
             offer.asking = False
+        on_change()

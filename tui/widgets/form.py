@@ -145,12 +145,11 @@ class Field(Vertical):
         self.query("Input, Select, Checkbox").first().focus()
 
 
-class _Grid(Vertical):
+class FieldGrid(Vertical):
     """Fields side by side, as many as there is room for."""
 
     DEFAULT_CSS = """
-    _Grid { layout: grid; grid-size: 2; grid-gutter: 0 3; grid-rows: auto; height: auto; }
-    .-wide _Grid { grid-size: 3; }
+    FieldGrid { layout: grid; grid-size: 2; grid-gutter: 0 3; grid-rows: auto; height: auto; }
     """
 
 
@@ -214,7 +213,7 @@ class Form(VerticalScroll, can_focus=False):
         else:
             await self.mount(Plain(section.title, classes="title -first" if first else "title"))
         fields = [Field(one, self._typed.get(one.name, "")) for one in section.options]
-        await self.mount(_Grid(*fields))
+        await self.mount(FieldGrid(*fields))
 
     @on(Fold.Turned)
     async def _fold(self) -> None:

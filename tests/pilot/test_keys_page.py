@@ -1,0 +1,173 @@
+"""The Keys page: where keys are; setting, trying and removing them without ever showing one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psutil
+import pytest
+from textual.pilot import Pilot
+
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.keys import KeysPage
+from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.table import Table
+from tests.pilot.driving import shown, until, until_shown
+
+KEY = "gsk0123456789abcdefghijWXYZ"
+OTHER = "xai0123456789abcdefghijABCD"
+
+
+@pytest.fixture
+def keychain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The app's commands have a keychain, in this file."""
+    file = tmp_path / "keychain.json"
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "evalbench_keyrings.InFile")
+    monkeypatch.setenv("FAKE_KEYCHAIN", str(file))
+    return file
+
+
+def held(keychain: Path) -> dict[str, str]:
+    return json.loads(keychain.read_text()) if keychain.exists() else {}
+
+
+def an_app() -> EvalbenchApp:
+    return EvalbenchApp(Preferences(welcomed=True))
+
+
+async def opened(pilot: Pilot[int]) -> KeysPage:
+    await pilot.press("f5")
+    await until_shown(pilot, "none; needed")
+    assert isinstance(pilot.app.screen, KeysPage)
+    return pilot.app.screen
+
+
+async def stand_on(pilot: Pilot[int], provider: str, name: str = "") -> None:
+    """Put the cursor on a line of a provider."""
+
+    def place() -> int | None:
+        page = pilot.app.screen
+        lines = page._lines if isinstance(page, KeysPage) else []
+        found = [
+            number
+            for number, line in enumerate(lines)
+            if line.provider == provider and name in ("", line.name)
+        ]
+        return found[0] + 1 if found else None
+
+    number = await until(pilot, place, f"a line of {provider}")
+    pilot.app.screen.query_one(Table).cursor = number - 1
+    await pilot.pause()
+
+
+async def test_a_key_is_set_tried_and_removed(home: Path, keychain: Path) -> None:
+    app = an_app()
+    # A server at the usual address of llama.cpp is not there: the key cannot be tried.
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "llamacpp")
+        await until_shown(pilot, "s puts a key of llamacpp into the keychain")
+        assert "LLAMACPP_API_KEY would do too" in shown(app)
+        await pilot.press("s")
+        await until_shown(pilot, "It goes to the keychain and is never shown again")
+        await pilot.press(*KEY)
+        assert KEY not in shown(app)
+        await pilot.press("enter")
+        await until_shown(pilot, "the key could not be tried")
+        await until_shown(pilot, "✓ llamacpp")
+        assert held(keychain) == {"evalbench llamacpp/default": KEY}
+        assert "1 key" in shown(app).splitlines()[0]
+
+        await pilot.press("a")
+        await until_shown(pilot, "Taken: default")
+        await pilot.press(*"work", "enter")
+        await until_shown(pilot, "llamacpp key 'work'")
+        await pilot.press(*OTHER, "enter")
+        await until(pilot, lambda: len(held(keychain)) == 2, "a second key")
+        await stand_on(pilot, "llamacpp", "work")
+        await until_shown(pilot, "used by runs that name it: --key work")
+
+        await pilot.press("t")
+        await until_shown(pilot, "Close")
+        await pilot.press("escape")
+        await until_shown(pilot, "✗ ")
+
+        await pilot.press("d")
+        await until_shown(pilot, "Remove the llamacpp key 'work' from the keychain?")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert len(held(keychain)) == 2
+        await pilot.press("d")
+        await until_shown(pilot, "Remove the llamacpp key 'work'")
+        await pilot.press("y")
+        await until_shown(pilot, "the llamacpp key 'work' is gone")
+        assert held(keychain) == {"evalbench llamacpp/default": KEY}
+        for secret in (KEY, OTHER):
+            assert secret not in shown(app)
+
+
+async def test_a_key_of_the_environment_is_told_and_cannot_be_removed(
+    home: Path, keychain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_API_KEY", OTHER)
+    app = an_app()
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await stand_on(pilot, "xai")
+        screen = await until_shown(pilot, "set outside, in XAI_API_KEY")
+        assert "env XAI_API_KEY" in screen
+        assert page.check_action("test", ()) is True
+        assert page.check_action("remove", ()) is None
+        assert OTHER not in screen
+
+
+async def test_what_is_no_key_is_refused_with_the_reason(home: Path, keychain: Path) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "groq")
+        await pilot.press("s")
+        await until_shown(pilot, "never shown again")
+        await pilot.press(*"two", "space", *"words", "enter")
+        await until_shown(pilot, "cannot be a key")
+        await until_shown(pilot, "try: copy the key again, alone")
+        await pilot.press("escape")
+        assert held(keychain) == {}
+
+
+async def test_a_keychain_that_waits_is_said_and_can_be_called_off(
+    home: Path, keychain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "keys.json").write_text('{"groq": ["default"]}')
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "evalbench_keyrings.Silent")
+    app = an_app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "groq")
+        await pilot.press("t")
+        await until_shown(pilot, "waiting for the keychain")
+        dialog = int(keychain.read_text())
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, KeysPage), "the page")
+        # Nothing that was started for it stays behind.
+        await until(pilot, lambda: not psutil.pid_exists(dialog), "the end of the helper")
+
+
+async def test_the_list_fits_every_size(home: Path, keychain: Path) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "keys.json").write_text('{"groq": ["default", "work"]}')
+    for size in ((80, 24), (120, 40), (200, 60)):
+        app = an_app()
+        async with app.run_test(size=size) as pilot:
+            await opened(pilot)
+            lines = (await until_shown(pilot, "✓ groq")).splitlines()
+        assert lines[1].split() == ["provider", "key", "where", "tried"]
+        assert [line.split()[:4] for line in lines[2:4]] == [
+            ["✓", "groq", "default", "keychain"],
+            ["✓", "groq", "work", "keychain"],
+        ]
+        assert any(line.startswith("– openai") for line in lines)
+        assert any(line.startswith("· ollama") for line in lines)
+        assert all(len(line) <= size[0] for line in lines)

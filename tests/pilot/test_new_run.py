@@ -1,0 +1,265 @@
+"""The New run page: choosing by keyboard, settings and their faults, what it takes, the start."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from evalbench.engine.runfolder import all_runs
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.new import NewRunPage
+from evalbench.tui.state.preferences import Preferences, load_preferences
+from evalbench.tui.widgets.form import Field
+from evalbench.tui.widgets.picker import Picker
+from tests.pilot.driving import shown, until, until_shown
+from tests.simulator.handle import Handle
+
+SIZES = ((80, 24), (120, 40), (200, 60))
+
+
+@pytest.fixture(autouse=True)
+def no_engine_left(home: Path) -> Iterator[None]:
+    yield
+    for folder in all_runs(home / "runs"):
+        if pid := folder.live_pid():
+            os.kill(pid, signal.SIGKILL)
+
+
+def an_app(**chosen: str) -> EvalbenchApp:
+    return EvalbenchApp(Preferences(welcomed=True, **chosen))
+
+
+def page(pilot: Pilot[int]) -> NewRunPage:
+    assert isinstance(pilot.app.screen, NewRunPage)
+    return pilot.app.screen
+
+
+async def opened(pilot: Pilot[int]) -> NewRunPage:
+    """The page, once it knows what is installed."""
+    await pilot.press("f3")
+    await until(
+        pilot,
+        lambda: isinstance(pilot.app.screen, NewRunPage) and pilot.app.screen.query(Field),
+        "the settings",
+    )
+    return page(pilot)
+
+
+async def write(pilot: Pilot[int], name: str, text: str) -> None:
+    """Type into the field of a setting."""
+    await page(pilot)._reveal(name).wait()
+    await pilot.pause()
+    entry = page(pilot).query_one(f"#field-{name} Input", Input)
+    await until(pilot, lambda: entry.has_focus, f"the field {name}")
+    entry.value = text
+    await pilot.pause()
+
+
+def command(pilot: Pilot[int]) -> str:
+    """The command line that is shown."""
+    return page(pilot)._draft.command()
+
+
+async def test_a_run_is_chosen_and_started_by_keyboard_alone(home: Path) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press(*"synth", "enter", *"scripted", "enter")
+        await until_shown(pilot, "better")
+        await pilot.press(*"goo", "enter")
+        await until(pilot, lambda: app.focused and isinstance(app.focused, Input), "a field")
+        await pilot.press(*"20")
+        await until_shown(pilot, "20 samples")
+        assert "evalbench run synthetic --model scripted/good --limit 20" in shown(app)
+        await pilot.press("f9")
+        await until_shown(pilot, "What this costs is unknown. Start?")
+        await pilot.press("y")
+        folder = (await until(pilot, lambda: all_runs(home / "runs"), "a run folder"))[0]
+        await until(pilot, lambda: folder.status().state == "complete", "the end of the run")
+        await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "the page of the run")
+    assert (folder.spec().benchmark, folder.spec().model) == ("synthetic", "scripted/good")
+    assert folder.spec().get("limit") == 20
+    kept = load_preferences()
+    assert (kept.benchmark, kept.model) == ("synthetic", "scripted/good")
+
+
+async def test_no_is_no(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await pilot.press("f9")
+        await until_shown(pilot, "What this costs is unknown. Start?")
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewRunPage), "the page")
+    assert all_runs(home / "runs") == []
+
+
+async def test_what_is_free_is_started_without_a_question(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await write(pilot, "price", "0/0")
+        await until_shown(pilot, "cost nothing")
+        await pilot.press("f9")
+        await until(pilot, lambda: all_runs(home / "runs"), "a run folder")
+
+
+async def test_a_preset_model_and_any_typed_name(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.push_screen(NewRunPage(model="scripted/better"))
+        await until_shown(pilot, "synthetic × scripted/better")
+        page(pilot).query_one("#model", Picker).take_focus()
+        await pilot.press(*"gud")
+        await until_shown(pilot, "use gud")
+        await pilot.press("enter")
+        await until_shown(pilot, "scripted has no model 'gud'")
+        await until_shown(pilot, "try: did you mean good?")
+
+
+async def test_a_bad_value_is_told_in_place_with_what_would_do(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await write(pilot, "limit", "many")
+        await until_shown(pilot, "✗ takes a whole number, not 'many'")
+        await pilot.press("f9")
+        await pilot.pause()
+        assert isinstance(app.screen, NewRunPage)
+        assert page(pilot).query_one("#field-limit").has_focus_within
+        await write(pilot, "limit", "30")
+        await until_shown(pilot, "30 samples")
+        assert "✗" not in shown(app)
+        # What only the benchmark knows is wrong comes with the estimate.
+        await write(pilot, "group", "no-such-group")
+        await until_shown(pilot, "no-such-group")
+        await until(pilot, lambda: "✗" in shown(app), "the fault")
+    assert all_runs(home / "runs") == []
+
+
+async def test_settings_become_flags_only_where_they_differ(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await opened(pilot)
+        await write(pilot, "seed", "0")
+        await write(pilot, "tag", 'one, "two, three"')
+        page(pilot).query_one("#field-shuffle").take_focus()  # type: ignore[attr-defined]
+        await pilot.press("space")
+        await write(pilot, "wording", "question")
+        assert command(pilot) == (
+            "evalbench run synthetic --model scripted/good --wording question"
+            " --shuffle --tag one --tag 'two, three'"
+        )
+        await pilot.press("f10")
+        await until_shown(pilot, "the command line copied")
+        assert app.clipboard == command(pilot)
+
+
+async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await until_shown(pilot, "500 samples")
+        await write(pilot, "limit", "10")
+        assert "500 samples" not in shown(app)
+        assert "reckoning what it takes" in shown(app)
+        await until_shown(pilot, "10 samples")
+
+
+async def test_models_that_cannot_answer_are_greyed_with_the_reason(home: Path) -> None:
+    app = an_app(benchmark="mmlu", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await until_shown(pilot, "✗ good")
+        page(pilot).query_one("#model", Picker).take_focus()
+        await until_shown(pilot, "✗ not for this benchmark: it only writes")
+        family = page(pilot).query_one("#field-family Select")
+        family.value = "chat"  # type: ignore[attr-defined]
+        await until(pilot, lambda: "✗ good" not in shown(app), "models that can be used")
+
+
+async def test_no_key_is_said_with_its_cure_and_can_be_set_in_place(
+    home: Path, sim: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keychain = tmp_path / "keychain.json"
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "evalbench_keyrings.InFile")
+    monkeypatch.setenv("FAKE_KEYCHAIN", str(keychain))
+    app = an_app(benchmark="quickstart", model="groq/llama-3.1-8b-instant")
+    async with app.run_test(size=(120, 24), notifications=True) as pilot:
+        await opened(pilot)
+        page(pilot).query_one("#model", Picker).take_focus()
+        await until_shown(pilot, "the keychain holds no groq key named 'default'")
+        await until_shown(pilot, "try: evalbench keys set groq; or export GROQ_API_KEY=…")
+        await until_shown(pilot, "no key, and one is needed; GROQ_API_KEY would do too; ctrl+t")
+
+        await write(pilot, "base_url", sim.base_url("groq"))
+        await pilot.press("ctrl+t")
+        await until_shown(pilot, "Keys are made at")
+        key = "gsk0123456789abcdefghijWXYZ"
+        await pilot.press(*key.replace("_", ""), "enter")
+        await until_shown(pilot, "Groq accepts the key")
+        assert key in keychain.read_text()
+        await until_shown(pilot, "key: keychain, default")
+        await until_shown(pilot, "llama-3.1-8b-instant")
+        await until(pilot, lambda: "listed" in shown(app), "the list")
+        assert key not in shown(app)
+
+        await pilot.press("f7")
+        await until_shown(pilot, "reply ")
+        await until_shown(pilot, "tokens ")
+        await pilot.press("escape")
+        assert isinstance(app.screen, NewRunPage)
+
+
+async def test_a_probe_that_would_load_a_model_is_refused_with_the_reason(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="local/smollm2-135m-instruct")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await pilot.press("f7")
+        await until_shown(pilot, "it would have to be loaded")
+        await until_shown(pilot, "--limit 1")
+        await pilot.press("escape")
+
+
+async def test_going_back_clears_letters_then_leaves_the_settings_then_the_page(
+    home: Path,
+) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await pilot.press(*"mm", "escape")
+        await pilot.pause()
+        benchmark = page(pilot).query_one("#benchmark", Picker)
+        assert not benchmark.filtered
+        assert benchmark.current
+        assert benchmark.current.ident == "synthetic"
+        await write(pilot, "limit", "7")
+        await pilot.press("escape")
+        await until(
+            pilot, lambda: page(pilot).query_one("#model", Picker).has_focus_within, "the pickers"
+        )
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "home")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_page_holds_everything_at_every_size(home: Path, size: tuple[int, int]) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        await until_shown(pilot, "500 samples")
+        screen = await until_shown(pilot, "● good")
+        for words in ("benchmark", "provider", "limit", "realtime: over the network", "F9 Start"):
+            assert words in screen
+        for line in screen.splitlines():
+            assert len(line) <= size[0]
+        await pilot.resize_terminal(60, 16)
+        await pilot.pause()
+        await pilot.resize_terminal(*size)
+        await until_shown(pilot, "F9 Start")
