@@ -1,0 +1,474 @@
+"""The page of a run: every state at every size, every action, and little that is redrawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.status import State
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import run
+from evalbench.tui.screens.run import RunPage
+from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.samples import SamplesPage
+from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.table import Table
+from tests.e2e.commandline import CommandLine, plain_environment
+from tests.pilot.driving import shown, until, until_shown
+from tests.pretending import ACCURACY, PretendEngine, pretend
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+OUTCOMES = {"ok": 97, "truncated": 1, "refused": 2, "filtered": 0, "unparsed": 3, "error": 4}
+WORK: dict[str, Any] = {
+    "done": 107,
+    "failed": 4,
+    "rate": 12.5,
+    "sent": 120,
+    "input_tokens": 16_050,
+    "output_tokens": 107,
+    "metrics": {"accuracy": {**ACCURACY, "bound_low": 0.24, "bound_high": 0.28}},
+    "outcomes": OUTCOMES,
+    "errors": {"Overloaded": 3, "BadRequest": 1},
+    "spend_usd": 0.125,
+    "possible_usd": 0.002,
+    "budget_usd": 0.4,
+    "gauges": {"in_flight": 4, "concurrency": 8, "fixed": True},
+}
+
+
+@pytest.fixture
+async def engine(home: Path) -> PretendEngine:
+    """A run of 400 samples, three of them answered."""
+    made = pretend("synthetic", "scripted/good", total=400)
+    made.event("started", pid=4711, host="here")
+    await made.answer(1, "Which [/letter]?", gold="A", read="A")
+    await made.answer(2, "Which second?", gold="B", read="C")
+    await made.answer(3, "Which third?", gold="B", read="Overloaded: x", outcome=Outcome.ERROR)
+    made.status(**WORK, latest=[(1, 0), (2, 0), (3, 0)])
+    return made
+
+
+@asynccontextmanager
+async def opened(
+    engine: PretendEngine, size: tuple[int, int] = (120, 40), *, low_bandwidth: bool = False
+) -> AsyncIterator[Pilot[int]]:
+    """The app on a run, as ``evalbench attach`` opens it."""
+    app = EvalbenchApp(Preferences(), run=engine.folder, low_bandwidth=low_bandwidth)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, RunPage), "the page of the run")
+        await pilot.pause()
+        yield pilot
+
+
+def commands(engine: PretendEngine) -> list[dict[str, Any]]:
+    """Requests that were left for the engine."""
+    files = sorted((engine.folder.path / "commands").glob("*.json"))
+    return [json.loads(file.read_bytes()) for file in files]
+
+
+def allowed(pilot: Pilot[int], action: str) -> bool:
+    return bool(pilot.app.screen.check_action(action, ()))
+
+
+ACTIONS = ("pause", "stop", "resume", "concurrency", "budget")
+
+
+# -- what is shown ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_essentials_are_shown_at_every_size(
+    engine: PretendEngine, size: tuple[int, int]
+) -> None:
+    async with opened(engine, size) as pilot:
+        screen = await until_shown(pilot, "Which [/letter]?")
+    assert "synthetic × scripted/good" in screen
+    assert "▸ running" in screen
+    assert "107/400 samples, 4 failed" in screen
+    assert "accuracy  25.0 %  20.0–31.0" in screen
+    assert "25 / 100" in screen
+    assert "24.0–28.0 if failed were wrong–right" in screen
+    for word, share, count in (("parsed", 90.7, 97), ("refused", 1.9, 2), ("failed", 3.7, 4)):
+        assert any(
+            word in line and f"{share} %" in line and str(count) in line
+            for line in screen.splitlines()
+        )
+    assert "candidate  120 sent" in screen
+    assert "12.5/s" in screen
+    assert "spent $0.1250 of $0.4000" in screen
+    assert "about $0.4673 in all: more than the" in screen
+    assert "4 of 8 in flight" in screen
+    assert "engine started: process 4711 on here" in screen
+    assert "3 × Overloaded" in screen
+    assert all(len(line) <= size[0] for line in screen.splitlines())
+
+
+async def test_why_it_waits_and_what_was_not_sent_as_asked(engine: PretendEngine) -> None:
+    engine.event("wait", 9, reason="RateLimited", what="Limit 500 per minute", asked=2.0)
+    gauges = {"in_flight": 1, "concurrency": 2, "fixed": False, "waiting": 3, "retries": 17}
+    params = {"temperature": {"fate": "dropped", "reason": "it takes none"}}
+    engine.status(gauges=gauges, params=params)
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "9 × RateLimited")
+        assert "1 of 2 in flight, finds its own level" in screen
+        assert "3 wait to be sent again" in screen
+        assert "17 sent again so far" in screen
+        assert "temperature dropped: it takes none" in screen
+        engine.status(gauges={**gauges, "paused_s": 3.0, "paused_why": "no requests left"})
+        await until_shown(pilot, "sending pauses for 3.0 s: no requests")
+
+
+async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> None:
+    card = {
+        "name": "Card 9000", "used": 3 << 30, "peak": 6 << 30, "total": 8 << 30,
+        "utilisation": 87, "temperature": 64, "power": 120.5, "power_limit": 170.0,
+    }  # fmt: skip
+    silent = {**dict.fromkeys(card), "name": "Silent card"}
+    engine.status(gauges={"in_flight": 700, "gpus": [card, silent]})
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "Card 9000")
+        assert "3.2 GB of 8.6 GB, peak 6.4 GB" in screen
+        assert "┃" in screen
+        assert "87 % busy · 64 °C · 120 of 170 W" in screen
+        assert "Silent card" in screen
+        assert "None" not in screen
+        engine.status(gauges={"in_flight": 700})
+        await until(pilot, lambda: "GPU" not in shown(pilot.app), "the panel's end")
+
+
+async def test_a_model_that_is_being_loaded(engine: PretendEngine) -> None:
+    progress = {"what": "loading the model", "done": 120e6, "total": 270e6, "unit": "B"}
+    engine.status(done=0, rate=0.0, gauges={"in_flight": 9, "progress": progress})
+    async with opened(engine) as pilot:
+        await until_shown(pilot, "loading the model: 120.0 MB of 270.0")
+
+
+async def test_judges_are_told_apart(engine: PretendEngine) -> None:
+    calls = {"sent": 8, "from_journal": 2, "in_flight": 3}
+    engine.status(roles={"candidate": calls, "judge/acme/grader": {**calls, "sent": 5}})
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "judge/acme/grader  5 sent, 3 in flight")
+        assert "candidate  8 sent, 3 in flight" in screen
+        assert screen.count("2 taken from the journal") == 2
+
+
+async def test_what_changes_is_shown_as_it_changes(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await until_shown(pilot, "107/400")
+        engine.event("command", do="concurrency", value=3)
+        engine.status(done=207, gauges={"in_flight": 3, "concurrency": 3, "fixed": True})
+        await until_shown(pilot, "207/400")
+        screen = await until_shown(pilot, "concurrency set to 3")
+        assert "3 of 3 in flight" in screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("state", "alive", "more", "told"),
+    [
+        (State.CREATED, True, {"done": 0}, "created"),
+        (State.PAUSING, True, {}, "pausing"),
+        (State.STOPPING, True, {}, "stopping"),
+        (State.PAUSED, True, {}, "r goes on: only what has no answer yet is asked"),
+        (State.STOPPED, True, {}, "r goes on"),
+        (State.BUDGET, True, {}, "b sets another budget and goes on"),
+        (State.RUNNING, False, {}, "its engine ended without a word"),
+        (State.FAILED, True, {"problem": "bad key\n  try: evalbench keys set"}, "try: evalbench"),
+    ],
+)
+async def test_every_state_says_what_it_is_and_the_way_on(
+    engine: PretendEngine,
+    size: tuple[int, int],
+    state: State,
+    alive: bool,
+    more: dict[str, Any],
+    told: str,
+) -> None:
+    engine.status(state, alive=alive, seconds=93.0, **more)
+    async with opened(engine, size) as pilot:
+        screen = await until_shown(pilot, told)
+        if alive and state is not State.BUDGET:
+            assert state.value in screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_complete_run_shows_all_its_metrics(
+    engine: PretendEngine, size: tuple[int, int]
+) -> None:
+    grouped = {f"a/{n}": {**ACCURACY, "title": f"group {n}", "group": "By group"} for n in range(9)}
+    await engine.keep(metrics={"accuracy": ACCURACY, **grouped})
+    async with opened(engine, size) as pilot:
+        await until_shown(pilot, "▸ running")
+        engine.status(State.COMPLETE, done=400, seconds=93.0)
+        screen = await until_shown(pilot, "✓ complete in 1:33")
+        screen = await until_shown(pilot, "By group")
+        assert "group 0" in screen
+        assert "25 / 100" in screen
+        assert pilot.app.screen.query_one("#scores", Table).has_focus
+        # Whatever does not fit is reached by going on to the next table.
+        await pilot.press("tab", "tab")
+        await until_shown(pilot, "engine started: process 4711 on here")
+
+
+async def test_the_page_fits_itself_to_another_size(engine: PretendEngine) -> None:
+    async with opened(engine, (200, 60)) as pilot:
+        await until_shown(pilot, "16,050 tokens in, 107 out")
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: "tokens in" not in shown(pilot.app), "the short form")
+        screen = shown(pilot.app)
+        assert "4 of 8 in flight" in screen
+        assert "what happened" in screen
+        await pilot.resize_terminal(200, 60)
+        await until_shown(pilot, "16,050 tokens in, 107 out")
+
+
+async def test_text_from_outside_is_only_text(home: Path) -> None:
+    made = pretend("synthetic", "scripted/good", desc="[/b]")
+    evil = "[/foo][@click=app.leave]x[/]\x1b[2J\x00\u202e" + "y" * 100_000
+    await made.answer(1, evil, gold=evil, read=evil)
+    made.event("wait", reason=evil, what=evil)
+    made.event("problem", what=evil)
+    metric = {**ACCURACY, "title": evil}
+    made.status(
+        State.FAILED,
+        problem=evil,
+        latest=[(1, 0)],
+        metrics={"a": metric},
+        errors={evil: 3},
+        params={evil: {"fate": "dropped", "reason": evil}},
+    )
+    async with opened(made) as pilot:
+        screen = await until_shown(pilot, "[/foo][@click=app.leave]x[/]")
+        assert "\x1b" not in screen
+        assert "\x00" not in screen
+
+
+# -- what can be done ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "alive", "can"),
+    [
+        (State.CREATED, True, {"pause", "stop", "concurrency", "budget"}),
+        (State.RUNNING, True, {"pause", "stop", "concurrency", "budget"}),
+        (State.PAUSING, True, {"stop", "concurrency", "budget"}),
+        (State.STOPPING, True, {"concurrency", "budget"}),
+        (State.RUNNING, False, {"resume"}),
+        (State.PAUSED, True, {"resume"}),
+        (State.STOPPED, True, {"resume"}),
+        (State.FAILED, True, {"resume"}),
+        (State.BUDGET, True, {"resume", "budget"}),
+        (State.COMPLETE, True, {"resume"}),
+    ],
+)
+async def test_only_what_a_state_allows_can_be_done(
+    engine: PretendEngine, state: State, alive: bool, can: set[str]
+) -> None:
+    engine.status(state, alive=alive)
+    async with opened(engine) as pilot:
+        assert {action for action in ACTIONS if allowed(pilot, action)} == can
+
+
+async def test_a_budget_needs_known_prices(engine: PretendEngine) -> None:
+    engine.status(spend_usd=None, budget_usd=None)
+    async with opened(engine) as pilot:
+        assert not allowed(pilot, "budget")
+
+
+@pytest.mark.parametrize(
+    ("key", "request_left", "said"),
+    [("p", {"do": "pause"}, "pausing: calls in flight"), ("s", {"do": "stop"}, "can be resumed")],
+)
+async def test_pausing_and_stopping(
+    engine: PretendEngine, key: str, request_left: dict[str, Any], said: str
+) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press(key)
+        await until_shown(pilot, said)
+        assert commands(engine) == [request_left]
+
+
+@pytest.mark.parametrize(("typed", "value"), [("12", 12), ("auto", None)])
+async def test_calls_in_flight_are_changed(
+    engine: PretendEngine, typed: str, value: int | None
+) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press("c")
+        await until_shown(pilot, "Calls in flight at once")
+        field = pilot.app.screen.query_one(Input)
+        assert field.value == "8"
+        field.value = "lots"
+        await pilot.press("enter")
+        await until_shown(pilot, "✗ a whole number from 1 to 10,000, or auto")
+        assert commands(engine) == []
+        field.value = typed
+        await pilot.press("enter")
+        await until(pilot, lambda: commands(engine), "the request")
+        assert commands(engine) == [{"do": "concurrency", "value": value}]
+
+
+async def test_the_budget_is_changed_and_nonsense_refused_in_place(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press("b")
+        await until_shown(pilot, "Budget for the whole run, in US dollars")
+        field = pilot.app.screen.query_one(Input)
+        assert field.value == "0.4"
+        for typed, refusal in (("much", "✗ an amount of"), ("0.1", "✗ $0.1270 are spent")):
+            field.value = typed
+            await pilot.press("enter")
+            await until_shown(pilot, refusal)
+        field.value = "$2.5"
+        await pilot.press("enter")
+        await until(pilot, lambda: commands(engine), "the request")
+        assert commands(engine) == [{"do": "budget", "value": 2.5}]
+
+
+@pytest.mark.parametrize("key", ["b", "c"])
+async def test_a_question_that_is_left_changes_nothing(engine: PretendEngine, key: str) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press(key)
+        await until_shown(pilot, "escape: leave it")
+        await pilot.press("escape")
+        await until_shown(pilot, "107/400")
+        assert commands(engine) == []
+
+
+async def test_the_command_that_watches_it_is_copied(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press("y")
+        await until_shown(pilot, "the command copied")
+        assert pilot.app.clipboard == f"evalbench attach {engine.folder.id}"
+
+
+async def test_an_answer_is_opened_by_key_and_by_mouse(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await until_shown(pilot, "Which second?")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
+        assert pilot.app.screen.number == 2
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
+        await pilot.click("#answers", offset=(20, 3))
+        await pilot.click("#answers", offset=(20, 3))
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
+        assert pilot.app.screen.number == 1
+
+
+async def test_an_answer_that_was_chosen_does_not_move_away(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await until_shown(pilot, "Which third?")
+        await pilot.press("down")
+        await engine.answer(4, "Which fourth?")
+        engine.status(done=108, latest=[(1, 0), (2, 0), (3, 0), (4, 0)])
+        screen = await until_shown(pilot, "108/400")
+        assert "Which fourth?" not in screen
+        await pilot.press("home")
+        await until_shown(pilot, "Which fourth?")
+
+
+async def test_all_samples_are_a_key_away(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplesPage), "the samples")
+
+
+async def test_leaving_leaves_the_run_alone(engine: PretendEngine) -> None:
+    async with opened(engine) as pilot:
+        await pilot.press("escape")
+        await until(pilot, lambda: not pilot.app.is_running, "the end of the app")
+    assert pilot.app.return_value == 0
+    assert commands(engine) == []
+
+
+# -- a real run ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command_line(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("SCRIPTED_LATENCY", "0.1")
+    line = CommandLine(home, plain_environment() | {"SCRIPTED_LATENCY": "0.1"})
+    yield line
+    line.clean_up()
+
+
+async def test_a_run_is_stopped_and_goes_on_on_the_same_page(command_line: CommandLine) -> None:
+    command_line("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "--detach")
+    folder = command_line.only_run()
+    app = EvalbenchApp(Preferences(), run=folder)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "▸ running")
+        await until(pilot, lambda: folder.status().done, "a score")
+        await pilot.press("s")
+        await until_shown(pilot, "– stopped")
+        await until_shown(pilot, "asked to stop")
+        before = folder.status().done
+        await pilot.press("r")
+        await until_shown(pilot, "Starting")
+        await until_shown(pilot, "▸ running")
+        await until(pilot, lambda: folder.status().done > before, "further scores")
+        assert len([page for page in app.screen_stack if isinstance(page, RunPage)]) == 1
+        await pilot.press("c")
+        await until_shown(pilot, "Calls in flight at once")
+        app.screen.query_one(Input).value = "50"
+        await pilot.press("enter")
+        await until_shown(pilot, "concurrency set to 50")
+        await until_shown(pilot, "✓ complete")
+
+
+async def test_a_spent_budget_is_raised_and_the_run_goes_on(command_line: CommandLine) -> None:
+    words = ("--price", "3000/15000", "--budget", "20", "--limit", "50", "--yes")
+    ended = command_line("run", "synthetic", "--model", "scripted/good", *words)
+    assert ended.code == 3
+    folder = command_line.only_run()
+    app = EvalbenchApp(Preferences(), run=folder)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "– budget reached")
+        await pilot.press("b")
+        await until_shown(pilot, "the run goes on with it")
+        app.screen.query_one(Input).value = "100"
+        await pilot.press("enter")
+        await until_shown(pilot, "✓ complete")
+    assert folder.status().done == 50
+    assert folder.spec().get("budget") == 100
+
+
+# -- how much is drawn -----------------------------------------------------------------
+
+
+class Clock:
+    """Stands for ``time`` in the page."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("low_bandwidth", "pause_s"), [(False, 0.9), (True, 2.0)])
+async def test_it_is_not_drawn_more_often_than_the_line_bears(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch, low_bandwidth: bool, pause_s: float
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(run, "time", clock)
+    async with opened(engine, low_bandwidth=low_bandwidth) as pilot:
+        page = pilot.app.screen
+        assert isinstance(page, RunPage)
+        await until_shown(pilot, "107/400")
+        engine.status(done=108)
+        clock.now += pause_s - 0.1
+        page.tick()
+        await pilot.pause()
+        assert "107/400" in shown(pilot.app)
+        clock.now += 0.2
+        await until_shown(pilot, "108/400")
+        # Another state is shown at once.
+        engine.status(State.PAUSED, done=109)
+        await until_shown(pilot, "– paused")
