@@ -221,3 +221,38 @@ def test_a_kill_in_the_middle_repeats_no_answered_call(
     assert set(replied(run).values()) == {1}
     assert len(replied(run)) == limit * each
     assert run.status().done == limit
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("--thinking-budget", "2000", "--max-tokens", "1500"), "leaves no room for an answer"),
+        (("--thinking-budget", "500"), "a thinking budget of 500 tokens is too small"),
+    ],
+)
+def test_parameters_that_do_not_fit_together_are_told_before_the_first_call(
+    cli: CommandLine, sim: Handle, data: Path, words: tuple[str, ...], what: str
+) -> None:
+    done = cli(
+        "run", "code-prediction", "--model", "anthropic/claude-sonnet-4-5",
+        "--base-url", sim.base_url("anthropic"), "--data", str(data), *words, **KEYS,
+    )  # fmt: skip
+    assert done.code == 1
+    assert what in done.err
+    assert cli.runs() == []
+    assert sim.summary()["requests"] == 0
+
+
+def test_what_a_model_does_not_take_is_dropped_and_told(
+    cli: CommandLine, sim: Handle, data: Path
+) -> None:
+    done = cli(
+        "run", "code-prediction", "--model", "anthropic/claude-sonnet-4-5",
+        "--base-url", sim.base_url("anthropic"), "--data", str(data), "--limit", "1",
+        "--generations", "1", "--top-p", "0.95", "--thinking-budget", "2000", **KEYS,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    [run] = cli.runs()
+    params = run.status().params
+    fates = {name: params[name]["fate"] for name in ("temperature", "top_p", "thinking_budget")}
+    assert fates == {"temperature": "dropped", "top_p": "dropped", "thinking_budget": "sent"}
