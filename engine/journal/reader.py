@@ -72,6 +72,11 @@ class Shelf:
         value: dict[str, Any] = orjson.loads(self.name(ident))
         return value
 
+    def meta(self) -> dict[str, Any]:
+        """Every fact of the ``run`` table."""
+        rows = self.db.execute("SELECT key, value FROM run").fetchall()
+        return {key: orjson.loads(value) for key, value in rows}
+
     def slot(self, ident: int) -> tuple[CallKey, int]:
         """Key and re-ask number of a slot."""
         if ident not in self._slots:
@@ -221,9 +226,9 @@ class JournalReader:
         sql = "SELECT at / ?, count(*) FROM score WHERE at >= ? GROUP BY 1 ORDER BY 1"
         return [(number, count) for number, count in self._rows(sql, (every_ms, since_ms))]
 
-    def tally(self) -> Tally:
-        """All scores, grouped."""
-        return tally_of(self._shelf, self.path)
+    def tally(self, epochs: int = 1) -> Tally:
+        """All scores, grouped; with several epochs also the means of each sample."""
+        return tally_of(self._shelf, self.path, epochs)
 
     def taken(self) -> list[tuple[Decimal, int, int]]:
         """US dollars, input and output tokens that each scored sample took, over all epochs.
@@ -244,9 +249,14 @@ class JournalReader:
         return found.input_tokens, found.output_tokens
 
 
-def tally_of(shelf: Shelf, path: Path) -> Tally:
-    """All scores of a journal by one grouped scan."""
-    tally = Tally()
+def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
+    """All scores of a journal by one grouped scan; with several epochs by a second one too."""
+    tally = Tally(epochs=epochs)
+    if epochs > 1:
+        tally.means = Tally()
+        for _, own, scores in scores_by_sample(shelf, path):
+            if len(scores) == epochs:
+                tally.means.add_sample(own, scores)
     try:
         # Grouped by one number, which SQLite sorts in half the time of three.
         rows = shelf.db.execute(
@@ -298,6 +308,40 @@ def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
         reply = None if outcome is None else shelf.reply(outcome, *columns)
         found.append(CallRow(row, key, reask, digest, sent, prompt, reply))
     return found
+
+
+class Scored(NamedTuple):
+    """A sample with all its calls, and outcome and values of each epoch that has a score."""
+
+    row: int
+    sample: Sample
+    calls: list[CallRow]
+    scores: dict[int, tuple[Outcome, dict[str, float]]]
+
+
+def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scored]:
+    """Samples beyond row ``after``, at most so many, in row order."""
+    try:
+        rows = shelf.db.execute(
+            "SELECT row, hash, occurrence, tags, body FROM sample WHERE row > ?"
+            " ORDER BY row LIMIT ?",
+            (after, most),
+        ).fetchall()
+        found = []
+        for row, *columns in rows:
+            scores = shelf.db.execute(
+                "SELECT id, outcome, vals FROM score WHERE id BETWEEN ? AND ?",
+                (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
+            ).fetchall()
+            held = {
+                ident & ((1 << EPOCH_BITS) - 1): (OUTCOMES[outcome], shelf.named(values))
+                for ident, outcome, values in scores
+            }
+            sample = shelf.sample(row, *columns).sample
+            found.append(Scored(row, sample, calls_of(shelf, path, row), held))
+        return found
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
 
 
 class Totals(NamedTuple):

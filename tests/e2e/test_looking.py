@@ -182,7 +182,8 @@ def test_doctor_finds_nothing_essential_wrong(cli: CommandLine) -> None:
     assert done.code == 0, done.out
     assert "ready to run" in done.out
     assert str(cli.home / "runs") in done.out
-    assert "benchmarks: mmlu" in done.out
+    [line] = [line for line in done.out.splitlines() if "benchmarks: " in line]
+    assert {"mmlu,", "quickstart,"} <= set(line.split())
     assert not cli.home.exists()
 
 
@@ -191,3 +192,14 @@ def test_doctor_says_when_nothing_can_be_written(cli: CommandLine, tmp_path: Pat
     assert done.code == 1
     assert "bad  runs: /proc/nowhere/runs" in done.out
     assert "set EVALBENCH_HOME" in done.out
+
+
+def test_a_run_is_scored_anew_for_free(cli: CommandLine) -> None:
+    cli("run", "synthetic", "--model", "scripted/good", "--limit", "12", "--no-ui")
+    done = cli("score", "last", "--json")
+    assert done.code == 0, done.err
+    [line] = done.lines
+    check_line(line)
+    assert (line["scored"], line["changed"], line["kept"]) == (12, 0, 0)
+    assert line["before"] == line["after"]
+    assert "12 scores made anew" in cli("score", "last").out

@@ -113,7 +113,7 @@ def _metrics(
         benchmark = build_benchmark(spec, journal.meta("shared"))
     except SpecError:
         return status.metrics
-    return {metric.name: asdict(metric) for metric in benchmark.metrics(journal.tally())}
+    return {metric.name: asdict(metric) for metric in benchmark.metrics(journal.tally(spec.get("epochs")))}
 
 
 def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: _Facts) -> None:

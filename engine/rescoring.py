@@ -1,0 +1,113 @@
+"""Scoring a run anew from its stored replies: asks nothing and costs nothing.
+
+The benchmark's own ``solve`` is run again with an ``ask`` that knows only the
+journal, so every parser and every judge's words are read as this version reads
+them. What cannot be replayed keeps the score it has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from evalbench.engine.ask import MissingReply, ReplayOnly, newest
+from evalbench.engine.benchmark import Benchmark, Sample, Score
+from evalbench.engine.errors import UsageError
+from evalbench.engine.journal import CallRow, Journal
+from evalbench.engine.journal.reader import Shelf, scored_samples, tally_of
+from evalbench.engine.record import identity
+from evalbench.engine.runfolder import Lock, RunFolder
+from evalbench.engine.settings import RunSpec, build_benchmark
+from evalbench.engine.status import metrics_json
+
+_PAGE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """What became of a run's scores.
+
+    Attributes:
+        scored: read again.
+        changed: of these, with another outcome or other values than before.
+        kept: whose replies are not all there, or are to other questions than
+            this version asks; they keep their scores.
+        before, after: all metrics by name, as ``status.metrics_json`` gives them.
+    """
+
+    scored: int
+    changed: int
+    kept: int
+    before: Mapping[str, Mapping[str, Any]]
+    after: Mapping[str, Mapping[str, Any]]
+
+
+async def rescore(folder: RunFolder) -> Rescored:
+    """Score a resting run anew.
+
+    Raises:
+        RunBusy: an engine drives the run.
+        JournalError: the journal cannot be used.
+        UsageError: nothing was answered yet.
+    """
+    lock = Lock(folder)
+    try:
+        journal = Journal(folder.journal)
+        try:
+            return await _rescore(folder, folder.spec(), journal)
+        finally:
+            await journal.close()
+    finally:
+        lock.release()
+
+
+async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescored:
+    meta = journal.query(Shelf.meta)
+    benchmark = build_benchmark(spec, meta.get("shared"))
+    roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
+    scored = changed = kept = 0
+    last = 0
+    while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
+        for last, sample, calls, held in page:
+            for epoch, before in held.items():
+                own = [call for call in calls if call.key.epoch == epoch]
+                score = await _replayed(benchmark, sample, own, epoch, roles)
+                if score is None:
+                    kept += 1
+                    continue
+                scored += 1
+                changed += (score.outcome, dict(score.values)) != before
+                told = (("parsed", score.parsed), ("note", score.note))
+                detail = {name: value for name, value in told if value}
+                journal.store_score(last, epoch, sample.tags, score.outcome, score.values, detail)
+        journal.flush()
+    if not scored and not kept:
+        raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")
+    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
+    after = metrics_json(benchmark.metrics(tally))
+    if not kept:
+        # A resume compares with what the scores were made by.
+        now = identity(spec, benchmark, meta.get("data_hash", ""))
+        journal.set(identity=now)
+    journal.set(metrics=after, outcomes=tally.outcomes())
+    journal.event("rescored", scored=scored, changed=changed, kept=kept)
+    status = folder.status()
+    status.outcomes = tally.outcomes()
+    status.metrics = {name: metric for name, metric in after.items() if not metric["group"]}
+    status.updated = time.time()
+    folder.write_status(status)
+    return Rescored(scored, changed, kept, meta.get("metrics") or {}, after)
+
+
+async def _replayed(
+    benchmark: Benchmark, sample: Sample, calls: list[CallRow], epoch: int, roles: Any
+) -> Score | None:
+    """The score as it is made now; None where it cannot be made of what is there."""
+    try:
+        return await benchmark.solve(sample, ReplayOnly(newest(calls), epoch, roles))
+    except (MissingReply, Exception):
+        # Of a failed call, or whatever solve raises of itself as it did in the run.
+        return None

@@ -1,0 +1,78 @@
+"""``evalbench score``: score a run anew from its stored replies. Asks nothing, costs nothing."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from evalbench.engine.process import open_run
+from evalbench.engine.rescoring import Rescored, rescore
+from evalbench.tui.cli.output import Out, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.examples("evalbench score last", "evalbench score 7854 --json | jq .after.accuracy")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Score anew and tell what changed."""
+    folder = open_run(args.run)
+    done = asyncio.run(rescore(folder))
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(
+            out,
+            "score",
+            run=folder.id,
+            scored=done.scored,
+            changed=done.changed,
+            kept=done.kept,
+            before=jsonlines.metrics_json(done.before),
+            after=jsonlines.metrics_json(done.after),
+        )
+    else:
+        _print(out, done)
+    return 0
+
+
+def _print(out: Out, done: Rescored) -> None:
+    out.line(
+        f"{figures.count(done.scored)} scores made anew from stored replies,"
+        f" {figures.count(done.changed)} of them changed"
+    )
+    if done.kept:
+        out.line(
+            f"{figures.count(done.kept)} kept: their replies are not all there,"
+            " or answer other questions than are asked now"
+        )
+    out.line()
+    _print_metrics(out, done)
+
+
+def _print_metrics(out: Out, done: Rescored) -> None:
+    from rich.text import Text
+
+    from evalbench.tui.cli.table import plain_table, print_table
+
+    table = plain_table("metric", "before", "now", right=frozenset((1, 2)))
+    for name, metric in done.after.items():
+        if metric["group"]:
+            continue
+        before = done.before.get(name)
+        table.add_row(
+            Text(metric["title"] or name), Text(_value(before)), Text(figures.score(metric))
+        )
+    print_table(out, table)
+
+
+def _value(metric: Any) -> str:
+    return figures.score(metric) if metric else ""
