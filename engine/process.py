@@ -79,6 +79,7 @@ def start_run(
     progress: desk.Progress | None = None,
     pilot: int | None = None,
     approve: Callable[[Sequence[desk.Checked]], None] | None = None,
+    begun: Mapping[int, RunFolder] | None = None,
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -92,8 +93,10 @@ def start_run(
         pilot: work on so many samples of each run, drawn at random, and pause; at least 2.
         approve: shown what was found about the specs, with estimates, before anything
             starts; raises to call it off.
+        begun: runs to go on with instead of new ones, by the place of their spec.
 
     Raises:
+        RunChanged: what a run was begun with is not there any more as it was.
         UsageError: for anything wrong in the request; nothing was started.
         ProviderError: the provider refuses the model.
     """
@@ -106,8 +109,8 @@ def start_run(
     if approve:
         approve(checked)
     folders = [
-        make_run(one, run_dir, total=done.count * one.get("epochs"))
-        for one, done in zip(specs, checked, strict=True)
+        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
+        for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
     return _spawn(runs, held, foreground=foreground, pilot=pilot)

@@ -259,6 +259,16 @@ def all_runs(parent: Path | None = None) -> list[RunFolder]:
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 
+def runs_of(spec: RunSpec, parent: Path | None = None) -> Iterator[RunFolder]:
+    """Runs that were asked for in just these words, newest first."""
+    for run in all_runs(parent):
+        try:
+            if run.spec() == spec:
+                yield run
+        except RunNotFound:
+            continue
+
+
 def find_run(name: str, parent: Path | None = None) -> RunFolder:
     """The run that ``name`` means: a path, an id, an unambiguous part of one, or ``last``.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.status import State
 from tests.e2e.commandline import LONG_S, CommandLine, wait_until
 from tests.e2e.schema import check_line
 
@@ -222,3 +223,27 @@ def test_foreground_runs_to_its_end(cli: CommandLine) -> None:
     both = cli(*SMALL, "--foreground", "--detach")
     assert both.code == 1
     assert "contradict" in both.err
+
+
+def test_a_suite_run_again_does_only_what_is_missing(cli: CommandLine, tmp_path: Path) -> None:
+    suite = tmp_path / "suite.toml"
+    table = '[[run]]\nbenchmark = "synthetic"\nmodel = "scripted/{}"\nlimit = 20\n'
+    suite.write_text(table.format("good"))
+    assert cli("run", str(suite), "--json").code == 0
+    [first] = cli.runs()
+    suite.write_text(table.format("good") + table.format("better"))
+    more = cli("run", str(suite), "--json")
+    assert more.code == 0, more.err
+    starts = [line for line in more.lines if line["event"] == "start"]
+    assert [line["spec"]["model"] for line in starts] == ["scripted/better"]
+    assert "1 of the suite's 2 runs are complete already" in more.lines[0]["text"]
+    nothing = cli("run", str(suite))
+    assert (nothing.code, len(cli.runs())) == (0, 2)
+    assert "2 of the suite's 2 runs are complete already" in nothing.out
+    status = first.status()
+    status.state = State.STOPPED
+    first.write_status(status)
+    resumed = cli("run", str(suite), "--json")
+    assert [line["run"] for line in resumed.lines if line["event"] == "start"] == [first.id]
+    assert cli("run", str(suite), "--again", "--json").code == 0
+    assert len(cli.runs()) == 4

@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.process import PILOT, Engine, start_run
+from evalbench.engine.runfolder import RunFolder, runs_of
+from evalbench.engine.settings import RunSpec
+from evalbench.engine.status import State
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
+from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
-from evalbench.tui.cli.target import declare_target, declare_target_settings, wanted_specs
+from evalbench.tui.cli.target import (
+    declare_target,
+    declare_target_settings,
+    is_suite,
+    wanted_specs,
+)
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a benchmark among ``words`` its own flags too."""
     declare_target(parser)
     declare_run_dir(parser)
-    add_options(parser, [PILOT], declare_following(parser))
+    following = declare_following(parser)
+    following.add_argument(
+        "--again", action="store_true", help="of a suite, also the runs that are complete already"
+    )
+    add_options(parser, [PILOT], following)
     declare_target_settings(parser, words)
     parser.examples(
         "evalbench run quickstart",
@@ -30,12 +44,22 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "evalbench run mmlu --data FOLDER --json | jq .  for programs",
         "evalbench run mmlu --detach                     come back with evalbench attach",
         "evalbench run suite.toml --limit 20             try a suite on few samples",
+        "evalbench run suite.toml                        again: do only what is missing",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
     specs, notes = wanted_specs(args)
+    begun: dict[int, RunFolder] = {}
+    if is_suite(args.target) and not args.again:
+        specs, begun, told = _missing(specs, args.run_dir)
+        notes += told
+        if not specs:
+            out = stderr() if args.json else stdout()
+            for note in notes:
+                out.line(note)
+            return 0
     pilot: int | None = PILOT.parse(given(args, [PILOT]).get("pilot"))
     if pilot and args.detach:
         raise SpecError(
@@ -56,6 +80,37 @@ def execute(args: argparse.Namespace) -> int:
             progress=view.preparing,
             pilot=pilot,
             approve=approve,
+            begun=begun,
         )
 
     return launch(args, start, notes=notes, pilot=pilot)
+
+
+def _missing(
+    specs: Sequence[RunSpec], run_dir: Path | None
+) -> tuple[list[RunSpec], dict[int, RunFolder], tuple[str, ...]]:
+    """What a suite still lacks: its specs, the begun runs among them by place, and remarks."""
+    wanted: list[RunSpec] = []
+    begun: dict[int, RunFolder] = {}
+    complete = running = 0
+    for spec in specs:
+        run = next(runs_of(spec, run_dir), None)
+        status = run.status() if run else None
+        if run and status and run.live_pid(status) is not None:
+            running += 1
+        elif status and status.state is State.COMPLETE and not status.failed:
+            complete += 1
+        else:
+            if run:
+                begun[len(wanted)] = run
+            wanted.append(spec)
+    told = [
+        f"{number} of the suite's {len(specs)} runs {what}"
+        for number, what in (
+            (complete, "are complete already; --again runs them anew"),
+            (running, "are running already"),
+            (len(begun), "go on where they stopped"),
+        )
+        if number
+    ]
+    return wanted, begun, tuple(told)

@@ -35,7 +35,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
-    if target and not _is_suite(target):
+    if target and not is_suite(target):
         models = flag_values(words, "--model") or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(_name(target)), models)
 
@@ -43,11 +43,12 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
 def _target(words: Sequence[str]) -> str | None:
     known = registry.benchmark_names()
     return next(
-        (word for word in words if word in known or _is_suite(word)), words[0] if words else None
+        (word for word in words if word in known or is_suite(word)), words[0] if words else None
     )
 
 
-def _is_suite(word: str) -> bool:
+def is_suite(word: str) -> bool:
+    """Whether a word names a suite file."""
     return word.endswith(".toml") and not _is_own(word)
 
 
@@ -66,7 +67,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     Raises:
         SpecError: for a value that does not fit.
     """
-    if _is_suite(args.target):
+    if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
     name = _name(args.target)
     if _is_own(args.target):
