@@ -61,7 +61,9 @@ class NewRunPage(Page):
     NewRunPage #model { width: 1fr; }
     NewRunPage #about { height: 2; padding: 0 2; color: $text-muted; }
     NewRunPage #lower { height: 1fr; }
-    NewRunPage #form { height: 1fr; border: round $panel-lighten-2; }
+    NewRunPage #form {
+        height: 1fr; border: round $panel-lighten-2; border-title-color: $text-primary;
+    }
     NewRunPage #form:focus-within { border: round $primary; }
     NewRunPage #result { height: auto; padding: 0 2; }
     NewRunPage.-tall #pickers { height: 35%; min-height: 12; max-height: 24; }

@@ -120,7 +120,8 @@ def about_model(offer: Offer, name: str, needs: frozenset[str]) -> str:
         parts.append("price unknown")
     if reason := obstacle(model, needs):
         return f"✗ not for this benchmark: {reason}\n{_joined(parts)}"
-    return _joined([*parts, model.notes]) + "\n" + _joined(shortfalls(model))
+    stale = f"✗ no fresh list: {offer.trouble.what}" if offer.trouble else ""
+    return _joined([*parts, model.notes]) + "\n" + _joined([stale, *shortfalls(model)])
 
 
 def _joined(parts: Sequence[str]) -> str:
