@@ -183,6 +183,7 @@ _GOES_ON = re.compile(r"\s*(?:[-+*/%<>=&|^@]|\.\w|\[|\(|(?:if|or|and|in|not|is|f
 
 def _leading(right: str) -> str | None:
     """The value that a right side begins with, where words or marks follow it."""
+    right = right.rstrip(" \t,")
     tree = parse(right, "eval")
     if isinstance(tree, ast.Expression):
         return _source(right, tree.body) if _is_value(tree.body) else None
@@ -211,7 +212,7 @@ def _group_end(text: str) -> int:
     return 0
 
 
-_PROGRAM = re.compile(r"\s*(?:program[\s_]*)?[\"'(\[]?([AB])[)\]\"'.]?\s*", re.IGNORECASE)
+_PROGRAM = re.compile(r"[\s\"'(\[]*(?:program[\s_]*)?[\"'(\[]?([AB])[)\]\"'.\s]*", re.IGNORECASE)
 _CHOSEN_FIELD = re.compile(
     r"[\"'“”]?(?:chosen[ _]?)?program[\"'“”]?\s?[:=]\s?[\"'“”]?(?:program[\s_]?)?([AB])\b"
     r"(?![ _]?or\b)",
@@ -235,7 +236,7 @@ def read_choice_lenient(reply: str) -> Choice | None:
     """
     for found in reversed(list(loose_json.objects(answer_text(reply)))):
         fields = loose_json.decode(found)
-        choice = _decoded(fields) if fields is not None else _picked(found)
+        choice = _picked(found) if fields is None else _decoded(fields)
         if choice is not None:
             return choice if choice.value else None
     return None
@@ -243,6 +244,7 @@ def read_choice_lenient(reply: str) -> Choice | None:
 
 def _decoded(fields: Mapping[str, Any]) -> Choice | None:
     """A choice, with an empty value where there is none; None for another object."""
+    fields = loose_json.with_key(fields, "chosenprogram", "program", "choice") or {}
     chosen = fields.get("chosenprogram", fields.get("program", fields.get("choice")))
     found = _PROGRAM.fullmatch(chosen[:40]) if isinstance(chosen, str) else None
     if not found:
@@ -250,13 +252,13 @@ def _decoded(fields: Mapping[str, Any]) -> Choice | None:
     outputs = fields.get("outputs", fields.get("output"))
     assertion = fields.get("assertion")
     if assertion in (None, "") and outputs is not None:
-        if isinstance(outputs, list) and len(outputs) == 1:
-            outputs = outputs[0]
-        assertion = outputs
+        assertion = outputs[0] if isinstance(outputs, list) and len(outputs) == 1 else outputs
     return Choice(found[1].upper(), _value(assertion))
 
 
 def _value(assertion: Any) -> str:
+    if isinstance(assertion, list) and len(assertion) == 1 and isinstance(assertion[0], str):
+        assertion = assertion[0]
     if assertion is None:
         return ""
     if not isinstance(assertion, str):

@@ -48,12 +48,12 @@ def read_rating(reply: str) -> float | None:
 
 _FULL_WIDTH = str.maketrans("［］【】：（）", "[][]:()")
 _ESCAPED = re.compile(r"\\([\[\]])")
-_NUMBER = r"(?P<number>\d{1,3}(?:\.\d{1,6})?)(?:\s*(?:/|out\s+of)\s*10(?:\.0)?)?"
+_NUMBER = r"(?P<number>\d{1,3}(?:\.\d{0,6})?)(?:\s*(?:/|out\s+of)\s*10(?:\.0)?)?"
 _LABEL = r"(?:rating|score|grade|mark|评分|得分|分数)"
 _RATED = re.compile(rf"\[\s*\[\s*(?:{_LABEL}\s*[:=]?\s*)?{_NUMBER}\s*\]\s*\]", re.IGNORECASE)
 _LABELLED = re.compile(
     rf"{_LABEL}[\"'”]?\s{{0,9}}(?:\([^()\n]{{1,30}}\)|out\s+of\s+10)?\s{{0,9}}"
-    rf"(?:[:=–—-]+|is:?|为|是)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\]",
+    rf"(?:[:=–—-]+|is:?|of|为|是)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\]",
     re.IGNORECASE,
 )
 _ALONE = re.compile(rf"\[\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
@@ -98,7 +98,7 @@ def read_winner(reply: str) -> Winner | None:
     return "tie" if "[[C]]" in reply else None
 
 
-_WHO = r"(?:(?:the\s+)?(?:assistant|model|response|answer|option|ai)\s+)?"
+_WHO = r"(?:(?:the\s+)?(?:assistant|model|response|answer|option|ai)[\s_]+)?"
 _SIDE = rf"{_WHO}(?P<side>A|B|C|tie|draw)(?:\s+(?:is|wins)(?:\s+better)?)?"
 _VERDICT = re.compile(rf"\[\s*\[\s*{_SIDE}\s*\]\s*\]", re.IGNORECASE)
 _VERDICT_LABELLED = re.compile(
@@ -108,7 +108,7 @@ _VERDICT_LABELLED = re.compile(
 )
 _VERDICT_ALONE = re.compile(rf"\[\s{{0,9}}{_SIDE}\s{{0,9}}\][.!]?", re.IGNORECASE)
 _DENIED = re.compile(
-    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats)"
+    r"(?:\bnot|\bneither|\bnor|n['’]t|\brather than|\binstead of|\bover|\bthan|\bbeats|>)"
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
     re.IGNORECASE,
 )

@@ -8,7 +8,8 @@ The rules, in order; the first that finds something decides:
 3. The last line is one letter.
 4. The reply opens with a letter set off from what follows: ``B) Paris``, ``C. because``.
    Letters that run on in order (``A) … B) …``) repeat the question and answer nothing.
-5. A choice in words: ``I think it's C``, ``B is correct``, ``so D``. The last counts.
+5. A choice in words: ``I think it's C``, ``B is correct``, ``B remains``, ``so D``.
+   The last counts.
 6. The only option mentioned: ``option B``, ``(B)`` at the end of a line, ``: B`` at the very end.
 
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
@@ -78,7 +79,7 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
     r"(?:because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
-    r"|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then|here)\b"
+    r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then|here)\b"
 )
 _SET_OFF = re.compile(rf"\s*(?:$|{_CLOSE}|[–—|→]|-\s|-+>|\n|{_LINK})")
 _WORD_FOLLOWS = re.compile(rf"[ \t]+(?!{_LINK})[a-z]")
@@ -238,10 +239,11 @@ _RIGHT = (
 _IS_RIGHT = re.compile(
     rf"{_LETTER}{_CLOSE}*[ \t]*(?:{_IS}|seems|appears)[ ]{_RIGHT}", re.IGNORECASE
 )
+_REMAINS = re.compile(rf"{_LETTER}{_CLOSE}?(?=[ ](?:remains|is[ ]left)\b)", re.IGNORECASE)
 _CHOOSES = re.compile(
     rf"\b(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
-    r"|go[ ]with|going[ ]with|choose|select|pick|only|but"
+    r"|leaves|leaving|go[ ]with|going[ ]with|choose|select|pick|only|but"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
     rf"[,:]?\s+{_FILL}{_LETTER}",
     re.IGNORECASE,
@@ -249,7 +251,7 @@ _CHOOSES = re.compile(
 
 
 def _claimed(text: str) -> str | None:
-    return _last(text, _IS_RIGHT, _CHOOSES, set_off=True)
+    return _last(text, _IS_RIGHT, _REMAINS, _CHOOSES, set_off=True)
 
 
 _MENTION = re.compile(rf"\b(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)

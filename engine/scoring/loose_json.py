@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalbench.engine.scoring.literals import NotALiteral, literal
@@ -45,6 +45,16 @@ def _end(text: str, start: int) -> int | None:
             if depth == 0:
                 return token.end()
     return None
+
+
+def with_key(fields: Mapping[str, Any] | None, *keys: str) -> dict[str, Any] | None:
+    """The decoded object, or one directly inside of it, that has one of the keys."""
+    if fields is None:
+        return None
+    inner = (
+        {_key(str(k)): v for k, v in i.items()} for i in fields.values() if isinstance(i, dict)
+    )
+    return next((dict(one) for one in (fields, *inner) if any(key in one for key in keys)), None)
 
 
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")

@@ -10,7 +10,7 @@ raises.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
@@ -46,10 +46,17 @@ def _first_line(reply: str) -> str:
 _FULL_WIDTH = str.maketrans("：，。！（）", ":,.!()")
 _BOXED = re.compile(r"\\(?:boxed|fbox|text)\s?(?=\{)")
 _TAGS = re.compile(r"</?answer>", re.IGNORECASE)
+_PREFACE = (
+    r"(?:(?:so|thus|therefore|hence|ok|okay|sure|certainly"
+    r"|(?:based on|according to|looking at|judging by|from|in) [^,.:]{1,60})[,!.:]?\s+)?"
+)
+_PREFACED = re.compile(
+    r"(?:based on|according to|looking at|judging by) [^,.:]{1,60}, ", re.IGNORECASE
+)
 _LABEL = re.compile(
-    r"(?:(?:so|thus|therefore|hence|ok|okay|sure|certainly|based on [^,.:]{1,60})[,!.:]?\s+)?"
+    rf"{_PREFACE}"
     r"(?:(?:my|the|this|your)\s+)?(?:(?:final|correct|best|right|most likely|first)\s+){0,2}"
-    r"(?:(?:option|choice)\s+(?=\S+$)|"
+    r"(?:(?:option|choice)\s+(?:(?=\S+$)|\w{1,2}\s?[:.)]\s+)|"
     r"(?:(?:answer|ans|option|choice|line|selection|response|result|conclusion|verdict)\b|答案)"
     r"(?:\s+(?:to|for)\s+(?:this|the|your)\s+(?:\w+\s+)?question)?[\"'”]?\s?"
     r"(?::|=|-+>?|–|—|(?:is|would be|should be|must be)\b\s?:?|是)\s{0,9})"
@@ -79,7 +86,8 @@ def read_option_lenient(reply: str, choices: Sequence[str] = ()) -> str | None:
 
     1. The line is an option, apart from case, marks, quotes, a bullet or a
        number before it, hyphens for spaces, and words like "Answer:" or "The
-       answer is".
+       answer is"; the words that all options share may be missing ("X" for
+       "X axis").
     2. It begins with an option that a mark sets off from what follows: "Yes,
        because …", "No. The …".
     3. It mentions one option of several words and no other.
@@ -94,12 +102,17 @@ def read_option_lenient(reply: str, choices: Sequence[str] = ()) -> str | None:
         label = _LABEL.match(line)
         return (line[label.end() :] if label else line).lstrip(_BEFORE).rstrip(_AFTER) or None
     named = {_flat(choice): choice.strip() for choice in reversed(choices)}
-    after = [line[found.end() :] for p in (_LABEL, _CLAIM) if (found := p.match(line))]
+    parts = _distinct_parts(named)
+    whole = {**parts, **named}
+    leads = (_LABEL, _CLAIM, _PREFACED)
+    after = [line[found.end() :] for lead in leads if (found := lead.match(line))]
     for reading in (line, *after):
         for text in (reading, _ENUMERATED.sub("", reading, count=1)):
-            option = named.get(_flat(text)) or _leading(text, named)
+            option = whole.get(_flat(text)) or _close(text, named) or _leading(text, named)
             if option is not None:
                 return option or None
+    if len([part for part in parts if _pattern(part).search(line)]) > 1:
+        return None
     return _mentioned(line, named)
 
 
@@ -125,10 +138,32 @@ def _flat(text: str) -> str:
     return " ".join(_HYPHEN.sub(" ", text).split())
 
 
-_HYPHEN = re.compile(r"(?<=\w)[‐‑-](?=\w)")
+def _close(text: str, named: Mapping[str, str]) -> str | None:
+    """The only option that differs in nothing but spaces and hyphens: 5MPa for "5 MPa"."""
+    close = _flat(text).replace(" ", "")
+    found = [option for flat, option in named.items() if close and flat.replace(" ", "") == close]
+    return found[0] if len(found) == 1 else None
+
+
+def _distinct_parts(named: Mapping[str, str]) -> dict[str, str]:
+    """The options without the words that all of them begin or end with: x for "X axis"."""
+    words = [flat.split() for flat in named]
+    if len(words) < 2:
+        return {}
+    shortest = min(map(len, words))
+    front = next((n for n in range(shortest) if len({w[n] for w in words}) > 1), shortest)
+    back = next((n for n in range(shortest) if len({w[-1 - n] for w in words}) > 1), shortest)
+    parts = [" ".join(w[front : len(w) - back]) for w in words]
+    if front + back == 0 or not all(parts) or len(set(parts)) < len(parts):
+        return {}
+    return dict(zip(parts, named.values(), strict=True))
+
+
+_HYPHEN = re.compile(r"(?<=\w)(?:[‐‑–—-]| [–-] (?=\d))(?=\w)")
 _SET_OFF = re.compile(
     r"[)\]](?=\s)|[\"'”’)\]]*\s*(?:[.,;:!?…]+(?=\s|$|[\"'”’)\]])|\s[-–—]+\s|[–—]|\(|$"
-    r"|(?:because|since|as|[Tt]here|The|This|It|Because|Since|In|Based|From)\b)"
+    r"|(?:because|since|as|not|rather than|instead of|indeed|definitely|clearly"
+    r"|[Tt]here|The|This|It|Because|Since|In|Based|From)\b)"
 )
 _OR = re.compile(
     r"[\"'”’)\]]*\s*(?:[,/|&+]|\bor\b|\band\b|,\s*or\b|,\s*and\b)\s*[\"'“‘(\[]*", re.IGNORECASE

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from evalbench.engine.scoring import loose_json
@@ -93,6 +92,7 @@ _YES = frozenset(("true", "yes", "y", "1", "compliant", "compliance", "complies"
 _NO = frozenset(
     ("false", "no", "n", "0", "noncompliant", "notcompliant", "noncompliance", "violates", "fail")
 )
+_KEYS = ("compliant", "iscompliant", "compliance")
 _QUOTE = r"[\"'“”‘’`*_]{0,4}"
 _WORD = (
     r"(?P<word>true|false|yes|no|null|none|[yn01]|(?:non|not|fully)?[-\s]?compliant"
@@ -117,35 +117,27 @@ def read_compliance_lenient(reply: str) -> Compliance:
     or written as a Python dict; without one, the last line "Compliant: yes".
     Yes, no, 1, 0 and "non-compliant" are decisions. Confidence above 10 and up
     to 100, or with a percent sign, is a percentage; anything else outside of
-    0 to 1 is None.
+    0 to 1 is None. An object with a confidence alone gives that.
     """
     text = answer_text(reply)
+    undecided: Compliance | None = None
     for found in reversed(list(loose_json.objects(text))):
-        data = _with_decision(loose_json.decode(found))
+        fields = loose_json.decode(found)
+        data = loose_json.with_key(fields, *_KEYS)
         if data is not None:
             return Compliance(
-                _decision(data["compliant"]),
+                _decision(next(data[key] for key in _KEYS if key in data)),
                 _share(data.get("confidence")),
                 _text(data.get("explanation")),
             )
         if stated := _COMPLIANT.search(found):
             return _stated(found, stated)
+        if fields and "confidence" in fields:
+            undecided = undecided or Compliance(None, _share(fields["confidence"]))
     for line in reversed(text.splitlines()):
         if stated := _COMPLIANT.match(line.lstrip(" \t-*#>•")):
             return _stated(text, stated)
-    return UNREAD
-
-
-def _with_decision(data: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The object, or one directly inside of it, that has a decision."""
-    if data is None:
-        return None
-    inner = (value for value in data.values() if isinstance(value, dict))
-    for one in (data, *({str(key).lower(): value for key, value in i.items()} for i in inner)):
-        for key in ("compliant", "iscompliant", "compliance"):
-            if key in one and not isinstance(one[key], dict):
-                return {**one, "compliant": one[key]}
-    return None
+    return undecided or UNREAD
 
 
 def _stated(text: str, found: re.Match[str]) -> Compliance:

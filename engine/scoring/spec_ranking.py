@@ -56,7 +56,7 @@ _OPEN = r"[\s\[({<\"'“‘«]{0,9}"
 _SUBJECT = r"(?:response|model|assistant|output|option|answer)"
 _VERDICT = (
     rf"{_OPEN}(?:{_SUBJECT}\s+)?"
-    r"(?:(?:the|a|both(?:\s+are)?|A\s+and\s+B\s+are)\s+(?:roughly\s+|about\s+)?)?"
+    r"(?:(?:the|a|(?:both|they)(?:\s+are)?|A\s+and\s+B\s+are)\s+)?(?:(?:roughly|about)\s+)?"
     r"(?P<verdict>N\s?/\s?A\b|N\.A\.|NA\b|not\s+applicable\b|not\s+sure\b|unsure\b|uncertain\b"
     r"|equal(?:ly)?\b|tied?\b|draw\b|same\b|[AB](?![\w'’]|-\w))"
 )
@@ -67,7 +67,7 @@ _LABELLED = re.compile(
 _ONLY = re.compile(rf"Model[ \t]+{_VERDICT}[\s\])}}>\"'”’».!]*", re.IGNORECASE)
 _STARTS = re.compile(r"[\W\d_]*")
 _JOINED = re.compile(
-    r"[\s\])}>\"'”’»]*(?:/|,|&|\||\bor\b|\band\b)\s*(?:or\s+|and\s+)?[\s\[({<\"'“‘«]*"
+    r"[\s\])}>\"'”’».?!]*(?:/|,|&|\||\bor\b|\band\b)\s*(?:or\s+|and\s+)?[\s\[({<\"'“‘«]*"
     r"(?:model\s+|response\s+)?(?:[AB](?![\w'’])|equal\b|N/A\b|unsure\b)"
     r"(?!\s+(?:is|was|does|has|fails|ignores|violates|only|also|would|did)\b)",
     re.IGNORECASE,
@@ -83,9 +83,10 @@ def read_verdict(reply: str) -> Verdict | None:
     A line that begins with ``Model:`` and one of the five words counts, whatever
     marks, brackets, bullets or quotes are around them; without one, ``Model:``
     within a line ("Final answer: Model: B"), or a reply that is nothing but
-    "Model A". "Tie" is equal, "not applicable" is n/a. Lines that contradict
-    each other, and verdicts that name several ("A or B"), are none; so is a
-    bare letter, as the label is what tells a verdict from an article.
+    "Model A". "Tie" is equal, "not applicable" is n/a. Lines that name several ("A or
+    B"), as the instructions do, are no verdicts, and lines that contradict each
+    other give none; nor does a bare letter, as the label is what tells a verdict
+    from an article.
     """
     text = without_markup(answer_text(reply).translate(_FULL_WIDTH))
     text = _UNDERSCORES.sub("", text).strip()
@@ -93,7 +94,7 @@ def read_verdict(reply: str) -> Verdict | None:
         return _verdict(only)
     found = list(_LABELLED.finditer(text))
     first = [one for one in found if _STARTS.fullmatch(one["before"])]
-    verdicts = {_verdict(one) for one in first or found}
+    verdicts = {_verdict(one) for one in first or found} - {None}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 

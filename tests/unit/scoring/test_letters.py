@@ -136,6 +136,8 @@ READ = {
         "Hence, option B is the answer.",
         "I am confident that B is the correct choice.",
         "I'm going with B.",
+        "After eliminating A, C and D, B remains.",
+        "That leaves B.",
         "I'd say B",
         "I choose option B.",
         "It must be B.",

@@ -91,6 +91,7 @@ DECISIONS: dict[tuple[bool | None, float | None], list[str]] = {
         '{"compliant": "partially", "confidence": 0.4}',
         '{"compliant": "", "confidence": 0.4}',
         '{"compliant": None, "confidence": 0.4}',
+        '{"confidence": 0.4, "explanation": "no decision"}',
     ],
     (None, None): [
         "",
@@ -98,7 +99,6 @@ DECISIONS: dict[tuple[bool | None, float | None], list[str]] = {
         "The response is compliant with the policy.",
         "I can't judge this.",
         '{"rating": 4, "explanation": "good"}',
-        '{"confidence": 0.9, "explanation": "no decision"}',
         "{}",
         "[]",
         "true",
