@@ -22,15 +22,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
 from evalbench.engine.journal.schema import FILE, NO_SPACE
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import State, Status
+
+if TYPE_CHECKING:
+    from evalbench.engine.settings import RunSpec
 
 _LETTING_GO_S = 5.0
 STALE_S = 30.0
@@ -69,6 +71,9 @@ class RunFolder:
         Raises:
             RunNotFound: the folder is not a run.
         """
+        # A list of runs needs no specs, and what they stand on takes its time to load.
+        from evalbench.engine.settings import RunSpec
+
         try:
             return RunSpec.from_json(orjson.loads((self.path / "spec.json").read_bytes()))
         except (OSError, ValueError, KeyError, TypeError) as error:

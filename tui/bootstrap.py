@@ -13,12 +13,14 @@ import sys
 import termios
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import UsageError, nearest
-from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.state.theme_files import theme_names
+
+if TYPE_CHECKING:
+    from evalbench.engine.runfolder import RunFolder
 
 RESET = (
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l"  # mouse

@@ -4,8 +4,23 @@
 the engine's side and ``reader`` everybody else's.
 """
 
-from evalbench.engine.journal.reader import JournalReader
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evalbench.engine.journal.records import CallKey, CallRow, Event, SampleRow, ScoreRow
-from evalbench.engine.journal.writer import Journal
+
+if TYPE_CHECKING:
+    from evalbench.engine.journal.reader import JournalReader
+    from evalbench.engine.journal.writer import Journal
+
+_LATER = {"Journal": "writer", "JournalReader": "reader"}
+"""What nobody needs who only lists runs, and the modules that hold it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
 
 __all__ = ["CallKey", "CallRow", "Event", "Journal", "JournalReader", "SampleRow", "ScoreRow"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome, Prompt, Reply
+
+if TYPE_CHECKING:
+    from evalbench.engine.benchmark import Sample
 
 
 class CallKey(NamedTuple):

@@ -11,7 +11,6 @@ from textual.containers import Horizontal
 from textual.widgets import Footer, Input
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.process import delete_run, stop_run
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
@@ -182,12 +181,16 @@ class HomePage(Page):
 
     def action_stop(self) -> None:
         """See the commands."""
+        from evalbench.engine.process import stop_run
+
         if (line := self._current()) and stop_run(line.folder):
             self.notify(f"stopping {line.folder.id}", markup=False)
 
     @work
     async def action_delete(self) -> None:
         """See the commands."""
+        from evalbench.engine.process import delete_run
+
         line = self._current()
         if line is None:
             return

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.journal import Event
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import Status
 
@@ -108,6 +108,8 @@ class Watch:
         self._shown = time.monotonic()
         seen, counted = self._last_event
         try:
+            from evalbench.engine.journal import JournalReader
+
             with JournalReader(self.folder.journal) as journal:
                 events = journal.events(after=max(0, seen - 1))
         except JournalError:
@@ -134,6 +136,8 @@ def eta(status: Status) -> float | None:
 def last_event(folder: RunFolder) -> int:
     """Id of the newest event of a run's journal; 0 when there is none."""
     try:
+        from evalbench.engine.journal import JournalReader
+
         with JournalReader(folder.journal) as journal:
             newest = journal.newest_event()
             return newest.id if newest else 0
