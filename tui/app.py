@@ -111,6 +111,8 @@ class EvalbenchApp(App[int]):
             # Not in the main thread (under a test or a web server) there are none to handle.
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
+        # After fg the screen is empty.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self._pace()
         if self._entry:
             await self.open_run(self._entry)
