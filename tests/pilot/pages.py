@@ -6,16 +6,20 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from textual.pilot import Pilot
 
+from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import UsageError
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens.dialogs import Confirm, Enter
 from evalbench.tui.screens.press_key import PressKey
+from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.welcome import Welcome
+from tests.pilot.driving import until, until_shown
 from tests.pretending import ACCURACY, pretend
 
 DAY_S = 86400.0
@@ -173,3 +177,88 @@ async def _(pilot: Pilot[int]) -> None:
             cure="evalbench resume --accept-changes",
         )
     )
+
+
+# -- a run ---------------------------------------------------------------------------
+
+RUN_WORK: dict[str, Any] = {
+    "created": 1_790_000_000.0,
+    "done": 107,
+    "failed": 4,
+    "rate": 12.5,
+    "seconds": 93.0,
+    "sent": 120,
+    "from_journal": 3,
+    "input_tokens": 16_050,
+    "output_tokens": 107,
+    "metrics": {"accuracy": {**ACCURACY, "bound_low": 0.24, "bound_high": 0.28}},
+    "outcomes": {"ok": 97, "truncated": 1, "refused": 2, "unparsed": 3, "error": 4},
+    "errors": {"Overloaded": 3, "BadRequest": 1},
+    "spend_usd": 0.125,
+    "possible_usd": 0.002,
+    "budget_usd": 0.4,
+    "params": {"temperature": {"fate": "dropped", "reason": "the model does not take it"}},
+    "latest": [(row, 0) for row in range(1, 9)],
+}
+
+
+async def one_run(state: State, *, alive: bool = True, **more: Any) -> None:
+    """A run that was at work for a while."""
+    engine = pretend(model="openai/gpt-5.2")
+    grouped = {
+        f"accuracy/{subject}": {**ACCURACY, "title": subject, "group": "By subject"}
+        for subject in ("anatomy", "astronomy", "law", "logic", "virology")
+    }
+    await engine.keep(created=RUN_WORK["created"], metrics=RUN_WORK["metrics"] | grouped)
+    for row in range(1, 9):
+        gold, read = "ABCD"[row % 4], "ABCD"[row * 7 % 4]
+        outcome = Outcome.ERROR if row == 5 else Outcome.OK
+        question = f"Which of these is number {row}, and why is it so [far] down?"
+        await engine.answer(row, question, gold=gold, read=read, outcome=outcome)
+    engine.event("started", pid=4711, host="here")
+    engine.event("wait", 9, reason="RateLimited", what="Limit 500 per minute", asked=2.0)
+    engine.event("sample-failed", 3, error="Overloaded")
+    engine.event("command", do="concurrency", value=8)
+    engine.status(state, alive=alive, **RUN_WORK | more)
+    engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
+
+
+async def open_it(pilot: Pilot[int]) -> None:
+    """The page of the only run."""
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the page of the run")
+    await until_shown(pilot, "20260101-000000-run")
+
+
+_LIMITED = {"in_flight": 4, "concurrency": 8, "fixed": False, "waiting": 3, "retries": 17}
+_CARD = {
+    "name": "NVIDIA RTX 9000", "used": 3 << 30, "peak": 6 << 30, "total": 8 << 30,
+    "utilisation": 87, "temperature": 64, "power": 120.5, "power_limit": 170.0,
+}  # fmt: skip
+
+
+async def _live(_home: Path) -> None:
+    await one_run(State.RUNNING, gauges=_LIMITED)
+
+
+async def _on_cards(_home: Path) -> None:
+    gauges = {"in_flight": 700, "memory": {"rss": 812_345_678}, "gpus": [_CARD, _CARD]}
+    free = {"spend_usd": 0.0, "possible_usd": 0.0, "budget_usd": None, "params": {}}
+    await one_run(State.RUNNING, gauges=gauges, **free)
+
+
+async def _complete(_home: Path) -> None:
+    await one_run(State.COMPLETE, done=400)
+
+
+async def _failed(_home: Path) -> None:
+    await one_run(
+        State.FAILED,
+        problem="the key is not accepted\n  why: 401\n  try: evalbench keys set openai",
+    )
+
+
+shot("run-live", _live)(open_it)
+shot("run-cards", _on_cards)(open_it)
+shot("run-complete", _complete)(open_it)
+shot("run-failed", _failed)(open_it)

@@ -13,7 +13,9 @@ from textual.geometry import Region
 
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import settings
+from evalbench.tui.state.pace import Left, Pace
 from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS
 from tests.pilot.picture import Cells, look, picture
@@ -34,6 +36,10 @@ def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Nothing of this machine or version in the pictures."""
     monkeypatch.setenv("HOME", str(home.parent))
     monkeypatch.setattr(settings, "version", lambda _name: "0.0.0")
+    monkeypatch.setattr(RunView, "elapsed", 93.0)
+    monkeypatch.setattr(RunView, "left", Left(262.0, 203.0, 341.0))
+    monkeypatch.setattr(Pace, "history", lambda _pace, _most: [n * 7 % 11 + 1 for n in range(24)])
+    monkeypatch.setattr(RunView, "clock_time", lambda _view, _event: "12:34:56")
 
 
 def file_name(name: str, size: tuple[int, int]) -> str:

@@ -177,7 +177,7 @@ class RunPage(Page):
         compact, plain = self.size.height < _SHORT, self.the_app.low_bandwidth
         self._show_section("score", run_panels.score_lines(view, compact=compact))
         self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))
-        self._show_section("gpus", run_panels.gpu_lines(view))
+        self._show_section("gpus", run_panels.gpu_lines(view, compact=compact))
         self._show_section("money", run_panels.money_lines(view))
         self._show_section("limits", run_panels.limit_lines(view, compact=compact))
         self._show_section("params", run_panels.param_lines(view))

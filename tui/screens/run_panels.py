@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import Gpu, RunView
-from evalbench.tui.state.scores import score_line
+from evalbench.tui.state.scores import ScoreLine, score_line
 from evalbench.tui.state.spending import forecast, is_free, spent_words
 from evalbench.tui.state.wording import STATE_MARKS, activity_words, holdup_words
 from evalbench.tui.widgets.bar import Bar
@@ -73,10 +73,7 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
         words = score_line(name, metric)
         lines.append([words.title + "  ", (words.value, "strong"), f"  {words.interval}"])
         if len(lines) == 1:
-            sure = " · 95 % interval" if words.interval else ""
-            lines.append([(words.counts + sure, "dim")])
-            if words.bounds:
-                lines.append([(f"{words.bounds} if failed were wrong–right", "warn")])
+            lines += _footing(words, compact=compact)
     if not lines:
         lines.append([("no score yet", "dim")])
     if status.done:
@@ -88,6 +85,17 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
     lines += [
         [(f"{figures.count(n)} × {one_line(what)}", "bad")] for what, n in worst[:_MOST_ERRORS]
     ]
+    return lines
+
+
+def _footing(words: ScoreLine, *, compact: bool) -> list[Line]:
+    """What a score stands on: numerator and denominator, and what failed samples leave open."""
+    if compact and words.bounds:
+        return [[(words.counts, "dim"), (f" · bounds {words.bounds}", "warn")]]
+    sure = " · 95 % interval" if words.interval else ""
+    lines: list[Line] = [[(words.counts + sure, "dim")]]
+    if words.bounds:
+        lines.append([(f"{words.bounds} if failed were wrong–right", "warn")])
     return lines
 
 
@@ -180,20 +188,24 @@ def param_lines(view: RunView) -> list[Line]:
     ]
 
 
-def gpu_lines(view: RunView) -> list[Line]:
+def gpu_lines(view: RunView, *, compact: bool) -> list[Line]:
     """Each card of the machine: memory, load, heat and power."""
     lines: list[Line] = []
     for card in view.gpus:
-        lines += _card(card)
+        lines += [_card_line(card)] if compact else _card_lines(card)
     return lines
 
 
-def _card(card: Gpu) -> list[Line]:
-    lines: list[Line] = [[(one_line(card.name), "strong")]]
-    if card.used is not None and card.total:
-        peak = f", peak {figures.amount(card.peak, 'B')}" if card.peak is not None else ""
-        words = f" {figures.amount(card.used, 'B')} of {figures.amount(card.total, 'B')}{peak}"
-        lines.append([Gauge(card.used, card.peak, card.total), words])
+def _card_line(card: Gpu) -> Line:
+    busy = "" if card.utilisation is None else f" {card.utilisation} %"
+    return [*(_memory(card) or [one_line(card.name)]), busy]
+
+
+def _card_lines(card: Gpu) -> list[Line]:
+    peak = "" if card.peak is None else f"  peak {figures.amount(card.peak, 'B')}"
+    lines: list[Line] = [[(one_line(card.name), "strong"), (peak, "dim")]]
+    if memory := _memory(card):
+        lines.append(memory)
     facts = []
     if card.utilisation is not None:
         facts.append(f"{card.utilisation} % busy")
@@ -205,3 +217,10 @@ def _card(card: Gpu) -> list[Line]:
     if facts:
         lines.append([(" · ".join(facts), "dim")])
     return lines
+
+
+def _memory(card: Gpu) -> list[Piece]:
+    if card.used is None or not card.total:
+        return []
+    words = f" {figures.amount(card.used, 'B')} of {figures.amount(card.total, 'B')}"
+    return [Gauge(card.used, card.peak, card.total), words]

@@ -117,9 +117,8 @@ class Pace:
         if len(rates) < _FEWEST_RATES:
             return Left(remaining / rate, None, None)
         tenth = len(rates) // 10
-        slow, fast = rates[tenth], rates[-1 - tenth]
-        high = remaining / slow if slow > 0 else None
-        return Left(remaining / rate, remaining / fast if fast > 0 else None, high)
+        slow, fast = min(rate, rates[tenth]), max(rate, rates[-1 - tenth])
+        return Left(remaining / rate, remaining / fast, remaining / slow if slow > 0 else None)
 
     def _recent_rates(self, rate: float) -> Iterable[float]:
         window = max(_WINDOW_S, _WINDOW_SAMPLES / rate)
