@@ -1,0 +1,78 @@
+"""CPU time from exec to the first frame of the app, beside a Textual app that says hello.
+
+    python bench/app_start.py [--rounds 9] [--runs 0]
+
+Both run on a pseudo-terminal of 120×40 with an own home and compiled modules
+(user and system time of all their processes, guard included). ``--runs`` puts
+so many finished runs on Home. Prints medians and their ratio. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from made_run import make
+from on_pty import OnPty
+
+HELLO = """
+from textual.app import App
+from textual.widgets import Static
+
+class Hello(App):
+    def compose(self):
+        yield Static("hello world")
+
+Hello().run()
+"""
+
+
+def first_frame(words: Sequence[str], text: str, env: dict[str, str]) -> float:
+    """CPU seconds until ``text`` is on the screen."""
+    app = OnPty([sys.executable, *words], env, 120, 40)
+    try:
+        app.read(60, until=text)
+        return app.cpu_s()
+    finally:
+        app.close()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9, help="starts of each, in turns")
+    parser.add_argument("--runs", type=int, default=0, help="finished runs on Home")
+    args = parser.parse_args()
+    ours: list[float] = []
+    theirs: list[float] = []
+    with tempfile.TemporaryDirectory() as home:
+        config = Path(home) / "config"
+        config.mkdir()
+        (config / "config.toml").write_text('welcomed = true\nbandwidth = "full"\n')
+        for _ in range(args.runs):
+            make(Path(home) / "runs", 20)
+        env = {**os.environ, "EVALBENCH_HOME": home, "PYTHONPYCACHEPREFIX": f"{home}/bytecode"}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
+        app = ("-m", "evalbench.tui.cli.main")
+        title = "scripted" if args.runs else "No run yet"
+        for number in range(args.rounds + 1):
+            pair = first_frame(app, title, env), first_frame(("-c", HELLO), "hello world", env)
+            if number:  # the first start compiles
+                ours.append(pair[0])
+                theirs.append(pair[1])
+    own, hello = statistics.median(ours), statistics.median(theirs)
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {args.runs} runs on Home")
+    print(f"app         {own:.3f} s CPU to the first frame ({min(ours):.3f}–{max(ours):.3f})")
+    print(f"hello world {hello:.3f} s ({min(theirs):.3f}–{max(theirs):.3f})")
+    print(f"ratio       {own / hello:.2f}")
+
+
+if __name__ == "__main__":
+    main()
