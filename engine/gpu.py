@@ -37,7 +37,10 @@ class Card:
 
 
 class Gpus:
-    """The cards of this machine. One thread at a time may read them."""
+    """The cards of this machine. One thread at a time may read them.
+
+    The driver's library stays open until the process ends.
+    """
 
     def __init__(self) -> None:
         self._nvml: Any = None
@@ -68,12 +71,6 @@ class Gpus:
             return
         self._nvml = pynvml
 
-    def close(self) -> None:
-        """Let go of the driver's library."""
-        nvml, self._nvml, self._handles = self._nvml, None, []
-        if nvml is not None:
-            self._told(nvml.nvmlShutdown, nvml)
-
     def _card(self, number: int, handle: Any) -> Card:
         nvml = self._nvml
         memory = self._told(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
@@ -94,10 +91,10 @@ class Gpus:
             _watts(self._told(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle))),
         )
 
-    def _told(self, ask: Callable[[], T], nvml: Any = None) -> T | None:
+    def _told(self, ask: Callable[[], T]) -> T | None:
         try:
             return ask()
-        except (nvml or self._nvml).NVMLError:
+        except self._nvml.NVMLError:
             return None
 
 

@@ -434,7 +434,6 @@ class HostedRun:
         status.problem = str(problem) if problem else ""
         status.exit_code = exit_code(status, problem)
         status.gauges = {}
-        self._gpus.close()
         with contextlib.suppress(JournalError):
             if problem:
                 self.journal.event("problem", **error_to_json(problem))

@@ -1,0 +1,133 @@
+"""An engine tells what the machine's cards say while a model runs on the machine, and only then."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine import registry
+from evalbench.engine.settings import make_spec
+from tests.faults.engines import Engines, wait_until
+from tests.unit.engine.plugins import Installed
+
+WORKER = """
+import json, struct, sys, time
+
+def say(**frame):
+    body = json.dumps(frame).encode()
+    sys.stdout.buffer.write(struct.pack(">I", len(body)) + body)
+    sys.stdout.buffer.flush()
+
+say(type="hello", protocol=1, pid=0)
+while head := sys.stdin.buffer.read(4):
+    frame = json.loads(sys.stdin.buffer.read(struct.unpack(">I", head)[0]))
+    if frame["type"] == "load":
+        say(type="loaded", info={"device": "none"})
+    for call in frame.get("calls", []):
+        time.sleep(0.02)
+        say(type="reply", key=call["key"], reply={"text": "A"})
+"""
+
+PROVIDER = """
+import sys
+from pathlib import Path
+from evalbench.engine.calls import Capabilities, WorkerCommand
+
+class Homely:
+    name, title, options = "homely", "On this machine", ()
+
+    def __init__(self, settings):
+        pass
+
+    def capabilities(self, model):
+        return Capabilities(generate=True)
+
+    def check_model(self, model):
+        pass
+
+    async def models(self):
+        return []
+
+    def worker_command(self, model):
+        return WorkerCommand((sys.executable, str(Path(__file__).with_name("worker.py"))), {})
+
+    def load_request(self, model):
+        return {}
+"""
+
+PYNVML = """
+from types import SimpleNamespace
+
+NVML_TEMPERATURE_GPU = 0
+
+class NVMLError(Exception):
+    pass
+
+def nvmlInit():
+    pass
+
+def nvmlDeviceGetCount():
+    return 1
+
+def nvmlDeviceGetHandleByIndex(number):
+    return number
+
+def nvmlDeviceGetName(card):
+    return "Pretend 9000"
+
+def nvmlDeviceGetMemoryInfo(card):
+    return SimpleNamespace(used=3, total=8, free=5)
+
+def nvmlDeviceGetUtilizationRates(card):
+    return SimpleNamespace(gpu=87, memory=40)
+
+def nvmlDeviceGetTemperature(card, sensor):
+    return 64
+
+def nvmlDeviceGetPowerUsage(card):
+    raise NVMLError("not supported")
+
+nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerUsage
+"""
+
+CARD = {
+    "name": "Pretend 9000",
+    "used": 3,
+    "peak": 3,
+    "total": 8,
+    "utilisation": 87,
+    "temperature": 64,
+    "power": None,
+    "power_limit": None,
+}
+
+
+@pytest.fixture
+def with_a_card(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engines:
+    """Engines on a machine with one card and a provider that runs models on it."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    Installed(folder).add("homely", PROVIDER, "evalbench.providers", homely="Homely")
+    (folder / "worker.py").write_text(WORKER)
+    (folder / "pynvml.py").write_text(PYNVML)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ["PYTHONPATH"]]))
+    monkeypatch.syspath_prepend(str(folder))
+    registry._found.cache_clear()
+    return engines
+
+
+def test_cards_are_read_while_a_model_runs_here(with_a_card: Engines) -> None:
+    run = with_a_card.start(make_spec("synthetic", "homely/any", options={"size": 200}))
+    wait_until(lambda: run.status().gauges.get("gpus"), "a reading")
+    assert run.status().gauges["gpus"] == [CARD]
+    status = with_a_card.finish(run)
+    assert (status.state, status.done, status.gauges) == ("complete", 200, {})
+
+
+def test_a_run_over_the_network_has_no_cards(with_a_card: Engines) -> None:
+    run = with_a_card.start(with_a_card.spec(size=200, concurrency=2))
+    wait_until(lambda: run.status().done > 50, "some scores")
+    assert "in_flight" in run.status().gauges
+    assert "gpus" not in run.status().gauges
