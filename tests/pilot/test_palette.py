@@ -1,0 +1,125 @@
+"""The command palette: what can be done here and now, and themes to try."""
+
+from __future__ import annotations
+
+import pytest
+from textual.command import CommandPalette
+from textual.pilot import Pilot
+from textual.widgets import OptionList
+
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.help import HelpPage
+from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.state.preferences import Preferences, load_preferences
+from tests.pilot.driving import until
+from tests.pretending import pretend
+
+
+def an_app(preferences: Preferences | None = None) -> EvalbenchApp:
+    return EvalbenchApp(preferences or Preferences(welcomed=True))
+
+
+async def offers(pilot: Pilot[int], typed: str = "") -> list[str]:
+    """Opens the palette; what it offers."""
+    app = pilot.app
+    await pilot.press("ctrl+p", *typed)
+    await until(pilot, lambda: isinstance(app.screen, CommandPalette), "the palette")
+    options = app.screen.query_one(OptionList)
+    before: list[str] = []
+    while True:
+        await until(pilot, lambda: options.option_count, "offers")
+        now = [str(option.prompt) for option in options.options]
+        if now == before:
+            return now
+        before = now
+
+
+async def choose(pilot: Pilot[int], typed: str) -> None:
+    await offers(pilot, typed)
+    await pilot.press("enter")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, CommandPalette), "the choice")
+
+
+async def test_the_pages_commands_come_first() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        offered = await offers(pilot)
+    assert offered[0] == "New run: choose a benchmark, a provider and a model (n)"
+    assert any(offer.startswith("Settings: ") for offer in offered)
+    assert sum(offer.startswith("New run: ") for offer in offered) == 1
+    assert not any(offer.startswith("Commands: ") for offer in offered)
+
+
+async def test_what_cannot_be_done_is_not_offered() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        offered = await offers(pilot)
+    dead = ("Open: ", "Resume: ", "Stop: ", "Delete: ", "Back: ")
+    assert not [offer for offer in offered if offer.startswith(dead)]
+
+
+async def test_what_can_be_done_with_a_run_is() -> None:
+    pretend().status()
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        offered = await offers(pilot)
+    assert any(offer.startswith("Stop: ") for offer in offered)
+    assert not any(offer.startswith("Resume: ") for offer in offered)
+
+
+async def test_nothing_foreign_is_ever_among_them() -> None:
+    pretend(desc="[/b] model text", tag=["[red]tag"]).status()
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        offered = await offers(pilot)
+    assert not [offer for offer in offered if "[" in offer]
+
+
+async def test_a_command_is_carried_out_where_it_belongs() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await choose(pilot, "settings")
+        await until(pilot, lambda: isinstance(app.screen, SettingsPage), "Settings")
+        await choose(pilot, "back")
+        await until(pilot, lambda: isinstance(app.screen, HomePage), "Home")
+        await choose(pilot, "filter")
+        entry = app.screen.query_one("#filter")
+        await until(pilot, lambda: entry.has_focus, "the filter")
+
+
+async def test_keys_of_the_users() -> None:
+    app = an_app(Preferences(welcomed=True, keymap={"app.settings": "left_square_bracket"}))
+    async with app.run_test(size=(120, 40)) as pilot:
+        offered = await offers(pilot, "settings")
+    assert offered[0].endswith("low bandwidth ([)")
+
+
+async def test_a_theme_is_tried_under_the_cursor_and_given_up() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await offers(pilot, "theme mono")
+        await pilot.press("down")
+        await until(pilot, lambda: app.theme == "monochrome", "the theme")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.theme == "evalbench-dark", "the old theme")
+    assert load_preferences().theme == "evalbench-dark"
+
+
+async def test_a_theme_is_kept() -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await choose(pilot, "theme mono")
+        await until(pilot, lambda: load_preferences().theme == "monochrome", "it was kept")
+        assert app.theme == "monochrome"
+
+
+@pytest.mark.parametrize("page", ["f1", "f6"])
+async def test_it_opens_over_other_pages_and_while_one_types(page: str) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(page, "slash")
+        offered = await offers(pilot)
+        assert any(offer.startswith("Back: ") for offer in offered)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, (HelpPage, SettingsPage)), "the page")
