@@ -73,6 +73,8 @@ snapshots: .make/dev
 bench: .make/all
 	$(BIN)/python bench/engine_overhead.py
 	$(BIN)/python bench/provider_overhead.py
+	$(BIN)/python bench/app_start.py
+	$(BIN)/python bench/app_screen.py
 
 clean:
 	rm -rf $(VENV) .make build dist *.egg-info

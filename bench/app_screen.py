@@ -1,0 +1,109 @@
+"""What the app puts on the line and takes of the processor while it watches a run.
+
+    python bench/app_screen.py [--rounds 3] [--seconds 15] [--rate 500]
+
+A real engine asks a model that answers after a while (``tests/plugins``), as
+many calls at once as give about ``--rate`` calls a second. The app watches it
+on a pseudo-terminal of 120×40, drawing normally and in low-bandwidth mode;
+besides it stands on Home with the run going on, and with none. Bytes are
+counted at the master's side; CPU time is user and system of app and guard,
+in percent of one processor. The first seconds (opening) do not count. Prints
+medians. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from on_pty import OnPty
+
+_PLUGINS = str(Path(__file__).resolve().parents[1] / "tests" / "plugins")
+_LATENCY_S = 0.2
+_SETTLE_S = 5.0
+
+
+def watch(words: list[str], env: dict[str, str], text: str, seconds: float) -> tuple[float, float]:
+    """Bytes a second, and percent of a processor, once the app shows ``text`` and has settled."""
+    app = OnPty([sys.executable, "-m", "evalbench.tui.cli.main", *words], env, 120, 40)
+    try:
+        app.read(60, until=text)
+        app.read(_SETTLE_S)
+        begun, written, used = time.monotonic(), app.bytes, app.cpu_s()
+        app.read(seconds)
+        wall = time.monotonic() - begun
+        return (app.bytes - written) / wall, 100 * (app.cpu_s() - used) / wall
+    finally:
+        app.close()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=15, help="of watching, each time")
+    parser.add_argument("--rate", type=int, default=500, help="calls a second that are wanted")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["EVALBENCH_HOME"] = home
+        os.environ["PYTHONPATH"] = _PLUGINS
+        sys.path.insert(0, _PLUGINS)
+        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
+        os.environ["SCRIPTED_LATENCY"] = str(_LATENCY_S)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        measure(Path(home), args.rounds, args.seconds, args.rate)
+
+
+def measure(home: Path, rounds: int, seconds: float, rate: int) -> None:
+    """Start the run, watch it in every way, and print medians."""
+    from evalbench.engine.process import start_run, stop_run
+    from evalbench.engine.settings import make_spec
+
+    (home / "config").mkdir()
+    config = home / "config" / "config.toml"
+    env = dict(os.environ)
+    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    rates: list[float] = []
+
+    def look(name: str, bandwidth: str, *words: str, text: str) -> None:
+        config.write_text(f'welcomed = true\nbandwidth = "{bandwidth}"\n')
+        found[name].append(watch(list(words), env, text, seconds))
+
+    for _ in range(rounds):
+        look("home, no run", "full", text="No run yet" if not rates else "stopped")
+        size = int(rate * 4 * (seconds + _SETTLE_S + 10))
+        spec = make_spec(
+            "synthetic",
+            "scripted/good",
+            options={"size": size},
+            concurrency=round(rate * _LATENCY_S),
+        )
+        run = start_run(spec).runs[0]
+        begun = time.monotonic()
+        look("run page", "full", "attach", run.id, text="score and outcomes")
+        look("run page, low bandwidth", "low", "attach", run.id, text="score and outcomes")
+        look("home, a run going on", "full", text="running")
+        status = run.status()
+        rates.append(status.done / (time.monotonic() - begun))
+        assert status.done < status.total, "the run ended too early"
+        stop_run(run)
+        while run.live_pid():
+            time.sleep(0.1)
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, 120×40")
+    print(f"{statistics.median(rates):.0f} calls a second")
+    for name, pairs in found.items():
+        line = statistics.median(pair[0] for pair in pairs) / 1000
+        cpu = statistics.median(pair[1] for pair in pairs)
+        print(f"{name:<26}{line:7.2f} KB/s {cpu:7.1f} % of a processor")
+
+
+if __name__ == "__main__":
+    main()
