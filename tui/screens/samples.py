@@ -181,6 +181,11 @@ class SamplesPage(Page):
         narrowed.set_class(self._filter != Filter(), "-on")
         narrowed.show(_filter_words(self._filter) + self._looking + " · x shows all")
 
+    @property
+    def looking(self) -> bool:
+        """Whether a search for text is going on."""
+        return bool(self._looking)
+
     # -- narrowing ---------------------------------------------------------------
 
     def _set_filter(self, wanted: Filter) -> None:
