@@ -50,7 +50,11 @@ _FULL_WIDTH = str.maketrans("［］【】：（）", "[][]:()")
 _ESCAPED = re.compile(r"\\([\[\]])")
 _NUMBER = r"(?P<number>\d{1,3}(?:\.\d{0,6})?)(?:\s*(?:/|out\s+of)\s*10(?:\.0)?)?"
 _LABEL = r"(?:rating|score|grade|mark|评分|得分|分数)"
-_RATED = re.compile(rf"\[\s*\[\s*(?:{_LABEL}\s*[:=]?\s*)?{_NUMBER}\s*\]\s*\]", re.IGNORECASE)
+# What follows "/" or "out of" is the scale.
+_RATED = re.compile(
+    rf"(?<!/)(?<!/\s)(?<!out of )\[\s*\[\s*(?:{_LABEL}\s*[:=]?\s*)?{_NUMBER}\s*\]\s*\]",
+    re.IGNORECASE,
+)
 _LABELLED = re.compile(
     rf"{_LABEL}[\"'”]?\s{{0,9}}(?:\([^()\n]{{1,30}}\)|out\s+of\s+10)?\s{{0,9}}"
     rf"(?:[:=–—-]+|is:?|of|为|是)?\s{{0,9}}[\"'“]?\[{{1,2}}\s{{0,9}}{_NUMBER}\s{{0,9}}\]",

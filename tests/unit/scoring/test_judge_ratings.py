@@ -32,6 +32,8 @@ RATINGS: dict[float | None, list[str]] = {
         "Rating: [[6/10]]",
         "Rating: [[6 out of 10]]",
         "Rating: [[6]]/10",
+        "Rating: [[6]] out of [[10]]",
+        "Rating: [[6]] / [[10]]",
         "[[Rating: 6]]",
         "[[rating 6]]",
         r"Rating: \[\[6\]\]",
