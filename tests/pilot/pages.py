@@ -227,7 +227,7 @@ async def open_it(pilot: Pilot[int]) -> None:
     """The page of the only run."""
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the page of the run")
-    await until_shown(pilot, "20260101-000000-run")
+    await until_shown(pilot, "quickstart × openai/gpt-5.2")
 
 
 _LIMITED = {"in_flight": 4, "concurrency": 8, "fixed": False, "waiting": 3, "retries": 17}

@@ -33,6 +33,9 @@ from evalbench.tui.widgets.topline import TopLine
 _DRAW_EVERY_S, _LOW_BANDWIDTH_S = 0.9, 2.0
 _ANSWERS_EVERY_S, _ANSWERS_LOW_BANDWIDTH_S = 1.8, 4.0
 
+_WHOLE_ID = 110
+"""Columns from which on the run's whole id is shown."""
+
 _SHORT = 32
 """Rows below which panels say the essential only."""
 
@@ -108,7 +111,7 @@ class RunPage(Page):
     def compose(self) -> ComposeResult:
         """Head, panels side by side, tables below."""
         status = self.view.status
-        yield TopLine(f"{status.benchmark} × {status.model}", self.view.folder.id)
+        yield TopLine(f"{status.benchmark} × {status.model}")
         with VerticalScroll(id="body", can_focus=False):
             yield Lines(id="head")
             yield Plain(id="trouble")
@@ -169,6 +172,10 @@ class RunPage(Page):
 
     def _draw(self) -> None:
         view = self.view
+        ident = view.folder.id
+        # Its last part alone is enough to name a run on the command line.
+        room = self.size.width >= _WHOLE_ID
+        self.query_one(TopLine).tell(right=ident if room else ident.rpartition("-")[2])
         self.query_one("#head", Lines).show(run_panels.head_lines(view))
         words = run_panels.trouble_words(view)
         self.query_one("#trouble", Plain).show(words)
