@@ -10,11 +10,12 @@ from textual.app import ComposeResult
 from textual.widgets import Footer
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import looks_like_key
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.key_entry import KeyWork, set_key
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.key_list import KeyLine, about_key, key_lines
-from evalbench.tui.state.key_places import KeyPlaces, ask_key_places
+from evalbench.tui.state.key_places import KeyPlaces, ask_key_places, keys_stamp
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -42,6 +43,7 @@ class KeysPage(Page):
         self._places: dict[str, KeyPlaces] = {}
         self._tried: dict[tuple[str, str], str] = {}
         self._lines: list[KeyLine] = []
+        self._seen: int | None = None
 
     def compose(self) -> ComposeResult:
         """Top line, table, more about the line under the cursor."""
@@ -55,11 +57,13 @@ class KeysPage(Page):
         self.query_one(Table).focus()
 
     def on_screen_resume(self) -> None:
-        """Look again: a key may have been set elsewhere."""
-        self._look()
+        """Look again when a key was set or removed meanwhile."""
+        if keys_stamp() != self._seen:
+            self._look()
 
     @work(exclusive=True, group="look")
     async def _look(self) -> None:
+        self._seen = keys_stamp()
         try:
             self._places = await ask_key_places()
         except EvalbenchError as error:
@@ -128,7 +132,8 @@ class KeysPage(Page):
         if line := self._current():
             title = f"Name of another {line.provider} key"
             note = f"Runs choose it by --key NAME. Taken: {line.names or 'none'}."
-            name = await self.app.push_screen_wait(Enter(title, note=note))
+            asking = Enter(title, note=note, check=_no_key)
+            name = await self.app.push_screen_wait(asking)
             if name and name.strip():
                 await self._keep(self._places[line.provider], name.strip())
 
@@ -172,6 +177,12 @@ class KeysPage(Page):
             for one in told["notes"]:
                 self.notify(one, severity="warning", timeout=10, markup=False)
         self._look()
+
+
+def _no_key(text: str) -> None:
+    """Refuse a key where its name belongs: names are shown, and stand on command lines."""
+    if looks_like_key(text.strip()):
+        raise ValueError("that is a key; first comes a name for it")
 
 
 class _Rows:

@@ -8,20 +8,22 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal
+from textual.containers import Container
 from textual.widgets import Footer
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.key_entry import set_key
+from evalbench.tui.screens.new_pickers import Pickers
 from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.new_takes import SETTLED_S, Takes
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.asking import at_most, question
 from evalbench.tui.state.draft import Draft, help_words
-from evalbench.tui.state.key_places import ask_key_places
+from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.known import load_known
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.run_choices import (
@@ -34,20 +36,11 @@ from evalbench.tui.state.run_choices import (
 )
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
-from evalbench.tui.widgets.table import Column
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """What stands there before anything was ever chosen: it needs no key and costs nothing."""
-
-_MODEL_COLUMNS = (
-    Column("name"),
-    Column("context", 9, right=True),
-    Column("$/M in–out", 13, right=True),
-    Column("retires", 11),
-)
-"""Where they do not fit, the line about the model tells all of this."""
 
 
 class NewRunPage(Page):
@@ -55,24 +48,19 @@ class NewRunPage(Page):
 
     SCOPE: ClassVar[str] = "new"
     DEFAULT_CSS = """
-    NewRunPage #pickers { height: 8; }
-    NewRunPage #benchmark { width: 22; }
-    NewRunPage #provider { width: 25; }
-    NewRunPage #model { width: 1fr; }
-    NewRunPage #about { height: 2; padding: 0 2; color: $text-muted; }
+    NewRunPage #about {
+        height: auto; min-height: 2; max-height: 3; padding: 0 2; color: $text-muted;
+    }
     NewRunPage #lower { height: 1fr; }
     NewRunPage #form {
         height: 1fr; border: round $panel-lighten-2; border-title-color: $text-primary;
     }
     NewRunPage #form:focus-within { border: round $primary; }
     NewRunPage #result { height: auto; padding: 0 2; }
-    NewRunPage.-tall #pickers { height: 35%; min-height: 12; max-height: 24; }
+    NewRunPage.-tall Pickers { height: 35%; min-height: 12; max-height: 24; }
     NewRunPage.-wide FieldGrid { grid-size: 3; }
     NewRunPage.-tall.-middling Takes > Plain { margin-bottom: 1; }
     NewRunPage.-tall.-wide Takes > Plain { margin-bottom: 1; }
-    NewRunPage.-middling #benchmark, NewRunPage.-wide #benchmark { width: 1fr; }
-    NewRunPage.-middling #provider, NewRunPage.-wide #provider { width: 1fr; }
-    NewRunPage.-middling #model, NewRunPage.-wide #model { width: 2fr; }
     NewRunPage.-tall.-middling #lower, NewRunPage.-tall.-wide #lower { layout: horizontal; }
     NewRunPage.-tall.-middling #form, NewRunPage.-tall.-wide #form { width: 2fr; height: 1fr; }
     NewRunPage.-tall.-middling #result, NewRunPage.-tall.-wide #result {
@@ -87,22 +75,12 @@ class NewRunPage(Page):
         self._draft = Draft()
         self._preset = model
         self._offered = Offered()
+        self._keys_seen = 0
 
     def compose(self) -> ComposeResult:
         """Pickers, a line about what is under the cursor, settings, what it takes."""
         yield TopLine("New run")
-        with Horizontal(id="pickers"):
-            yield Picker("benchmark", (Column("name"),), hint="letters of it", id="benchmark")
-            yield Picker(
-                "provider", (Column("name"), Column("key", 8)), hint="letters of it", id="provider"
-            )
-            yield Picker(
-                "model",
-                _MODEL_COLUMNS[:1],
-                hint="letters, or any model's name",
-                id="model",
-                typed="use",
-            )
+        yield Pickers(id="pickers")
         yield Plain(id="about")
         with Container(id="lower"):
             yield Form(id="form")
@@ -114,11 +92,6 @@ class NewRunPage(Page):
         self.query_one("#form").border_title = "settings"
         self._picker("benchmark").take_focus()
         self._load()
-
-    def on_resize(self) -> None:
-        """More of each model where there is room."""
-        shown = 1 if self.size.width < 100 else 3 if self.size.width < 130 else 4
-        self._picker("model").replace_columns(_MODEL_COLUMNS[:shown])
 
     def _picker(self, name: str) -> Picker:
         return self.query_one(f"#{name}", Picker)
@@ -147,6 +120,7 @@ class NewRunPage(Page):
 
     @work(exclusive=True, group="keys")
     async def _look_for_keys(self) -> None:
+        self._keys_seen = keys_stamp()
         try:
             self._offered.keys = await ask_key_places()
         except EvalbenchError as error:
@@ -159,7 +133,7 @@ class NewRunPage(Page):
     def on_screen_resume(self) -> None:
         """A key may have been set meanwhile."""
         super().on_screen_resume()
-        if self._draft.known.providers:
+        if self._draft.known.providers and keys_stamp() != self._keys_seen:
             self._look_for_keys()
 
     def _show_providers(self) -> None:
@@ -212,7 +186,7 @@ class NewRunPage(Page):
     @on(Picker.Chosen, "#provider")
     async def _provider_chosen(self, event: Picker.Chosen) -> None:
         if event.ident != self._draft.provider:
-            self._draft.provider, self._draft.model = event.ident, ""
+            self._draft.choose_provider(event.ident)
             self._picker("model").choose("")
             self._show_models()
             self._ask_models()
@@ -220,6 +194,10 @@ class NewRunPage(Page):
 
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
+        if looks_like_key(event.ident):
+            self.notify("that is a key, not a model: ctrl+t takes keys", severity="error")
+            event.picker.clear()
+            return
         self._draft.model = event.ident
         await self._took(event.picker, "")
 
@@ -242,6 +220,7 @@ class NewRunPage(Page):
     @on(Picker.Moved)
     def _moved(self, event: Picker.Moved) -> None:
         if event.picker.has_focus_within:
+            self.query_one(Pickers).fold(folded=False)
             self._tell_about(event.picker)
 
     def _tell_about(self, picker: Picker | None = None) -> None:
@@ -265,6 +244,7 @@ class NewRunPage(Page):
 
     @on(Field.Entered)
     def _field_entered(self, event: Field.Entered) -> None:
+        self.query_one(Pickers).fold(folded=self.has_class("-short"))
         self.query_one("#about", Plain).show(help_words(event.option))
 
     @on(Field.Changed)
@@ -307,9 +287,12 @@ class NewRunPage(Page):
         provider = self._draft.known_provider
         parts = []
         if provider:
-            parts.append(provider.mode)
+            parts.append(provider.mode.partition(":")[0])
             if places := self._offered.keys.get(provider.name):
-                parts.append(places.words() + ("" if places.found else "; ctrl+t sets one"))
+                lacking = "no key yet" if places.required else "no key, which is often fine"
+                parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")
+            elif not provider.takes_key:
+                parts.append("needs no key")
         self.query_one(Takes).tell_state(" · ".join(parts))
         full = self._draft.full_model
         chosen = " × ".join(filter(None, [self._draft.benchmark, full]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalbench.engine.errors import SpecError
+from evalbench.engine.keys import looks_like_key
 from evalbench.engine.options import Option
 from evalbench.engine.settings import COMMON
 from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
@@ -78,6 +79,15 @@ class Draft:
         """Take provider and model from ``provider/name``."""
         self.provider, _, self.model = full.partition("/")
 
+    def choose_provider(self, name: str) -> None:
+        """Take another provider. Its address and key are its own: the last one's go."""
+        if name == self.provider:
+            return
+        own = [option.name for option in self.known_provider.options] if self.known_provider else []
+        for setting in (*own, "key"):
+            self.typed.pop(setting, None)
+        self.provider, self.model = name, ""
+
     @property
     def missing(self) -> str:
         """What is still to be chosen, in words; empty when nothing is."""
@@ -115,8 +125,12 @@ class Draft:
 
     def fault(self, option: Option) -> SpecError | None:
         """What is wrong with the value of a setting."""
+        text = self.typed.get(option.name, "")
+        if option.type is str and text and looks_like_key(text.strip()):
+            what = f"{option.flag} is no place for a key"
+            return SpecError(option.name, what, cure="put it into the keychain")
         try:
-            parsed(option, self.typed.get(option.name, ""))
+            parsed(option, text)
         except SpecError as error:
             return error
         return None
@@ -140,11 +154,9 @@ class Draft:
         """Values that differ from their defaults, by name; those at fault are left out."""
         values = {}
         for name, option in self.options().items():
-            if text := self.typed.get(name, ""):
-                try:
-                    value = parsed(option, text)
-                except SpecError:
-                    continue
+            text = self.typed.get(name, "")
+            if text and not self.fault(option):
+                value = parsed(option, text)
                 if value != option.default:
                     values[name] = value
         return values

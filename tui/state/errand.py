@@ -70,6 +70,7 @@ async def errand(
             if secret:
                 child.stdin.write(secret.encode() + b"\n")
                 await child.stdin.drain()
+                secret = ""
             child.stdin.close()
         lines: list[Line] = []
         async for raw in child.stdout:

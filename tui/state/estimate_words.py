@@ -24,10 +24,16 @@ def estimate_lines(found: Estimate) -> list[str]:
     for role in found["roles"]:
         if role["prices"] and not (found["realtime"] and not found["realtime"][1]):
             named = f"{one_line(role['role'])} " if several else ""
-            lines.append(f"{named}price {price_words(role['prices'])}")
+            lines.append(f"{named}price {_price(role)}")
     if found["unfinished"]:
         lines.append(f"{found['unfinished']} samples may ask more than was reckoned")
     return lines
+
+
+def _price(role: Mapping[str, Any]) -> str:
+    words = price_words(role["prices"])
+    # The table's own name for the model says something only where it is another one.
+    return words.replace(f", {role['model']}", "")
 
 
 def _size(found: Estimate) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalbench.engine.paths import config_dir
 from evalbench.tui.state.errand import errand
 
 
@@ -68,6 +70,14 @@ def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
         else:
             places.variable = line["variable"]
     return found
+
+
+def keys_stamp() -> int:
+    """Changes when a key was set or removed; 0 before any was."""
+    try:
+        return os.stat(config_dir() / "keys.json").st_mtime_ns
+    except OSError:
+        return 0
 
 
 async def ask_key_places() -> dict[str, KeyPlaces]:

@@ -34,16 +34,15 @@ class Offer:
         return next((model for model in self.models() if model.name == name), None)
 
     def words(self, now: float) -> str:
-        """How old the list is, and what is being done about it."""
+        """How many are listed, how old the list is, and what is being done about it."""
         parts = []
         if self.listed:
             age = figures.age(now - self.listed.when)
-            parts.append(f"{len(self.listed.models)} listed")
-            parts += [] if age == "now" else [f"{age} old"]
+            parts.append(f"{len(self.listed.models)} listed" if age == "now" else f"{age} old")
         if self.asking:
             parts.append("loading…")
         elif self.trouble:
-            parts.append("no fresh list" if self.listed else "no list")
+            parts.append("✗ stale" if self.listed else "✗ no list")
         return ", ".join(parts)
 
     def empty_words(self) -> str:

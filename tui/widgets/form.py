@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from textual import on
@@ -189,6 +190,7 @@ class Form(VerticalScroll, can_focus=False):
         self._sections: list[Section] = []
         self._typed: Mapping[str, str] = {}
         self._open = False
+        self._building = asyncio.Lock()
 
     async def show(self, sections: Sequence[Section], typed: Mapping[str, str]) -> None:
         """Show these settings with what was typed. Does nothing when they are shown already."""
@@ -198,7 +200,7 @@ class Form(VerticalScroll, can_focus=False):
         await self._build()
 
     async def _build(self) -> None:
-        async with self.batch():
+        async with self._building, self.batch():
             await self.remove_children()
             for number, section in enumerate(self._sections):
                 await self._add(section, first=not number)

@@ -118,6 +118,10 @@ class Picker(Vertical):
         """Show everything again."""
         self.query_one(Input).value = ""
 
+    def fold(self, folded: bool) -> None:
+        """With the list out of sight, the filter says what was chosen."""
+        self.query_one(Input).placeholder = self.chosen if folded and self.chosen else self._hint
+
     def _filter(self, *, empty: str | None = None) -> None:
         query = self.query_one(Input).value.strip() if self.is_mounted else ""
         places = fitting([choice.found_by for choice in self._choices], query)

@@ -163,10 +163,10 @@ async def test_a_list_that_cannot_be_had_is_told_with_its_cure(
     await all_offers.ask("x", (), lambda: seen.append(offer.empty_words()))
     assert seen == ["loading…", "✗ no key"]
     assert about_model(offer, "", frozenset()) == "✗ no list: no key\ntry: set one"
-    assert offer.words(0.0) == "no list"
+    assert offer.words(0.0) == "✗ no list"
 
     offer.listed = ModelList("x", time.time() - 7200, (ABLE,))
-    assert offer.words(time.time()) == "1 listed, 2 h old, no fresh list"
+    assert offer.words(time.time()) == "2 h old, ✗ stale"
     assert "✗ no fresh list: no key" in about_model(offer, "able", frozenset())
     # At another address another server's list says nothing.
     await all_offers.ask("x", ("--base-url", "http://127.0.0.1:9"), lambda: None)

@@ -101,6 +101,25 @@ def test_the_command_line_has_what_differs_from_the_defaults(draft: Draft) -> No
     assert "--no-require-parameters" in draft.words()
 
 
+def test_a_key_is_refused_wherever_it_is_typed_and_never_comes_into_a_command(
+    draft: Draft,
+) -> None:
+    secret = "sk-proj-0123456789abcdefghij"
+    draft.typed |= {"key": f" {secret} ", "desc": secret, "limit": "3"}
+    assert set(draft.faults()) == {"key", "desc"}
+    for fault in draft.faults().values():
+        assert secret not in str(fault)
+    assert secret not in draft.command() + " ".join([*draft.probe_words(), *draft.asking_words()])
+
+
+def test_address_and_key_of_a_provider_are_not_carried_to_another(draft: Draft) -> None:
+    draft.typed |= {"base_url": "http://127.0.0.1:9", "key": "work", "limit": "3"}
+    draft.choose_provider("openai")
+    assert draft.typed["base_url"]
+    draft.choose_provider("groq")
+    assert (draft.typed, draft.model) == ({"limit": "3"}, "")
+
+
 def test_a_probe_takes_the_settings_of_the_model_only(draft: Draft) -> None:
     draft.typed |= {
         "limit": "50",

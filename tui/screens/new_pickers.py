@@ -1,0 +1,64 @@
+"""The three pickers of a new run side by side."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+
+from evalbench.tui.widgets.picker import Picker
+from evalbench.tui.widgets.table import Column
+
+_MODEL_COLUMNS = (
+    Column("name"),
+    Column("context", 9, right=True),
+    Column("$/M in–out", 13, right=True),
+    Column("retires", 11),
+)
+"""Where they do not fit, the line about the model tells all of this."""
+
+_ROOM = ((56, 4), (44, 3))
+"""Cells of the picker from which so many of these columns are shown; below, only the name."""
+
+
+class Pickers(Horizontal):
+    """Benchmark, provider, model. They grow with the screen, and fold where it is small."""
+
+    DEFAULT_CSS = """
+    Pickers { height: 8; }
+    Pickers #benchmark { width: 22; }
+    Pickers #provider { width: 25; }
+    Pickers #model { width: 1fr; }
+    Pickers.-roomy #benchmark { width: 1fr; }
+    Pickers.-roomy #provider { width: 1fr; }
+    Pickers.-roomy #model { width: 2fr; }
+    Pickers.-folded { height: 3; }
+    Pickers.-folded Table { display: none; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """In the order of choosing."""
+        yield Picker("benchmark", (Column("name"),), hint="letters of it", id="benchmark")
+        yield Picker(
+            "provider", (Column("name"), Column("key", 8)), hint="letters of it", id="provider"
+        )
+        yield Picker(
+            "model",
+            _MODEL_COLUMNS[:1],
+            hint="letters, or any model's name",
+            id="model",
+            typed="use",
+        )
+
+    def on_resize(self, event: events.Resize) -> None:
+        """More of each model where there is room."""
+        self.set_class(event.size.width >= 100, "-roomy")
+        room = event.size.width // 2 if event.size.width >= 100 else event.size.width - 47
+        columns = next((columns for cells, columns in _ROOM if room >= cells), 1)
+        self.query_one("#model", Picker).replace_columns(_MODEL_COLUMNS[:columns])
+
+    def fold(self, *, folded: bool) -> None:
+        """Show only what was chosen, so that others get the room."""
+        self.set_class(folded, "-folded")
+        for picker in self.query(Picker):
+            picker.fold(folded)
