@@ -22,8 +22,9 @@ from evalbench.engine.calls import Call, Outcome, WorkerProvider
 from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.limits import Limiter, SharedPace
+from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.pace import SharedPace
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import (

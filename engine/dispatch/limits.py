@@ -1,31 +1,24 @@
 """When a call may leave: concurrency, request rate, and pauses that a provider asks for.
 
 One limiter serves one key and model inside an engine; engines that use the
-same key on the same machine share its pauses and its ``--qps`` through a small
-locked file (:class:`SharedPace`).
+same key on the same machine share its pauses, its ``--qps`` and the concurrency
+that they find through a small locked file (:mod:`evalbench.engine.dispatch.pace`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
-import time
 from collections import deque
-from collections.abc import Iterator
-from pathlib import Path
-
-import orjson
 
 from evalbench.engine.calls import RateLimits
+from evalbench.engine.dispatch.pace import BURST_S, MOST, SHRINK, SharedPace
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 8
-MOST = 256
-_SHRINK = 0.7
-_BURST_S = 2.0
 _LAST = 20
+_SHARE_S = 0.25
+_MOMENT_S = 0.001
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 
 
@@ -114,6 +107,13 @@ class Limiter:
         self._last_shrink = float("-inf")
         self._recent: deque[bool] = deque(maxlen=_LAST)
         self.why = ""
+        self._line = asyncio.Lock()
+        self._alone = True
+        self._level = self.slots.size
+        self._grown = 0
+        self._shared = float("-inf")
+        if self._pace and not self.fixed:
+            self._agree(START)
 
     def turn(self, weight: int = 0, *, unless: asyncio.Event | None = None) -> Turn:
         """Hold a place for one attempt; entered when the call may leave.
@@ -125,43 +125,51 @@ class Limiter:
 
     async def until_allowed(self, unless: asyncio.Event) -> None:
         """Wait until no pause and no rate keeps a call from leaving, or ``unless`` is set."""
-        clock = asyncio.get_running_loop().time
-        in_turn = self._qps is None
-        while not unless.is_set():
-            now = clock()
-            due = max(self._paused_until, self._pace.paused_until(now) if self._pace else 0.0)
-            wait = due - now
-            if wait > 0:
-                # A turn that a pause overtook is void: all would leave at once after it.
-                in_turn = self._qps is None
-            elif in_turn:
-                return
-            else:
-                wait = self._next_turn(now)
-                in_turn = True
-            if wait > 0:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(unless.wait(), wait)
+        if self._qps is None:
+            await self._until_unpaused(unless)
+            return
+        async with self._line:
+            clock = asyncio.get_running_loop().time
+            while not unless.is_set():
+                await self._until_unpaused(unless)
+                wait = self._next_turn(clock())
+                if wait <= 0:
+                    return
+                await _sleep(wait, unless)
+
+    async def _until_unpaused(self, unless: asyncio.Event) -> None:
+        while (wait := self.paused_for()) > 0 and not unless.is_set():
+            await _sleep(wait, unless)
 
     def _next_turn(self, now: float) -> float:
-        """Take the next place at the wanted rate; seconds to wait for it."""
+        """Take the next turn at the wanted rate; seconds to wait before trying again, or 0."""
         assert self._qps is not None
         if self._pace:
-            return self._pace.next_turn(self._qps, now)
-        wait = max(0.0, self._next - now)
-        self._next = max(self._next, now) + 1.0 / self._qps
-        return wait
+            return self._pace.next_turn(self._qps)
+        if self._next > now:
+            return self._next - now
+        self._next = now + 1.0 / self._qps
+        return 0.0
 
     def succeeded(self, limits: RateLimits | None) -> None:
         """Tell of an answered attempt and what its headers said."""
         self._recent.append(True)
         self._learn(limits)
-        if self.fixed or not self.slots.waiting or self.slots.size >= MOST:
+        if self.fixed:
             return
-        self._credit += 1.0 if self._ramping else 1.0 / self.slots.size
-        if self._credit >= 1.0:
-            self._credit -= 1.0
-            self.slots.resize(self.slots.size + 1)
+        if self.slots.waiting and self._level < MOST:
+            self._credit += 1.0 if self._ramping else 1.0 / self._level
+            if self._credit >= 1.0:
+                self._credit -= 1.0
+                self._grow()
+        self.share()
+
+    def _grow(self) -> None:
+        if self._alone:
+            self._level += 1
+            self.slots.resize(self._level)
+        else:
+            self._grown += 1
 
     def refused(self, error: ProviderError) -> None:
         """Tell of an attempt that was refused for load."""
@@ -175,10 +183,42 @@ class Limiter:
         if len(self._recent) == _LAST and refusals > _LAST // 2:
             self._pause(now, error.retry_after or 1.0, "most calls are refused")
             self._recent.clear()
-        if not self.fixed and now - self._last_shrink > _BURST_S:
+        if not self.fixed and now - self._last_shrink > BURST_S:
             self._last_shrink = now
             self._ramping = False
-            self.slots.resize(max(1, int(self.slots.size * _SHRINK)))
+            if self._alone:
+                self._level = max(1, int(self.slots.size * SHRINK))
+                self.slots.resize(self._level)
+            self.share(refused=True)
+
+    def share(self, *, refused: bool = False) -> None:
+        """Agree with the other engines on this key, four times a second at most.
+
+        Args:
+            refused: calls were refused just now; that is told at once.
+        """
+        if self._pace is None or self.fixed:
+            return
+        now = asyncio.get_running_loop().time()
+        if refused or now - self._shared >= _SHARE_S:
+            self._shared = now
+            self._agree(self.slots.taken + self.slots.waiting, refused=refused)
+
+    def _agree(self, wanted: int, *, refused: bool = False) -> None:
+        assert self._pace is not None
+        part = self._pace.share(
+            size=self.slots.size, wanted=wanted, grown=self._grown, refused=refused
+        )
+        self._grown = 0
+        self._alone, self._level = part.alone, part.level
+        self._ramping = self._ramping and part.ramping
+        if part.size != self.slots.size:
+            self.slots.resize(part.size)
+
+    def close(self) -> None:
+        """Give the part of the key's concurrency back to other engines."""
+        if self._pace:
+            self._pace.leave()
 
     def _learn(self, limits: RateLimits | None) -> None:
         if limits is None:
@@ -195,17 +235,34 @@ class Limiter:
         self._paused_until = max(self._paused_until, now + seconds)
         self.why = why
         if self._pace:
-            self._pace.pause(self._paused_until - now)
+            self._pace.pause(self._paused_until - now, why)
 
     def paused_for(self) -> float:
-        """Seconds for which the whole key stands still from now."""
-        return max(0.0, self._paused_until - asyncio.get_running_loop().time())
+        """Seconds for which the whole key stands still from now, whichever engine was told so."""
+        now = asyncio.get_running_loop().time()
+        until = self._paused_until
+        if self._pace and (shared := self._pace.paused_until(now)) > until:
+            until, self.why = shared, self._pace.why
+        return max(0.0, until - now)
 
     def resize(self, size: int | None) -> None:
         """Fix the concurrency at ``size``; None lets it find its own from where it is."""
         self.fixed = size is not None
-        if size is not None:
-            self.slots.resize(size)
+        if size is None:
+            self._level = self.slots.size
+            self.share()
+            return
+        self.slots.resize(size)
+        if self._pace:
+            self._pace.leave()
+        self._alone = True
+
+
+async def _sleep(seconds: float, unless: asyncio.Event) -> None:
+    """Wait so long, or until ``unless`` is set."""
+    with contextlib.suppress(TimeoutError):
+        # Less is no time at all in floating point: it would never pass.
+        await asyncio.wait_for(unless.wait(), max(seconds, _MOMENT_S))
 
 
 class Turn:
@@ -228,61 +285,3 @@ class Turn:
 
     async def __aexit__(self, *_: object) -> None:
         self._limiter.slots.give(self._weight)
-
-
-class SharedPace:
-    """Pauses and the request rate of one key, shared by the engines of one user.
-
-    A file of a few bytes under a lock; times in it are wall-clock, so that
-    processes agree on them.
-    """
-
-    def __init__(self, folder: Path, fingerprint: str, model: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        safe = "".join(c if c.isalnum() or c in "-." else "-" for c in model)
-        self._path = folder / f"{fingerprint}-{safe}.json"
-        self._seen = 0.0
-        self._checked = float("-inf")
-
-    def next_turn(self, qps: float, _now: float) -> float:
-        """Take the next place at ``qps`` requests a second; seconds to wait for it."""
-        with self._locked() as state:
-            now = time.time()
-            turn = max(state.get("next", 0.0), now)
-            state["next"] = turn + 1.0 / qps
-            return float(turn - now)
-
-    def pause(self, seconds: float) -> None:
-        """Let every engine on this key stand still for ``seconds``."""
-        with self._locked() as state:
-            state["paused"] = max(state.get("paused", 0.0), time.time() + seconds)
-        self._checked = float("-inf")
-
-    def paused_until(self, now: float) -> float:
-        """When the pause ends, on the clock that ``now`` was read from; reads the file at 4 Hz."""
-        if now - self._checked >= 0.25:
-            self._checked = now
-            try:
-                self._seen = orjson.loads(self._path.read_bytes()).get("paused", 0.0)
-            except OSError:
-                self._seen = 0.0
-            except ValueError:
-                # Another engine is writing just now: what was seen still holds.
-                pass
-        return now + max(0.0, self._seen - time.time())
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[dict[str, float]]:
-        fd = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            raw = os.read(fd, 4096)
-            try:
-                state = orjson.loads(raw) if raw else {}
-            except ValueError:
-                state = {}
-            yield state
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, orjson.dumps(state), 0)
-        finally:
-            os.close(fd)

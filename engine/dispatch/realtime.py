@@ -161,18 +161,21 @@ class Realtime:
     def gauges(self) -> dict[str, Any]:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         slots = self._limiter.slots
+        self._limiter.share()
+        paused = self._limiter.paused_for()
         return {
             "in_flight": slots.taken,
             "concurrency": slots.size,
             "fixed": self._limiter.fixed,
             "waiting": self._waiting,
             "retries": self._retries,
-            "paused_s": round(self._limiter.paused_for(), 1),
-            "paused_why": self._limiter.why if self._limiter.paused_for() else "",
+            "paused_s": round(paused, 1),
+            "paused_why": self._limiter.why if paused else "",
         }
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        self._limiter.close()
         await self._provider.close()
 
 

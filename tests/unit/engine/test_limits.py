@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 import random
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from evalbench.engine.calls import RateLimits
-from evalbench.engine.dispatch import limits as module
-from evalbench.engine.dispatch.limits import MOST, START, Limiter, SharedPace, Slots
+from evalbench.engine.dispatch.limits import START, Limiter, Slots
+from evalbench.engine.dispatch.pace import MOST
 from evalbench.engine.errors import ConnectionFailed, Overloaded, ProviderError, RateLimited
 from tests.unit.engine.virtual_time import now, settle, virtual_time
 
@@ -482,120 +479,3 @@ async def test_after_a_pause_the_rate_still_holds() -> None:
     assert times[:2] == [0, 1]
     assert times[2] >= 20
     assert all(later - sooner >= 1 for sooner, later in itertools.pairwise(times))
-
-
-# -- sharing between engines -----------------------------------------------------------------
-
-
-class WallClock:
-    """Stands in for the machine's time, which shared files are written in."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_700_000_000.0
-
-    def time(self) -> float:
-        return self.seconds
-
-
-@pytest.fixture
-def wall(monkeypatch: pytest.MonkeyPatch) -> WallClock:
-    clock = WallClock()
-    monkeypatch.setattr(module, "time", clock)
-    return clock
-
-
-def test_a_pause_reaches_the_other_engine(tmp_path: Path, wall: WallClock) -> None:
-    one, two = SharedPace(tmp_path, "key", "m"), SharedPace(tmp_path, "key", "m")
-    assert two.paused_until(100.0) == 100.0
-    one.pause(30)
-    assert one.paused_until(100.0) == 130.0
-    assert two.paused_until(100.2) == 100.2, "it looks four times a second"
-    assert two.paused_until(100.25) == 130.25
-    wall.seconds += 10
-    assert two.paused_until(110.25) == pytest.approx(130.25)
-    wall.seconds += 25
-    assert two.paused_until(140.0) == 140.0
-
-
-def test_a_shorter_pause_does_not_end_a_longer_one(tmp_path: Path, wall: WallClock) -> None:
-    one, two = SharedPace(tmp_path, "key", "m"), SharedPace(tmp_path, "key", "m")
-    one.pause(30)
-    two.pause(5)
-    assert one.paused_until(0.0) == two.paused_until(0.0) == 30.0
-
-
-def test_engines_take_turns_at_one_rate(tmp_path: Path, wall: WallClock) -> None:
-    one, two = SharedPace(tmp_path, "key", "m"), SharedPace(tmp_path, "key", "m")
-    waits = [pace.next_turn(2.0, 0.0) for pace in (one, two, one, two)]
-    assert waits == [0.0, 0.5, 1.0, 1.5]
-    wall.seconds += 60
-    assert two.next_turn(2.0, 0.0) == 0.0
-
-
-def test_no_turn_is_given_out_twice(tmp_path: Path, wall: WallClock) -> None:
-    def take(_: int) -> list[float]:
-        pace = SharedPace(tmp_path, "key", "m")
-        return [pace.next_turn(1.0, 0.0) for _ in range(100)]
-
-    with ThreadPoolExecutor(4) as engines:
-        turns = sorted(itertools.chain(*engines.map(take, range(4))))
-    assert turns == list(range(400))
-
-
-def test_other_keys_and_models_are_apart(tmp_path: Path, wall: WallClock) -> None:
-    SharedPace(tmp_path, "key", "org/m:free").pause(30)
-    assert SharedPace(tmp_path, "key", "org/n").paused_until(0.0) == 0.0
-    assert SharedPace(tmp_path, "other", "org/m:free").paused_until(0.0) == 0.0
-    assert SharedPace(tmp_path, "key", "org/m:free").paused_until(0.0) == 30.0
-
-
-def test_the_file_is_the_owners_alone_and_small(tmp_path: Path, wall: WallClock) -> None:
-    folder = tmp_path / "deep" / "limits"
-    pace = SharedPace(folder, "f1ngerprint", "org/m")
-    pace.pause(30)
-    pace.next_turn(1.0, 0.0)
-    (file,) = folder.iterdir()
-    assert file.name == "f1ngerprint-org-m.json"
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert json.loads(file.read_bytes()) == {
-        "paused": wall.seconds + 30,
-        "next": wall.seconds + 1,
-    }
-
-
-def test_a_file_caught_half_written_changes_nothing(tmp_path: Path, wall: WallClock) -> None:
-    pace = SharedPace(tmp_path, "key", "m")
-    pace.pause(30)
-    assert pace.paused_until(0.0) == 30.0
-    (file,) = tmp_path.iterdir()
-    file.write_bytes(b"")
-    assert pace.paused_until(1.0) == 31.0
-    file.unlink()
-    assert pace.paused_until(2.0) == 2.0
-
-
-def test_a_damaged_file_is_begun_anew(tmp_path: Path, wall: WallClock) -> None:
-    pace = SharedPace(tmp_path, "key", "m")
-    (tmp_path / "key-m.json").write_bytes(b"{broken")
-    assert pace.next_turn(1.0, 0.0) == 0.0
-    assert pace.next_turn(1.0, 0.0) == 1.0
-
-
-def test_limiters_of_two_engines_share_pauses_and_rate(tmp_path: Path) -> None:
-    @virtual_time
-    async def run() -> None:
-        # The wall clock goes with the loop's here.
-        loop = asyncio.get_running_loop()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "time", loop)
-            one, two = (
-                Limiter(concurrency=9, qps=2, pace=SharedPace(tmp_path, "key", "m"))
-                for _ in range(2)
-            )
-            times = await asyncio.gather(*(left_at(x) for x in (one, two, one, two)))
-            assert times == [0, 0.5, 1, 1.5]
-            one.succeeded(RateLimits(requests_remaining=0, requests_reset_s=20))
-            assert await left_at(two) == 21.5
-
-    run()
