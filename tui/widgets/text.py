@@ -16,10 +16,10 @@ LONGEST = 20_000
 
 def plain(text: str, style: str = "") -> Content:
     """External text as content without markup; very long text is cut, and says so."""
-    shown = clean(text)
-    if len(shown) > LONGEST:
-        more = len(shown) - LONGEST
-        shown = f"{shown[:LONGEST]}\n… {more:,} more characters"
+    # Cut first: cleaning a megabyte takes as long as many frames.
+    shown = clean(text[:LONGEST])
+    if len(text) > LONGEST:
+        shown += f"\n… {len(text) - LONGEST:,} more characters"
     return Content(shown).stylize(style) if style else Content(shown)
 
 
