@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalbench.engine.benchmark import Asked, repeat_of
-from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import plain
 from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted
 from evalbench.engine.errors import EvalbenchError
@@ -33,6 +33,10 @@ class CallFailed(Exception):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.error)
         self.reply = reply
+
+
+class MediaGone(Exception):
+    """A prompt shows media whose bytes are gone. It can be compared with the journal, not sent."""
 
 
 class AskedTwice(EvalbenchError):
@@ -174,6 +178,11 @@ class SampleAsk:
                 reask = held.reask if same else held.reask + 1
         if self._halted():
             raise Halted
+        if any(isinstance(p, MediaPart) and not p.data for m in prompt.messages for p in m.parts):
+            raise MediaGone(
+                "the pictures of this sample are not in the media cache any more;"
+                " `evalbench data fetch BENCHMARK --again` brings them back, then resume"
+            )
         return await self._send(role, part, key, reask, call, digest)
 
     async def _send(

@@ -148,6 +148,7 @@ class Benchmark(ABC):
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
         filters: tags that users may filter by (``--subject``), with help text.
         takes_data: whether ``--data`` may replace the benchmark's own source.
+        seeded_data: whether :meth:`prepare` draws by the run's seed.
         judges: the role names of this run's judges, to be asked one by one.
     """
 
@@ -161,6 +162,7 @@ class Benchmark(ABC):
     spread_by: ClassVar[str] = ""
     filters: ClassVar[Mapping[str, str]] = {}
     takes_data: ClassVar[bool] = True
+    seeded_data: ClassVar[bool] = False
     judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:

@@ -53,12 +53,14 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
 
     The name depends on the benchmark and its version, the options that affect
-    data, and on path, size and time of change of every file that ``--data`` or
+    data, the seed where rows are drawn by it, and on path, size and time of change of every file that ``--data`` or
     an option names.
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
     body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec)]
+    if bench.seeded_data:
+        body.append(spec.get("seed"))
     key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
     return cache / "data" / f"{bench.name}-{key}.jsonl"
 

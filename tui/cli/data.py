@@ -41,6 +41,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     section = add_options(parser, [_DATA], "which data")
     for name in bare_words(parser, words)[1:2]:
         add_options(parser, _data_options(registry.benchmark_class(name)), section)
+    parser.add_argument(
+        "--again", action="store_true", help="prepare it anew, and the pictures that it shows"
+    )
     parser.examples(
         "evalbench data fetch mmlu",
         "evalbench data stats mmlu --data FOLDER",
@@ -65,6 +68,8 @@ def execute(args: argparse.Namespace) -> int:
         options=given(args, _data_options(bench)),
         **given(args, [_DATA]),
     )
+    if args.again:
+        prepared_path(spec, cache_dir()).unlink(missing_ok=True)
     _ACTIONS[args.action](stdout(), spec)
     return 0
 

@@ -1,0 +1,175 @@
+"""OpenSeeSimE's rows and media: from a folder, or streamed from the hub in part.
+
+The public sets have up to 102,678 rows and 1.1 TB. They are never downloaded
+whole: rows are streamed, and so many taken as asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.pictures import Unreadable, encode, frames
+from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows
+from evalbench.engine.errors import DataError
+from evalbench.engine.media import MediaCache
+
+SETS = {
+    "structural": "cmudrc/OpenSeeSimE-Structural",
+    "structural-small": "cmudrc/OpenSeeSimE-Structural-Small",
+    "structural-mini": "cmudrc/OpenSeeSimE-Structural-Mini",
+    "fluid": "cmudrc/OpenSeeSimE-Fluid",
+    "fluid-mini": "cmudrc/OpenSeeSimE-Fluid-Mini",
+}
+_SHUFFLE_BUFFER = 1_000
+_NUMBER = re.compile(r"[_ -]?\d+$")
+_COLUMNS = ("question", "question_type", "answer", "answer_choices", "media_type")
+
+
+def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
+    """Rows of a table beside its media: (row number, columns, folder).
+
+    Raises:
+        DataError: there is no table, or it is malformed.
+    """
+    table = path
+    if path.is_dir():
+        found = [
+            p for name in ("rows", "test") for s in SUFFIXES if (p := path / (name + s)).is_file()
+        ]
+        if not found:
+            raise DataError(
+                "the folder holds no table of rows",
+                path=str(path),
+                cure="it should hold rows.jsonl, rows.csv or rows.parquet, with media beside it",
+            )
+        table = found[0]
+    for number, row in read_rows(table):
+        yield number, row, table.parent
+
+
+def hub_rows(source: DataSource, which: str, count: int, seed: int) -> Iterator[Row]:
+    """So many rows of a set on the hub, drawn by ``seed`` from a moving window of the stream.
+
+    Raises:
+        DataError: the hub cannot be reached.
+    """
+    name = SETS[which]
+    if source.progress:
+        source.progress(f"streaming {count} rows of {name} from the Hugging Face hub", 0, count)
+    try:
+        import datasets
+
+        datasets.disable_progress_bars()
+        stream = datasets.load_dataset(name, split="test", streaming=True)
+        for column, kind in (("image", datasets.Image), ("video", datasets.Video)):
+            if column in (stream.features or {}):
+                stream = stream.cast_column(column, kind(decode=False))
+        for number, row in enumerate(
+            islice(stream.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER), count), 1
+        ):
+            if source.progress:
+                source.progress(f"streaming rows of {name}", number, count)
+            yield dict(row)
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{name} could not be streamed from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check the network and `evalbench keys set huggingface`, or give --data PATH",
+        ) from error
+
+
+class Looks:
+    """How media are shown; settings that are part of the question."""
+
+    def __init__(self, options: Mapping[str, Any], cache: MediaCache) -> None:
+        self.frames: int = options["frames"]
+        self.sampling: str = options["frame_sampling"]
+        self.longest: int = options["max_side"]
+        self._cache = cache
+        self._seen: dict[str, list[dict[str, Any]]] = {}
+
+    def shown(self, data: bytes, *, video: bool) -> list[dict[str, Any]]:
+        """The pictures of one image or video, in the cache, as JSON values.
+
+        Raises:
+            Unreadable: broken media.
+        """
+        key = hashlib.sha256(data).hexdigest() + str(video)
+        if key not in self._seen:
+            self._seen[key] = self._made(data, video=video)
+        return self._seen[key]
+
+    def _made(self, data: bytes, *, video: bool) -> list[dict[str, Any]]:
+        if not video:
+            picture = encode(data, self.longest)
+            return [self._kept(picture)]
+        return [
+            self._kept(frame.picture) | {"frame": frame.place, "seconds": frame.seconds}
+            for frame in frames(data, self.frames, self.sampling, self.longest)
+        ]
+
+    def _kept(self, picture: Any) -> dict[str, Any]:
+        return {
+            "sha256": self._cache.keep(picture.data),
+            "type": picture.media_type,
+            "width": picture.width,
+            "height": picture.height,
+        }
+
+
+def item(row: Row, looks: Looks, folder: Path | None, where: tuple[str, int]) -> Item:
+    """A row as an item. Broken media do not end the run: the sample says what is wrong.
+
+    Raises:
+        DataError: a column is missing.
+    """
+    if missing := [name for name in _COLUMNS if row.get(name) is None]:
+        raise DataError(f"the column {missing[0]} is missing", path=where[0], line=where[1])
+    video = str(row["media_type"]) == "video"
+    choices = row["answer_choices"]
+    inputs: dict[str, Any] = {
+        "question": str(row["question"]),
+        "choices": [str(one) for one in choices] if isinstance(choices, list) else [],
+        "video": video,
+        "file": str(row.get("file_name") or ""),
+        "question_id": row.get("question_id"),
+    }
+    try:
+        inputs["media"] = looks.shown(
+            _bytes(row["video" if video else "image"], folder), video=video
+        )
+    except Unreadable as error:
+        inputs["media"], inputs["broken"] = [], str(error)
+    name = str(row.get("source_file") or row.get("file_name") or "")
+    tags = {
+        "type": str(row["question_type"]),
+        "medium": "video" if video else "image",
+        "simulation": _NUMBER.sub("", name),
+        "answer": str(row["answer"]),
+    }
+    return Item(inputs, str(row["answer"]), tags)
+
+
+def _bytes(value: Any, folder: Path | None) -> bytes:
+    """The bytes of a cell: a path beside the table, or the hub's {bytes, path}.
+
+    Raises:
+        Unreadable: they are not there.
+    """
+    if isinstance(value, Mapping):
+        if value.get("bytes"):
+            return bytes(value["bytes"])
+        value = value.get("path")
+    if not value:
+        raise Unreadable("the row has no medium")
+    path = Path(str(value)) if folder is None else folder / str(value)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from None
