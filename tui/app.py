@@ -78,19 +78,25 @@ class EvalbenchApp(App[int]):
         run: RunFolder | None = None,
         low_bandwidth: bool = False,
     ) -> None:
-        super().__init__()
-        self.preferences = preferences or Preferences()
+        preferences = preferences or Preferences()
+        themes, problems = load_themes()
+        # NO_COLOR leaves greys, and no colour code at all where the terminal's own colours are
+        # used. Textual decides that in here, before it knows the theme.
+        ansi = any(theme.ansi for theme in themes if theme.name == preferences.theme)
+        super().__init__(ansi_color=True if ansi else None)
+        self.preferences = preferences
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
         self._small: Screen[None] | None = None
-        themes, self.theme_problems = load_themes()
+        self.theme_problems = problems
         for theme in themes:
             self.register_theme(theme)
         self.own_themes = [theme.name for theme in themes]
         self.show_theme()
+        self.set_reactive(App.ansi_color, None)
         self.set_keymap(textual_keymap(self.preferences.keymap))
 
     @property

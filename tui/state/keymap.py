@@ -60,6 +60,7 @@ _NAMED = {
 _TAKEN = {
     ALWAYS_LEAVES: "ctrl+q always leaves the app",
     "ctrl+c": "ctrl+c copies what is selected",
+    "ctrl+z": "ctrl+z suspends the app, as terminals do",
     "tab": "tab moves between the parts of a page",
     "shift+tab": "shift+tab moves between the parts of a page",
     "escape": "escape always goes back",
@@ -74,7 +75,6 @@ _SWALLOWED = {
     "ctrl+s": "many terminals stop the screen on it",
     "ctrl+b": "tmux keeps it for itself",
     "ctrl+a": "screen, and many a tmux, keeps it for itself",
-    "ctrl+z": "terminals suspend programs on it",
     "ctrl+at": "input methods and editors keep it for themselves",
     "ctrl+space": "input methods and editors keep it for themselves",
     "ctrl+enter": "most terminals send it as enter",

@@ -191,13 +191,14 @@ def test_a_key_is_refused_with_the_reason() -> None:
     opening = BY_ID["home.open"]
     assert "'New run' already (Home)" in refusal(opening, "n", {})
     assert "ctrl+q always leaves" in refusal(opening, "ctrl+q", {})
+    assert "suspends" in refusal(opening, "ctrl+z", {})
     assert not refusal(opening, "n", {"home.new": "f7"})
     assert not refusal(opening, "o", {})
     assert not refusal(BY_ID["run.stop"], "n", {})
 
 
 def test_what_terminals_swallow_is_advised_against() -> None:
-    for key in ("ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+s", "ctrl+b", "ctrl+a", "ctrl+z"):
+    for key in ("ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "ctrl+s", "ctrl+b", "ctrl+a"):
         assert advice(key)
     assert not advice("f7")
 

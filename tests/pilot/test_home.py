@@ -1,0 +1,365 @@
+"""Home: the list of runs, narrowed, opened, resumed, stopped and deleted; and the ways out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from evalbench.engine.runfolder import Lock, RunFolder
+from evalbench.engine.status import State
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import home as home_module
+from evalbench.tui.screens.dialogs import Confirm, Trouble
+from evalbench.tui.screens.home import HomePage
+from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.table import Table
+from tests.pilot.driving import shown, until, until_shown
+from tests.pretending import PretendEngine, pretend
+
+
+def an_app(**more: Any) -> EvalbenchApp:
+    return EvalbenchApp(Preferences(welcomed=True), **more)
+
+
+def named(engine: PretendEngine, name: str) -> PretendEngine:
+    """The run under another name; lists go by the name, the latest first."""
+    path = engine.folder.path.with_name(name)
+    engine.folder.path.rename(path)
+    engine.folder = RunFolder(path)
+    return engine
+
+
+@pytest.fixture
+def runs() -> dict[str, PretendEngine]:
+    """A complete, a paused and a running run; the complete one on top."""
+    made = {
+        "running": named(pretend(model="openai/gpt-5.2"), "1-running"),
+        "paused": named(pretend(model="groq/llama-4-maverick"), "2-paused"),
+        "complete": named(pretend(desc="the good one"), "3-complete"),
+    }
+    made["running"].status(State.RUNNING, done=20)
+    made["paused"].status(State.PAUSED, done=100)
+    made["complete"].status(State.COMPLETE, done=400)
+    return made
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Ids of runs whose page was opened, instead of the page."""
+    ids: list[str] = []
+
+    async def open_run(_app: EvalbenchApp, folder: RunFolder) -> None:
+        ids.append(folder.id)
+
+    monkeypatch.setattr(EvalbenchApp, "open_run", open_run)
+    return ids
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    await pilot.press(*keys)
+    await pilot.pause()
+
+
+async def test_with_no_run_it_says_what_to_press() -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await until_shown(pilot, "No run yet. n sets one up.")
+        assert "0 runs" in screen
+        await press(pilot, "o", "r", "s", "d", "enter")
+        assert isinstance(app.screen, HomePage)
+
+
+async def test_runs_with_state_and_count(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        lines = (await until_shown(pilot, "3 runs, 1 running")).splitlines()
+    assert [line.split()[:2] for line in lines[2:5]] == [
+        ["✓", "complete"],
+        ["–", "paused"],
+        ["▸", "running"],
+    ]
+    assert "20/400" in lines[4]
+
+
+async def test_a_new_run_and_a_changed_one_appear_by_themselves(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        table = app.screen.query_one(Table)
+        await press(pilot, "down")
+        runs["running"].status(State.RUNNING, done=250)
+        await until_shown(pilot, "250/400")
+        named(pretend(), "4-new").status(State.RUNNING)
+        await until_shown(pilot, "4 runs, 2 running")
+        # The cursor stays on its run.
+        assert table.cursor == 2
+
+
+async def test_filtering_as_one_types(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "slash", *"llama paus")
+        screen = shown(app)
+        assert "paused" in screen
+        assert "complete" not in screen
+        await press(pilot, "enter")
+        assert app.screen.query_one(Table).has_focus
+        assert "complete" not in shown(app)
+        await press(pilot, "escape")
+        assert "complete" in shown(app)
+        assert not app.screen.query_one("#filter", Input).value
+
+
+async def test_words_of_the_description_and_no_match(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "slash", *"good one")
+        assert "complete" in shown(app)
+        await press(pilot, *"[/b]")
+        assert "No run has these words. escape shows all." in shown(app)
+        await press(pilot, "enter", "d", "o", "r")
+        assert isinstance(app.screen, HomePage)
+
+
+@pytest.mark.parametrize("key", ["enter", "o"])
+async def test_opening_by_key(runs: dict[str, PretendEngine], opened: list[str], key: str) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, "down", key)
+        await until(pilot, lambda: opened, "the run's page")
+    assert opened == ["2-paused"]
+
+
+async def test_opening_by_mouse(runs: dict[str, PretendEngine], opened: list[str]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.click("#runs", offset=(20, 3))
+        assert not opened
+        await pilot.click("#runs", offset=(20, 3))
+        await until(pilot, lambda: opened, "the run's page")
+    assert opened == ["1-running"]
+
+
+async def test_resuming_what_can_be_resumed(
+    runs: dict[str, PretendEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def start(_app: EvalbenchApp, words: tuple[str, ...]) -> None:
+        asked.append(words)
+
+    monkeypatch.setattr(home_module, "start", start)
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, "r")
+        assert not asked
+        await press(pilot, "down", "r")
+        await until(pilot, lambda: asked, "the request")
+        await press(pilot, "down", "r")
+    assert asked == [("resume", "2-paused")]
+
+
+async def test_stopping_leaves_a_request_in_the_runs_folder(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, "s", "down", "s", "down", "s")
+    requests = {
+        name: [orjson.loads(file.read_bytes()) for file in _requests(engine.folder)]
+        for name, engine in runs.items()
+    }
+    assert requests["complete"] == requests["paused"] == []
+    assert "stop" in str(requests["running"])
+
+
+def _requests(folder: RunFolder) -> list[Path]:
+    return sorted((folder.path / "commands").glob("*.json"))
+
+
+async def test_deleting_asks_first(runs: dict[str, PretendEngine]) -> None:
+    path = runs["complete"].folder.path
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "d")
+        assert isinstance(app.screen, Confirm)
+        assert "Delete 3-complete?" in shown(app)
+        # No is the default, and escape is no.
+        await press(pilot, "enter")
+        await press(pilot, "d", "escape")
+        await press(pilot, "d", "n")
+        assert path.exists()
+        await press(pilot, "delete", "y")
+        await until(pilot, lambda: not path.exists(), "the folder's end")
+        await until_shown(pilot, "2 runs, 1 running")
+
+
+async def test_a_run_at_work_is_not_deleted(runs: dict[str, PretendEngine]) -> None:
+    path = runs["running"].folder.path
+    lock = Lock(runs["running"].folder)
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "end", "d", "y")
+        await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, HomePage)
+    lock.release()
+    assert path.exists()
+
+
+async def test_foreign_text_is_only_text() -> None:
+    evil = "[/b][red]\x1b[31m\x00 \u202e"
+    pretend(desc=evil, tag=["[/x]"]).status(State.FAILED, problem=evil, benchmark=evil, model=evil)
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await until_shown(pilot, "[/b][red]")
+        assert not {"\x1b", "\x00", "\u202e"} & set(screen)
+        await press(pilot, "d")
+        assert isinstance(app.screen, Confirm)
+
+
+async def test_hundreds_of_runs() -> None:
+    for number in range(200):
+        named(pretend(), f"{number:04}").status(State.COMPLETE, done=400)
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "end")
+        assert app.screen.query_one(Table).cursor == 199
+
+
+# -- ways out ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+q"])
+async def test_leaving(key: str) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, key)
+        await until(pilot, lambda: app.return_code is not None, "the end")
+    assert app.return_value == 0
+
+
+async def test_escape_does_not_leave_from_home() -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, "escape", "escape")
+        assert app.is_running
+        assert app.return_value is None
+        assert "Back" not in shown(app).splitlines()[-1]
+
+
+@pytest.mark.parametrize("page", ["f1", "f6"])
+@pytest.mark.parametrize("key", ["q", "escape"])
+async def test_back_from_other_pages(page: str, key: str) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, page)
+        assert not isinstance(app.screen, HomePage)
+        await press(pilot, key)
+        assert isinstance(app.screen, HomePage)
+        assert app.is_running
+
+
+@pytest.mark.parametrize("before", [[], ["f1"], ["f6"], ["slash"], ["d"]])
+async def test_ctrl_q_leaves_from_anywhere(
+    runs: dict[str, PretendEngine], before: list[str]
+) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, *before, "ctrl+q")
+        await until(pilot, lambda: app.return_code is not None, "the end")
+
+
+@pytest.mark.parametrize("before", [[], ["f1"], ["f6"], ["slash"], ["d"]])
+async def test_ctrl_c_says_how_to_leave(runs: dict[str, PretendEngine], before: list[str]) -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, *before, "ctrl+c")
+        assert [n.message for n in app._notifications] == ["ctrl+q leaves; runs go on"]
+        assert app.is_running
+
+
+async def test_ctrl_c_copies_what_is_selected() -> None:
+    app = an_app()
+    async with app.run_test() as pilot:
+        await press(pilot, "slash", *"llama", "ctrl+a", "ctrl+c")
+        await press(pilot, "home", "shift+end", "ctrl+c")
+        assert app.clipboard == "llama"
+
+
+# -- colours -------------------------------------------------------------------------
+
+
+async def test_no_color_leaves_greys_and_words(
+    runs: dict[str, PretendEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "3 runs")
+        colours = {
+            colour.triplet
+            for line in _as_sent(app)
+            for segment in line
+            if segment.style
+            for colour in (segment.style.color, segment.style.bgcolor)
+            if colour and colour.triplet
+        }
+        assert colours
+        assert all(max(triplet) - min(triplet) <= 1 for triplet in colours)
+        for words in ("✓ complete", "– paused", "▸ running"):
+            assert words in shown(app)
+
+
+async def test_no_color_with_the_terminals_colours_sends_none_at_all(
+    runs: dict[str, PretendEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = EvalbenchApp(Preferences(welcomed=True, theme="ansi"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "3 runs")
+        segments = [segment for line in _as_sent(app) for segment in line if segment.style]
+        for segment in segments:
+            for colour in (segment.style.color, segment.style.bgcolor):
+                assert colour is None or colour.is_default
+        # The cursor is seen all the same.
+        cursor = [segment for segment in segments if "complete" in segment.text]
+        assert cursor
+        assert all(segment.style.reverse for segment in cursor)
+
+
+@pytest.mark.parametrize("keys", [[], ["f1"], ["f6"], ["slash"], ["d"], ["ctrl+p"]])
+async def test_the_ansi_theme_sends_only_the_sixteen_colours(
+    runs: dict[str, PretendEngine], keys: list[str]
+) -> None:
+    app = EvalbenchApp(Preferences(welcomed=True, theme="ansi"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, *keys)
+        # Textual gives blank borders a colour that nobody sees.
+        sent = [
+            (colour, segment.text)
+            for line in _as_sent(app)
+            for segment in line
+            if segment.style
+            for colour in (segment.style.bgcolor, segment.text.strip() and segment.style.color)
+            if colour and not colour.is_default
+        ]
+        others = [(colour, text) for colour, text in sent if colour.number not in range(16)]
+        assert not others
+
+
+def _as_sent(app: EvalbenchApp) -> list[list[Any]]:
+    """The screen's segments as the terminal gets them, after colour filters."""
+    lines = []
+    for strip in app.screen._compositor.render_strips():
+        for line_filter in app._filters:
+            if line_filter.enabled:
+                strip = strip.apply_filter(line_filter, app.screen.background_colors[1])
+        lines.append(list(strip))
+    return lines
