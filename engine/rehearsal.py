@@ -38,7 +38,7 @@ async def rehearse(spec: RunSpec, file: Path) -> None:
     with file.open("rb") as lines:
         ident, tags, inputs, gold = orjson.loads(lines.readline())
     ask = _Rehearsal(spec.cast())
-    # The empty replies may not be what a benchmark can go on with.
+    # Such replies may not be what a benchmark can go on with.
     with contextlib.suppress(Exception):
         await benchmark.solve(Sample(ident, inputs, gold, tags), ask)
     if ask.fault:
@@ -61,7 +61,8 @@ class _Rehearsal:
         if prompt.kind == "generate" and (role, unseeded) not in self.tried:
             self.tried.add((role, unseeded))
             self._try(role, replace(prompt, messages=(user("Hello"),)))
-        return Reply()
+        # Empty replies are not given to judges.
+        return Reply("Hello")
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Try them all."""
