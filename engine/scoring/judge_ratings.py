@@ -116,6 +116,11 @@ _DENIED = re.compile(
     r"(?:\s+(?:be|give|choose|a|an|the))?\s*[\"'“(]?$",
     re.IGNORECASE,
 )
+_DENIED_AFTER = re.compile(
+    r"[\"'”)]?\s+(?:is|was|came|comes|would be|seemed|seems)\s+(?:\w+\s+)?"
+    r"(?:close|weaker|worse|wrong|tempting|not)\b",
+    re.IGNORECASE,
+)
 # What follows a verdict that only explains the format, as the judge's instructions do.
 _EXPLAINED = re.compile(
     r"[\"'”)]?\s*(?:(?:if|when|means|=)\s+(?:the\s+)?(?:assistant|model|response|answer|it|both|A|B)\b"
@@ -145,7 +150,10 @@ def read_winner_lenient(reply: str) -> Winner | None:
 
 def _is_stated(found: re.Match[str]) -> bool:
     before = found.string[max(0, found.start() - 40) : found.start()]
-    return not (_DENIED.search(before) or _EXPLAINED.match(found.string, found.end()))
+    after = (_DENIED_AFTER, _EXPLAINED)
+    return not (
+        _DENIED.search(before) or any(pattern.match(found.string, found.end()) for pattern in after)
+    )
 
 
 def _is_open(text: str, stated: list[re.Match[str]]) -> bool:

@@ -162,7 +162,8 @@ def _distinct_parts(named: Mapping[str, str]) -> dict[str, str]:
 _HYPHEN = re.compile(r"(?<=\w)(?:[‐‑–—-]| [–-] (?=\d))(?=\w)")
 _SET_OFF = re.compile(
     r"[)\]](?=\s)|[\"'”’)\]]*\s*(?:[.,;:!?…]+(?=\s|$|[\"'”’)\]])|\s[-–—]+\s|[–—]|\(|$"
-    r"|(?:because|since|as|not|rather than|instead of|indeed|definitely|clearly"
+    r"|(?:because|since|as|not|rather than|instead of|indeed|definitely|clearly|of course"
+    r"|is (?:the )?(?:correct|right|best)"
     r"|[Tt]here|The|This|It|Because|Since|In|Based|From)\b)"
 )
 _OR = re.compile(

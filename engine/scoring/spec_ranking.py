@@ -56,9 +56,9 @@ _OPEN = r"[\s\[({<\"'“‘«]{0,9}"
 _SUBJECT = r"(?:response|model|assistant|output|option|answer)"
 _VERDICT = (
     rf"{_OPEN}(?:{_SUBJECT}\s+)?"
-    r"(?:(?:the|a|(?:both|they)(?:\s+are)?|A\s+and\s+B\s+are)\s+)?(?:(?:roughly|about)\s+)?"
+    r"(?:(?:(?:both\s+)?A\s+and\s+B\s+are|the|a|it\s+is|(?:both|they)(?:\s+are)?)\s+)?(?:(?:roughly|about)\s+)?"
     r"(?P<verdict>N\s?/\s?A\b|N\.A\.|NA\b|not\s+applicable\b|not\s+sure\b|unsure\b|uncertain\b"
-    r"|equal(?:ly)?\b|tied?\b|draw\b|same\b|[AB](?![\w'’]|-\w))"
+    r"|equal(?:ly)?\b|tied?\b|draw\b|same\b|[AB](?!\w|-\w))"
 )
 _LABELLED = re.compile(
     rf"^(?P<before>[^\n]*?)\bModel[\"'”]?[ \t]*(?:[:=]|[-–—]+>?[ \t]|is\b){_VERDICT}",

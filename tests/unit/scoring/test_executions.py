@@ -62,6 +62,7 @@ PREDICTIONS: dict[str | None, list[str]] = {
         "7",
         "count(3) == 7",
         "[ANSWER]assert count(\n    3,\n) == 7[/ANSWER]",
+        "[ANSWER]assert count(3) == \\\n    7[/ANSWER]",
         "[ANSWER]assert count(3) == 7\n\nHere x == y holds, so I assert that it is right.[/ANSWER]",
     ],
     "[(1, 'a'), (2, 'b')]": [

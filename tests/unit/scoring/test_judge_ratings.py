@@ -168,6 +168,7 @@ VERDICTS: dict[str | None, list[str]] = {
         "[[B]]<|eot_id|>",
         "I don't choose [[A]]; [[B]]",
         "[[Answer B]]",
+        "I would say [[B]], though [[A]] was close.",
     ],
     "tie": [
         "Both made the same mistake. [[C]]",

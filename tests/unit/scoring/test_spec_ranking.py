@@ -55,6 +55,7 @@ VERDICTS: dict[str | None, list[str]] = {
     "b": [
         "Model: B",
         "Model: b",
+        "Model: B's answer",
         "Both are fine, B is better.\nModel: B",
         "Model: B - it follows the statement",
         "Better model: B",
@@ -69,6 +70,8 @@ VERDICTS: dict[str | None, list[str]] = {
         "Model: a tie",
         "Model: both are equal",
         "Model: they are equal",
+        "Model: It is equal",
+        "Model: both A and B are equal",
         "Model: roughly equal",
         "Model: A and B are equal",
         "Model: the same",
