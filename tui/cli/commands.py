@@ -52,6 +52,7 @@ try it, no key needed:
   evalbench show last
 
 more:
+  evalbench                    the full-screen app; with --web, in a browser
   evalbench COMMAND --help     what a command takes, with examples
   evalbench run mmlu --help    includes the benchmark's own settings
   evalbench --version
