@@ -61,7 +61,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.new", "New run", "choose a benchmark, a provider and a model", "f3"),
     Command("app.models", "Models", "what providers offer, with prices and retirement", "f4"),
     Command("app.keys", "Keys", "where providers' keys are; set and try them", "f5"),
-    Command("app.settings", "Settings", "theme, keys, defaults, low bandwidth", "f6"),
+    Command("app.settings", "Settings", "theme, bandwidth, mouse and every key", "f6"),
     Command("app.command-palette", "Commands", "find any command by its name", "ctrl+p"),
     Command("app.back", "Back", "to where you came from", "escape,q", True),
     Command("app.leave", "Leave", "close the app from anywhere; runs go on", "ctrl+q"),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any
+from typing import cast
 
 from textual.color import Color, ColorParseError
 from textual.css.errors import UnresolvedVariableError
@@ -74,7 +74,7 @@ def _faults(file: ThemeFile, taken: dict[str, Theme]) -> Iterator[str]:
             field in _SWITCHES and not isinstance(value, bool)
         ):
             yield f"{field} cannot be {value!r}"
-        elif field in _SHARES and not (_is_number(value) and 0 <= value <= 1):
+        elif field in _SHARES and not _is_share(value):
             yield f"{field} must be between 0 and 1, not {value!r}"
     yield from _variable_faults(body.get("variables", {}))
 
@@ -121,8 +121,9 @@ def _is_colour(value: object) -> bool:
     return True
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _is_share(value: object) -> bool:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and 0 <= float(cast("float", value)) <= 1
 
 
 @cache
