@@ -2,7 +2,8 @@
 
 The worker may crash or run out of memory without harming the engine: it is
 started again and unanswered calls are sent once more. Calls carry keys, so
-nothing is computed twice for the same answer.
+nothing is computed twice for the same answer. Those that were in the worker
+when it died go one by one, so that one which kills it fails alone.
 """
 
 from __future__ import annotations
@@ -21,11 +22,18 @@ from evalbench.engine.calls import Call, Reply, WorkerProvider, frames
 from evalbench.engine.calls.messages import call_to_json
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Halted, Report, failed_reply
-from evalbench.engine.errors import EvalbenchError, ProviderError, RunFatal, WorkerFailed
+from evalbench.engine.errors import (
+    CallRejected,
+    EvalbenchError,
+    ProviderError,
+    RunFatal,
+    WorkerFailed,
+)
 
 WINDOW = 768
 _LINGER_S = 0.05
 _MOST_RESTARTS = 3
+_KILLINGS = 2
 
 
 class Local:
@@ -52,6 +60,11 @@ class Local:
         self._log = log
         self._env = env or {}
         self._queue: deque[str] = deque()
+        self._inside: set[str] = set()
+        self._suspects: deque[str] = deque()
+        self._killings: dict[str, int] = {}
+        self._alone = ""
+        self._loaded_here = False
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
         self._fatal: EvalbenchError | None = None
         self._halted = False
@@ -80,6 +93,7 @@ class Local:
             return await future
         finally:
             self._calls.pop(key, None)
+            self._killings.pop(key, None)
 
     def _refuse_if_over(self) -> None:
         if self._fatal:
@@ -129,13 +143,15 @@ class Local:
                 answered = await self._run_worker()
                 deaths = 1 if answered else deaths + 1
                 code = self._process.returncode if self._process else None
+                self._suspect(code)
                 if deaths > _MOST_RESTARTS:
                     raise WorkerFailed(
                         f"the local worker died {deaths} times in a row (exit {code})",
                         why=self._last_words(),
                         cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
                     )
-                self._report("worker-restarted", exit=code, waiting=len(self._calls))
+                one_by_one = {"one_by_one": len(self._suspects)} if self._suspects else {}
+                self._report("worker-restarted", exit=code, waiting=len(self._calls), **one_by_one)
         except EvalbenchError as error:
             self._give_up(error)
         except OSError as error:
@@ -148,6 +164,27 @@ class Local:
                     cure=f"a library may print where it must not; see {self._log}",
                 )
             )
+
+    def _suspect(self, code: int | None) -> None:
+        """Note which calls the worker died with; one that it died with twice fails.
+
+        The second time it was alone. A death while the model loads is no call's fault.
+        """
+        inside = [key for key in self._inside if self._open(key)] if self._loaded_here else []
+        for key in inside:
+            self._killings[key] = self._killings.get(key, 0) + 1
+            if self._killings[key] < _KILLINGS:
+                continue
+            error = CallRejected(
+                f"the local worker died {_KILLINGS} times with this call in it (exit {code})",
+                why=self._last_words(),
+                cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
+            )
+            self._calls[key][1].set_result(failed_reply(error, _KILLINGS))
+        self._suspects.extend(key for key in inside if self._open(key))
+
+    def _open(self, key: str) -> bool:
+        return key in self._calls and not self._calls[key][1].done()
 
     def _give_up(self, error: EvalbenchError) -> None:
         self._fatal = error
@@ -178,8 +215,12 @@ class Local:
                 limit=frames.MAX_FRAME,
             )
         self._send({"type": "load", **self._provider.load_request(self._model)})
+        self._inside.clear()
+        self._alone = ""
+        self._loaded_here = False
+        suspects = set(self._suspects)
         self._queue.clear()
-        self._queue.extend(key for key, (_, future) in self._calls.items() if not future.done())
+        self._queue.extend(key for key in self._calls if self._open(key) and key not in suspects)
         self._wake.set()
         sender = asyncio.create_task(self._feed())
         answered = False
@@ -197,19 +238,32 @@ class Local:
             await self._wake.wait()
             # Calls come in bursts as samples reach their next step; a moment's
             # patience lets the worker see enough of them to pack well.
-            await asyncio.sleep(_LINGER_S)
+            if not self._suspects:
+                await asyncio.sleep(_LINGER_S)
             self._wake.clear()
-            batch = []
-            while self._queue:
-                key = self._queue.popleft()
-                if key in self._calls:
-                    batch.append({"key": key, "call": call_to_json(self._calls[key][0])})
+            batch = [
+                {"key": key, "call": call_to_json(self._calls[key][0])} for key in self._next()
+            ]
             if batch:
                 self._send({"type": "answer", "calls": batch})
                 process = self._process
                 if process and process.stdin:
                     with contextlib.suppress(ConnectionError):
                         await process.stdin.drain()
+
+    def _next(self) -> list[str]:
+        """The calls to send now: all that wait, or one suspect alone."""
+        if self._alone in self._inside:
+            return []
+        self._alone = ""
+        while self._suspects and not self._alone:
+            if self._open(key := self._suspects.popleft()):
+                self._alone = key
+        keys = [self._alone] if self._alone else [k for k in self._queue if k in self._calls]
+        if not self._alone:
+            self._queue.clear()
+        self._inside.update(keys)
+        return keys
 
     def _send(self, frame: dict[str, Any]) -> None:
         process = self._process
@@ -232,6 +286,7 @@ class Local:
             case "progress":
                 self.progress = {k: frame.get(k) for k in ("what", "done", "total", "unit")}
             case "loaded":
+                self._loaded_here = True
                 self.loaded = frame["info"]
                 self.ready_at = self.ready_at or time.monotonic()
                 self.progress = {}
@@ -248,9 +303,11 @@ class Local:
         return False
 
     def _resolve(self, key: str, reply: Reply) -> bool:
-        entry = self._calls.get(key)
-        if entry and not entry[1].done():
-            entry[1].set_result(reply)
+        self._inside.discard(key)
+        if self._alone:
+            self._wake.set()
+        if self._open(key):
+            self._calls[key][1].set_result(reply)
         return True
 
     async def _end_process(self) -> None:

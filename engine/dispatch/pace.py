@@ -75,7 +75,7 @@ class SharedPace:
         """
         with self._locked() as state:
             now = time.time()
-            due = state.get("next", 0.0)
+            due = float(state.get("next", 0.0))
             if due > now and not _lives(state.get("by")):
                 # Its own rate is what counts now, from when the dead one's call left.
                 due = min(due, state.get("last", 0.0) + 1.0 / qps)
@@ -104,7 +104,7 @@ class SharedPace:
                 self._seen = _read(self._path.read_bytes()) or self._seen
             except OSError:
                 self._seen = {}
-        return now + max(0.0, self._seen.get("paused", 0.0) - time.time())
+        return now + max(0.0, float(self._seen.get("paused", 0.0)) - time.time())
 
     @property
     def why(self) -> str:
@@ -194,4 +194,4 @@ def _lives(engine: Any) -> bool:
     """Whether an engine, written as process id, start time and more, is still there."""
     if not isinstance(engine, list) or len(engine) < 2 or not isinstance(engine[0], int):
         return False
-    return process_start(engine[0]) == engine[1] != ""
+    return bool(engine[1]) and process_start(engine[0]) == engine[1]

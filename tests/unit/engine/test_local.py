@@ -361,6 +361,62 @@ async def test_deaths_are_forgiven_when_answers_come_between(bench: Open) -> Non
         await until(lambda: len(held.events) == 6, "six restarts")
 
 
+POISONED = """
+say(type="loaded", info={})
+held = []
+while True:
+    frame = read()
+    for call in frame.get("calls", []):
+        held.append((call["key"], call["call"]["prompt"]["messages"][0]["parts"][0]["text"]))
+    if any("poison" in text for _, text in held):
+        os._exit(7)
+    while held:
+        key, text = held.pop(0)
+        reply(key, text.upper())
+"""
+
+
+@pytest.mark.parametrize("place", [0, 2, 4])
+async def test_a_call_that_kills_the_worker_fails_alone(bench: Open, place: int) -> None:
+    async with bench(POISONED) as held:
+        texts = ["one", "two", "three", "four"]
+        texts.insert(place, "poison")
+        replies = await asyncio.gather(*(held.ask(text) for text in texts))
+        bad = replies.pop(place)
+        assert [reply.text for reply in replies] == ["ONE", "TWO", "THREE", "FOUR"]
+        assert (bad.outcome, bad.attempts) == (Outcome.ERROR, 2)
+        assert "died 2 times with this call in it (exit 7)" in bad.error
+        assert len(held.pids) == 3
+        lone = [frame["calls"] for life in (2, 3) for frame in held.heard("answer", life)]
+        assert [len(calls) for calls in lone] == [1] * 5, "those that were inside go one by one"
+        assert (await held.ask("later")).text == "LATER"
+        assert len(held.pids) == 3
+        assert held.events[1] == ("worker-restarted", {"exit": 7, "waiting": 5, "one_by_one": 5})
+
+
+async def test_several_that_kill_it_fail_and_the_run_goes_on(bench: Open) -> None:
+    async with bench(POISONED) as held:
+        texts = ["poison 1", "one", "poison 2", "two", "poison 3", "three"]
+        replies = await asyncio.gather(*(held.ask(text) for text in texts))
+        assert [reply.outcome for reply in replies] == [Outcome.ERROR, Outcome.OK] * 3
+
+
+async def test_a_death_while_the_model_loads_is_no_calls_fault(bench: Open) -> None:
+    body = "next(calls())\nif life < 4: os._exit(9)\nreply('one'); next(calls())"
+    async with bench(body) as held:
+        assert (await held.ask("one")).text == "yes"
+
+
+async def test_a_worker_that_every_call_kills_ends_the_run(bench: Open) -> None:
+    async with bench("say(type='loaded', info={})\nnext(calls())\nos._exit(9)") as held:
+        asks = [held.ask(text) for text in ("one", "two", "three", "four", "five")]
+        ends = await asyncio.gather(*asks, return_exceptions=True)
+        failed = [end for end in ends if isinstance(end, Reply)]
+        assert len(failed) == 3
+        assert all(isinstance(end, WorkerFailed) for end in ends if not isinstance(end, Reply))
+        assert len(held.pids) == 4
+
+
 @pytest.mark.parametrize(
     ("error", "kind"), [("NoSuchModel", NoSuchModel), ("OutOfMemory", WorkerFailed)]
 )
