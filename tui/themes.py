@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import cast
 
 from textual.color import Color, ColorParseError
 from textual.css.errors import UnresolvedVariableError
@@ -122,8 +121,9 @@ def _is_colour(value: object) -> bool:
 
 
 def _is_share(value: object) -> bool:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and 0 <= float(cast("float", value)) <= 1
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return 0 <= value <= 1
 
 
 @cache
