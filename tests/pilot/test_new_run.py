@@ -7,13 +7,17 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runfolder import all_runs
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.new import NewRunPage
+from evalbench.tui.state import offered
+from evalbench.tui.state.model_cache import ModelList
 from evalbench.tui.state.preferences import Preferences, load_preferences
 from evalbench.tui.widgets.form import Field
 from evalbench.tui.widgets.picker import Picker
@@ -263,3 +267,51 @@ async def test_the_page_holds_everything_at_every_size(home: Path, size: tuple[i
         await pilot.pause()
         await pilot.resize_terminal(*size)
         await until_shown(pilot, "F9 Start")
+
+
+async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_fresh_list(provider: str, *flags: str) -> ModelList:
+        raise EvalbenchError("[/] no \x1b[2J list", cure="[b]wait")
+
+    monkeypatch.setattr(offered, "ask_models", no_fresh_list)
+    odd = ["[red]x[/]", "[/", "a\x1b[2Jb", "z\u200dj\u202er", "nul\x00", "long" * 5000, "漢字"]
+    lines = [
+        {
+            "id": f"scripted/{name}",
+            "provider": "scripted",
+            "name": name,
+            "title": f"[link=x]{name}",
+            "context_tokens": 1,
+            "retires": "[bold]",
+            "notes": name,
+            "price": None,
+            "able": {"choose": False, "reason": name, "untaken": {"seed": name}},
+        }
+        for name in odd
+    ]
+    file = home / "cache" / "model-lists" / "scripted.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(orjson.dumps({"when": 1, "lines": lines}))
+    app = an_app(benchmark="mmlu", model=f"scripted/{odd[0]}")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await until_shown(pilot, "[red]x[/]")
+        picker = page(pilot).query_one("#model", Picker)
+        picker.take_focus()
+        for name in odd:
+            picker.choose(name)
+            await pilot.pause()
+            await pilot.press("enter")
+            await pilot.pause()
+            screen = shown(app)
+            assert "\x1b" not in screen
+            assert "\x00" not in screen
+            picker.take_focus()
+        await pilot.press("f8")
+        await until(
+            pilot, lambda: "reckoning" not in shown(app), "an estimate or why there is none"
+        )
+        await write(pilot, "desc", "[/] \x1b[2J")
+        assert "\x1b" not in shown(app)

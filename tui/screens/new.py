@@ -195,7 +195,8 @@ class NewRunPage(Page):
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
         if looks_like_key(event.ident):
-            self.notify("that is a key, not a model: ctrl+t takes keys", severity="error")
+            words = "that is a key, not a model: ctrl+t takes keys"
+            self.notify(words, severity="error", markup=False)
             event.picker.clear()
             return
         self._draft.model = event.ident

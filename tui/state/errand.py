@@ -49,18 +49,11 @@ async def errand(
     Raises:
         ErrandFailed: it ended with another exit code.
     """
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "evalbench.tui.cli.main",
-        *words,
-        "--json",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=_LONGEST_LINE,
-        start_new_session=True,
-    )
+    try:
+        child = await _child(words)
+    except (OSError, ValueError) as error:
+        # A word that no command line can carry: a NUL, half a letter, a megabyte.
+        raise ErrandFailed("the command could not be started", why=str(error)) from None
     assert child.stdin
     assert child.stdout
     assert child.stderr
@@ -92,6 +85,21 @@ async def errand(
     if code not in accept:
         raise _failure(code, lines, words_said)
     return lines
+
+
+async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "evalbench.tui.cli.main",
+        *words,
+        "--json",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=_LONGEST_LINE,
+        start_new_session=True,
+    )
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:

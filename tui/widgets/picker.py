@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
+from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -120,7 +121,8 @@ class Picker(Vertical):
 
     def fold(self, folded: bool) -> None:
         """With the list out of sight, the filter says what was chosen."""
-        self.query_one(Input).placeholder = self.chosen if folded and self.chosen else self._hint
+        words = one_line(self.chosen) if folded and self.chosen else self._hint
+        self.query_one(Input).placeholder = words
 
     def _filter(self, *, empty: str | None = None) -> None:
         query = self.query_one(Input).value.strip() if self.is_mounted else ""
