@@ -13,13 +13,19 @@ from evalbench.tui.state.clean import clean, one_line
 LONGEST = 20_000
 """Characters of one text that a screen lays out; more would stall it."""
 
+MOST_LINES = 1000
+"""Lines of one text that a screen lays out."""
+
 
 def plain(text: str, style: str = "") -> Content:
     """External text as content without markup; very long text is cut, and says so."""
     # Cut first: cleaning a megabyte takes as long as many frames.
-    shown = clean(text[:LONGEST])
-    if len(text) > LONGEST:
-        shown += f"\n… {len(text) - LONGEST:,} more characters"
+    kept = text[:LONGEST]
+    if kept.count("\n") > MOST_LINES:
+        kept = "\n".join(kept.split("\n", MOST_LINES)[:MOST_LINES])
+    shown = clean(kept)
+    if len(kept) < len(text):
+        shown += f"\n… {len(text) - len(kept):,} more characters"
     return Content(shown).stylize(style) if style else Content(shown)
 
 
