@@ -8,7 +8,8 @@ from pathlib import Path
 
 from evalbench.engine import registry
 from evalbench.engine.benchmarks.custom_file import is_custom
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.settings import COMMON, RunSpec
+from evalbench.engine.yaml_configs import SUFFIXES, read_config
 from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given
 from evalbench.tui.cli.settings import DEFAULT_MODEL, declare_settings, new_specs, suite_specs
 
@@ -21,7 +22,7 @@ def declare_target(parser: Parser) -> None:
         metavar="BENCHMARK|FILE.toml",
         help="what to run: "
         + ", ".join(registry.benchmark_names())
-        + ", a file that describes one of your own, or a suite",
+        + ", a file that describes one of your own, a suite, or a .yaml of MT-bench or SpecEval",
     )
     parser.add_argument(
         "--model",
@@ -35,7 +36,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
-    if target and not is_suite(target):
+    if target and not is_suite(target) and not target.endswith(SUFFIXES):
         models = flag_values(words, "--model") or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(_name(target)), models)
 
@@ -43,7 +44,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
 def _target(words: Sequence[str]) -> str | None:
     known = registry.benchmark_names()
     return next(
-        (word for word in words if word in known or is_suite(word)), words[0] if words else None
+        (word for word in words if word in known or is_suite(word) or word.endswith(SUFFIXES)),
+        words[0] if words else None,
     )
 
 
@@ -69,6 +71,9 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     """
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
+    if args.target.endswith(SUFFIXES):
+        found = read_config(Path(args.target).expanduser(), given(args, COMMON))
+        return found.specs, found.notes
     name = _name(args.target)
     if _is_own(args.target):
         give(args, "file", args.target)
