@@ -17,6 +17,7 @@ running it again with a journal behind ``ask`` gives the same calls::
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,6 +74,16 @@ class Score:
     values: Mapping[str, float]
     parsed: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no mean could be made of.
+
+        Raises:
+            ValueError: a value is not a finite number.
+        """
+        for name, value in self.values.items():
+            if not math.isfinite(value):
+                raise ValueError(f"the score {name!r} is {value}, not a finite number")
 
 
 Asked = tuple[str, Prompt, str] | tuple[str, Prompt, str, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -141,15 +141,6 @@ class RunSpec:
             "options": _plain(self.options),
             "filters": _plain(self.filters),
         }
-
-    def changed(self, **common: Any) -> RunSpec:
-        """A copy with some common settings replaced (raw values, validated here)."""
-        by_name = {option.name: option for option in COMMON}
-        for name in common:
-            if name not in by_name:
-                raise SpecError(name, f"there is no setting {name!r}", cure=nearest(name, by_name))
-        parsed = {name: by_name[name].parse(raw) for name, raw in common.items()}
-        return replace(self, common={**self.common, **parsed})
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from evalbench.engine.errors import DataError, RunChanged, SpecError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.settings import RunSpec
 from tests.faults.engines import Engines, replied, scores, wait_until
 
 
@@ -98,9 +100,15 @@ def test_data_that_broke_is_told_before_an_engine_starts(engines: Engines, data:
     assert not run.status().mixed
 
 
+def changed(run: RunFolder, **common: Any) -> RunSpec:
+    """The run's spec with other settings."""
+    spec = run.spec()
+    return replace(spec, common={**spec.common, **common})
+
+
 def test_changed_settings(engines: Engines) -> None:
     run = half_done(engines)
-    spec = run.spec().changed(temperature=0.5)
+    spec = changed(run, temperature=0.5)
     error = refused(engines, run, spec=spec)
     assert "temperature was not set, is now 0.5" in str(error)
     with JournalReader(run.journal) as reader:
@@ -113,7 +121,7 @@ def test_changed_settings(engines: Engines) -> None:
 
 def test_a_setting_that_decides_nothing_may_change(engines: Engines) -> None:
     run = half_done(engines)
-    engines.resume(run, spec=run.spec().changed(concurrency=16, attempts=3, desc="faster"))
+    engines.resume(run, spec=changed(run, concurrency=16, attempts=3, desc="faster"))
     status = engines.finish(run)
     assert (status.state, status.mixed) == ("complete", False)
     assert run.spec().get("concurrency") == 16
@@ -122,7 +130,7 @@ def test_a_setting_that_decides_nothing_may_change(engines: Engines) -> None:
 def test_a_limit_may_grow_and_asks_only_what_is_new(engines: Engines) -> None:
     run = engines.start(engines.spec(size=60, limit=20))
     assert engines.finish(run).done == 20
-    spec = run.spec().changed(limit=32)
+    spec = changed(run, limit=32)
     refused(engines, run, spec=spec)
     assert accepted(engines, run, spec=spec) == 12
     assert len(scores(run)) == 32
@@ -131,7 +139,7 @@ def test_a_limit_may_grow_and_asks_only_what_is_new(engines: Engines) -> None:
 def test_fewer_epochs_leave_no_scores_behind(engines: Engines) -> None:
     run = engines.start(engines.spec(size=10, epochs=3))
     assert engines.finish(run).done == 30
-    spec = run.spec().changed(epochs=2)
+    spec = changed(run, epochs=2)
     refused(engines, run, spec=spec)
     assert accepted(engines, run, spec=spec) == 0
     status = run.status()
@@ -171,7 +179,7 @@ def test_words_that_changed_without_a_trace_in_the_templates(
 
 def test_a_run_of_which_nothing_was_answered_may_change_freely(engines: Engines) -> None:
     run = half_done_nothing(engines)
-    engines.resume(run, spec=run.spec().changed(temperature=0.1))
+    engines.resume(run, spec=changed(run, temperature=0.1))
     status = engines.finish(run)
     assert (status.state, status.mixed) == ("complete", False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -303,6 +304,20 @@ async def test_a_fault_in_solve_fails_that_sample_alone(world: World, fault: Bas
         (failed,) = [s for s in reader.scores() if s.outcome is Outcome.ERROR]
     assert failed.row == 3
     assert failed.detail["error"].startswith(f"{kind}: {fault} (faulty:")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+async def test_a_score_that_is_no_number_fails_its_sample(world: World, value: float) -> None:
+    async def odd(of: Sample, ask: Ask) -> Score:
+        reply = await ask("candidate", generate(of.inputs["question"], max_tokens=4))
+        return Score(reply.outcome, {"accuracy": value if of.inputs["question"][-1] == "3" else 1})
+
+    state, driver = await world.drive(Answers(), odd)
+    assert (state, driver.done, driver.failed) == (State.COMPLETE, 5, 1)
+    with world.read() as reader:
+        (failed,) = [s for s in reader.scores() if s.outcome is Outcome.ERROR]
+        assert failed.values == {}
+    assert f"the score 'accuracy' is {value}, not a finite number" in failed.detail["error"]
 
 
 async def test_one_name_for_two_calls_ends_the_run(world: World) -> None:

@@ -279,18 +279,6 @@ def test_benchmark_and_model_are_identity_and_it_is_json() -> None:
     assert len({str(identity) for identity in (mine, other_model, other_benchmark)}) == 3
 
 
-def test_common_settings_can_be_changed_and_are_checked_again() -> None:
-    made = spec(limit=5)
-    assert made.changed(limit="7", tag="x").get("limit") == 7
-    assert made.get("limit") == 5
-    assert made.changed(limit=None).get("limit") is None
-    with pytest.raises(SpecError, match="at least 1"):
-        made.changed(limit=0)
-    with pytest.raises(SpecError, match="there is no setting 'limits'") as caught:
-        made.changed(limits=1)
-    assert caught.value.cure == "did you mean limit?"
-
-
 # -- building ---------------------------------------------------------------------------
 
 
