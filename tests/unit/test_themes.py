@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.color import ColorSystem
 from textual.color import Color
 from textual.theme import Theme
 
@@ -71,17 +73,32 @@ def test_those_that_ship(home: Path) -> None:
     assert DEFAULT in SHIPPED
 
 
+def in_256_colours(colour: Color) -> Color:
+    """What a terminal without 24-bit colours is sent instead."""
+    reduced = colour.rich_color.downgrade(ColorSystem.EIGHT_BIT)
+    return Color.from_rich_color(reduced)
+
+
+@pytest.mark.parametrize("reduced", [lambda colour: colour, in_256_colours], ids=["24 bit", "256"])
 @pytest.mark.parametrize("name", sorted(SHIPPED - {"ansi"}))
-def test_text_stands_out(home: Path, name: str) -> None:
+def test_text_stands_out(home: Path, name: str, reduced: Callable[[Color], Color]) -> None:
     theme = shipped(name)
     values = {**theme.to_color_system().generate(), **theme.variables}
     least = 7.0 if name == "high-contrast" else 4.5
     poor = []
     for text, ground in PAIRS:
         below = Color.parse(values[ground])
-        if (found := ratio(on(below, values[text]), below)) < least:
+        if (found := ratio(reduced(on(below, values[text])), reduced(below))) < least:
             poor.append(f"{text} on {ground}: {found:.1f}")
     assert not poor
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED - {"ansi"}))
+def test_grounds_stay_grey_in_256_colours(home: Path, name: str) -> None:
+    values = shipped(name).to_color_system().generate()
+    for ground in GROUNDS:
+        parts = in_256_colours(Color.parse(values[ground])).rgb
+        assert max(parts) - min(parts) <= 8, ground
 
 
 def test_the_ansi_theme_leaves_the_terminal_its_background(home: Path) -> None:
