@@ -91,6 +91,12 @@ def test_text_of_every_kind_survives(cli: CommandLine) -> None:
     assert cli.feed("", "parse", "mt-bench-single").out == ""
 
 
+def test_a_terminal_without_a_character_gets_its_escape(cli: CommandLine) -> None:
+    cli.env["PYTHONIOENCODING"] = "ascii"
+    done = cli.feed('{"id": "\\u2603", "reply": "7"}', "parse", "openseesime")
+    assert done.lines == [{"id": "☃", "faithful": "7", "lenient": "7"}]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace) -> int:
     for case in _cases(sys.stdin.buffer, chosen):
         if out.gone:
             break
-        out.line(_as_json(_parsed(chosen, case)))
+        out.line(_as_json(_parsed(chosen, case), out.encoding))
     return 0
 
 
@@ -76,11 +76,11 @@ def _parsed(chosen: ReplyKind, case: _Case) -> dict[str, Any]:
     return line
 
 
-def _as_json(line: dict[str, Any]) -> str:
+def _as_json(line: dict[str, Any], encoding: str) -> str:
     text = json.dumps(line, ensure_ascii=False)
     try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which only an escape can express
+        text.encode(encoding)
+    except UnicodeEncodeError:  # such as half of a surrogate pair: only an escape can express it
         text = json.dumps(line)
     return text
 
