@@ -10,7 +10,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from textual import events
 from textual.app import App
 from textual.binding import Binding
 from textual.command import Provider
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
-
-SMALLEST = (60, 16)
-"""Columns and rows that pages need."""
 
 _PAGES = {
     "help": "HelpPage",
@@ -90,7 +86,6 @@ class EvalbenchApp(App[int]):
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
-        self._small: Screen[None] | None = None
         self.theme_problems = problems
         for theme in themes:
             self.register_theme(theme)
@@ -127,18 +122,6 @@ class EvalbenchApp(App[int]):
         if (wanted := self.preferences.theme) not in self.own_themes:
             words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"
             self.notify(words, severity="warning", markup=False)
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Say so when there is not enough room, until there is."""
-        small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
-        if small and self._small is None:
-            from evalbench.tui.screens.small import TooSmall
-
-            self._small = TooSmall(SMALLEST)
-            self.push_screen(self._small)
-        elif not small and self._small is not None:
-            self._small.dismiss()
-            self._small = None
 
     def _pace(self) -> None:
         """Look as often as the line allows."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import events
+from textual import events
 from textual.screen import Screen
+from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
 from evalbench.tui.clipboard import copy
+from evalbench.tui.widgets.too_small import SMALLEST, TooSmall
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
@@ -21,6 +25,9 @@ class Page(Screen[None]):
     """
 
     SCOPE: ClassVar[str] = ""
+    DEFAULT_CSS = """
+    Page { layers: default notice; }
+    """
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -41,6 +48,14 @@ class Page(Screen[None]):
         """The app, by its own type."""
         return cast("EvalbenchApp", self.app)
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Say so while there is not enough room."""
+        notices = self.query(TooSmall)
+        if event.size.width >= SMALLEST[0] and event.size.height >= SMALLEST[1]:
+            notices.remove()
+        elif not notices:
+            self.mount(TooSmall())
+
     def tick(self) -> None:
         """Bring what is shown up to date. Must be quick: read little, draw what changed."""
 
@@ -58,6 +73,11 @@ class Page(Screen[None]):
             copy(self.the_app, selected, "selected text")
         else:
             self.the_app.action_help_quit()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """A cursor that blinks sends three kilobytes a second."""
+        if isinstance(event.widget, Input) and self.the_app.low_bandwidth:
+            event.widget.cursor_blink = False
 
     def on_screen_resume(self) -> None:
         """Show the present at once when the page comes back to the top."""

@@ -1,0 +1,25 @@
+"""What is shown in place of a page while the terminal is too small for it."""
+
+from __future__ import annotations
+
+from evalbench.tui.widgets.text import Plain
+
+SMALLEST = (60, 16)
+"""Columns and rows that pages need."""
+
+
+class TooSmall(Plain):
+    """Covers its page."""
+
+    DEFAULT_CSS = """
+    TooSmall {
+        layer: notice;
+        width: 100%;
+        height: 100%;
+        background: $background;
+    }
+    """
+
+    def __init__(self) -> None:
+        columns, rows = SMALLEST
+        super().__init__(f"evalbench needs {columns}×{rows}. ctrl+q leaves; runs go on.")
