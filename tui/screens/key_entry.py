@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KeyWork(Dialog[Line]):
-    """Carries out a ``keys`` command; gives back what it told, or None.
+    """Carries out a ``keys`` command; gives back what it told, an ``error`` too, or None.
 
     Escape calls it off, also while the keychain waits for somebody to unlock it.
     """
@@ -57,7 +57,7 @@ class KeyWork(Dialog[Line]):
         if failed and not told:
             trouble = EvalbenchError(failed["what"], why=failed["why"], cure=failed["try"])
             await self.app.push_screen_wait(Trouble(trouble))
-        self.dismiss(told[0] if told else None)
+        self.dismiss(told[0] if told else failed)
 
     def _tell(self, line: Line) -> None:
         if line["event"] == "note":
@@ -89,7 +89,7 @@ async def set_key(
     )
     del secret
     told = await app.push_screen_wait(asking)
-    if told is None:
+    if told is None or told["event"] == "error":
         return False
     said = told["what"] or "the keychain holds the key now"
     app.notify(said, timeout=6, markup=False)

@@ -24,8 +24,8 @@ _COLUMNS = (
     Column("", 1),
     Column("provider", 12),
     Column("key", 18),
-    Column("where", 24),
-    Column("tried", drop=1),
+    Column("where"),
+    Column("tried", 8),
 )
 
 
@@ -153,9 +153,10 @@ class KeysPage(Page):
         told = await self.app.push_screen_wait(asking)
         if told is None:
             return
-        self._tried[line.provider, line.name] = ("✓ " if told["ok"] else "✗ ") + told["what"]
+        works = told.get("ok", False)
+        self._tried[line.provider, line.name] = ("✓ " if works else "✗ ") + told["what"]
         self._show()
-        if not told["ok"]:
+        if not works and told["event"] != "error":
             trouble = EvalbenchError(told["what"], why=told["why"], cure=told["try"])
             await self.app.push_screen_wait(Trouble(trouble))
 
@@ -171,7 +172,7 @@ class KeysPage(Page):
             return
         words = ("rm", line.provider, "--name", line.name)
         told = await self.app.push_screen_wait(KeyWork("Removing the key", words))
-        if told is not None:
+        if told is not None and told["event"] != "error":
             self._tried.pop((line.provider, line.name), None)
             self.notify(f"the {line.provider} key {line.name!r} is gone", markup=False)
             for one in told["notes"]:
@@ -197,11 +198,12 @@ class _Rows:
     def row(self, index: int) -> Sequence[Cell]:
         line = self._lines[index]
         tone = "" if line.held else "dim"
-        tried = line.tried
+        works = line.tried.startswith("✓")
+        tried: Cell = ("✓ works", "good") if works else ("✗ failed", "bad") if line.tried else ""
         return (
             ("✓", "good") if line.held else ("·", "dim") if not line.required else ("–", "warn"),
             line.provider,
             (line.what, tone),
             (line.where, tone),
-            (tried, "good" if tried.startswith("✓") else "bad" if tried else ""),
+            tried,
         )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events
-from textual import events
+from textual import events, on
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -74,7 +73,8 @@ class Page(Screen[None]):
         else:
             self.the_app.action_help_quit()
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+    @on(events.DescendantFocus)
+    def _calm_cursor(self, event: events.DescendantFocus) -> None:
         """A cursor that blinks sends three kilobytes a second."""
         if isinstance(event.widget, Input) and self.the_app.low_bandwidth:
             event.widget.cursor_blink = False
