@@ -77,7 +77,7 @@ class Table(ScrollView, can_focus=True):
     Table {
         height: 1fr;
         background: $background;
-        scrollbar-size-horizontal: 0;
+        overflow-x: hidden;
     }
     Table .table--head { text-style: bold; color: $text-muted; }
     Table .table--cursor {
@@ -131,6 +131,7 @@ class Table(ScrollView, can_focus=True):
         self._rows: Rows = rows or ListRows()
         self._empty = empty
         self._widths: list[int] = []
+        self._fitted = -1
         self._drawn: dict[int, tuple[object, ...]] = {}
 
     # -- rows --------------------------------------------------------------------
@@ -155,13 +156,21 @@ class Table(ScrollView, can_focus=True):
         """Show other columns; the rows must fit them."""
         if tuple(columns) != self._columns:
             self._columns = tuple(columns)
+            self._fitted = -1
             self._measure()
             self.refresh()
 
     def _measure(self) -> None:
+        self._fit_columns()
+        # No wider than the room, whatever that is: there is no scrolling sideways.
+        self.virtual_size = Size(0, len(self._rows) + 1)
+
+    def _fit_columns(self) -> None:
+        """Fit the columns to the room beside the scrollbar, which comes and goes with the rows."""
         width = self.scrollable_content_region.width
-        self._widths = _fit(self._columns, width)
-        self.virtual_size = Size(width, len(self._rows) + 1)
+        if width != self._fitted:
+            self._fitted = width
+            self._widths = _fit(self._columns, width)
 
     def _refresh_changed(self) -> None:
         """Repaint only lines that look different from what was drawn."""
@@ -181,6 +190,7 @@ class Table(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """The line at ``y`` of the widget; the head is always the first."""
+        self._fit_columns()
         width = self.size.width
         base = self.rich_style
         top = int(self.scroll_offset.y)
@@ -204,7 +214,7 @@ class Table(ScrollView, can_focus=True):
         used = 0
         columns, widths = self._columns, self._widths
         if len(row) == 1 < len(columns):
-            columns, widths = (Column(""),), [width - 1]
+            columns, widths = (Column(""),), [self._fitted - 1]
         for column, wide, content in zip(columns, widths, row, strict=False):
             if not wide:
                 continue
@@ -236,9 +246,13 @@ class Table(ScrollView, can_focus=True):
         page = max(1, self.size.height - 1)
         top = int(self.scroll_offset.y)
         if index < top:
-            self.scroll_to(y=index, animate=False, immediate=True)
+            self._scroll_to_row(index)
         elif index >= top + page:
-            self.scroll_to(y=index - page + 1, animate=False, immediate=True)
+            self._scroll_to_row(index - page + 1)
+
+    def _scroll_to_row(self, index: int) -> None:
+        # By force: the scrollbar may not be there yet when the rows have just come.
+        self.scroll_to(y=index, animate=False, immediate=True, force=True)
 
     def action_down(self) -> None:
         """See the commands."""
