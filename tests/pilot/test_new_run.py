@@ -315,3 +315,22 @@ async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
         )
         await write(pilot, "desc", "[/] \x1b[2J")
         assert "\x1b" not in shown(app)
+
+
+async def test_the_mouse_does_the_same(home: Path) -> None:
+    app = an_app(benchmark="quickstart", model="scripted/good")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await until_shown(pilot, "● good")
+
+        def line_of(text: str) -> int:
+            return next(y for y, line in enumerate(shown(app).splitlines()) if text in line)
+
+        await pilot.click(offset=(5, line_of("  mmlu ")))
+        await until_shown(pilot, "MMLU: 57 subjects")
+        assert page(pilot)._draft.benchmark == "quickstart"
+        await pilot.click(offset=(5, line_of("  mmlu ")))
+        await until_shown(pilot, "evalbench run mmlu --model")
+        await pilot.click(offset=(5, line_of("▸ 1")))
+        await until_shown(pilot, "▾ 1")
+        assert page(pilot).query("#field-qps")
