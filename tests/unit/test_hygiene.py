@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -96,3 +97,60 @@ def test_dependencies_are_bounded() -> None:
     for requirement in (r for group in groups for r in group):
         bounded = "<" in requirement or requirement.startswith(("evalbench[", "pandas-stubs"))
         assert bounded, requirement
+
+
+_READ_AS_MARKUP = ("Button", "Checkbox", "Label", "RadioButton", "Static", "notify")
+_NEVER_MARKUP = ("Content", "Text", "plain")
+
+
+def _shows_markup(call: ast.Call) -> bool:
+    """Whether a widget or toast is given text that is not written there, and may read it."""
+    if _name(call.func) not in _READ_AS_MARKUP:
+        return False
+    off = [keyword for keyword in call.keywords if keyword.arg == "markup"]
+    if off and isinstance(off[0].value, ast.Constant) and off[0].value.value is False:
+        return False
+    shown = [*call.args, *(k.value for k in call.keywords if k.arg in ("content", "title"))]
+    return any(
+        not isinstance(text, ast.Constant)
+        and not (isinstance(text, ast.Call) and _name(text.func) in _NEVER_MARKUP)
+        for text in shown
+    )
+
+
+def _name(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
+
+
+def test_no_screen_reads_text_from_outside_as_markup() -> None:
+    found = [
+        f"{module.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("screens", "widgets", ".")
+        for module in (ROOT / "tui" / folder).glob("*.py")
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.Call) and _shows_markup(node)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("written", "bad"),
+    [
+        ('Static("fixed")', False),
+        ("Static(words)", True),
+        ("Static(words, markup=False)", False),
+        ("Static(words, markup=True)", True),
+        ('Label(f"{count} runs")', True),
+        ("Label(plain(words))", False),
+        ("self.notify(str(error))", True),
+        ("self.notify(str(error), markup=False)", False),
+        ('app.notify("done", title=name)', True),
+        ("Plain(words)", False),
+    ],
+)
+def test_the_look_for_markup_finds_it(written: str, bad: bool) -> None:
+    call = ast.parse(written, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert _shows_markup(call) is bad
