@@ -14,7 +14,7 @@ from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.clipboard import copy
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
@@ -61,7 +61,7 @@ class Confirm(Dialog[bool]):
                 yield Plain(self._note, classes="dim")
             with Horizontal(id="buttons"):
                 yield Button("No (n)", id="no", variant="primary")
-                yield Button(f"{self._yes} (y)", id="yes", variant="error")
+                yield Button(plain(f"{self._yes} (y)"), id="yes", variant="error")
 
     def on_mount(self) -> None:
         """The safe answer is at hand."""

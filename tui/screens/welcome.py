@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import Button
 
 from evalbench.tui.screens.dialogs import Dialog
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import Plain, plain
 
 _WHAT = (
     "evalbench asks a model the questions of a benchmark and tells how well it answered, "
@@ -48,7 +48,7 @@ class Welcome(Dialog[str]):
             for name, words in _CHOICES:
                 first = name == "demo"
                 yield Button(
-                    words, id=name, variant="primary" if first else "default", compact=True
+                    plain(words), id=name, variant="primary" if first else "default", compact=True
                 )
             yield Plain(
                 "enter: choose · escape: look around first",
