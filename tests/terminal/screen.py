@@ -37,9 +37,13 @@ class Terminal:
         )
         return done.stdout
 
+    def write(self, text: str) -> None:
+        """Type a text."""
+        self._tmux("send-keys", "-l", text)
+
     def type(self, text: str) -> None:
         """Type a line and press Enter."""
-        self._tmux("send-keys", "-l", text)
+        self.write(text)
         self.press("Enter")
 
     def press(self, key: str) -> None:
