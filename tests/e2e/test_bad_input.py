@@ -32,7 +32,7 @@ LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "-
         (("run", "synthetic", "--model", "scripted/good", "--group", "zz"), "no group 'zz'"),
         (("run", "synthetic", "--model", "scripted/good", "--data", "nowhere"), "nowhere"),
         (("run", "nowhere.toml"), "cannot read nowhere.toml"),
-        (("run",), "required: BENCHMARK|SUITE.toml"),
+        (("run",), "required: BENCHMARK|FILE.toml"),
         (("show",), "required: RUN"),
         (("show", "nothing"), "there is no run 'nothing'"),
         (("resume", "nothing"), "there is no run 'nothing'"),

@@ -95,7 +95,8 @@ def test_dependencies_are_bounded() -> None:
     assert isinstance(project, dict)
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
     for requirement in (r for group in groups for r in group):
-        bounded = "<" in requirement or requirement.startswith(("evalbench[", "pandas-stubs"))
+        bounded = "<" in requirement or "==" in requirement
+        bounded = bounded or requirement.startswith(("evalbench[", "pandas-stubs"))
         assert bounded, requirement
 
 
