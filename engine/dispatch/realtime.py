@@ -56,6 +56,7 @@ class Realtime:
         self._waiting = 0
         self._retries = 0
         self._halted = asyncio.Event()
+        self._ready = False
         self._warming = Warming(provider.capabilities, report)
         self.ready_at = time.monotonic()
 
@@ -69,6 +70,7 @@ class Realtime:
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        await self._get_ready(call)
         patience = Patience(self._attempts)
         tried = _Tried(before_send, _bytes(call), self._warming.name_of(call))
         while True:
@@ -87,6 +89,17 @@ class Realtime:
                 failure.possibly_billed = tried.billed
                 return failed_reply(failure, tried.attempts, tried.possible)
             await self._wait(failure, pause)
+
+    async def _get_ready(self, call: Call) -> None:
+        """Let the provider get ready before the first call takes its turn.
+
+        Otherwise calls would take turns while it does, and then leave all at once.
+        Not every plug-in has something to do first.
+        """
+        if not self._ready:
+            if get_ready := getattr(self._provider, "get_ready", None):
+                await get_ready(call)
+            self._ready = True
 
     async def _attempt(self, call: Call, tried: _Tried, warm: Turn | None) -> Reply:
         """One attempt, from waiting for its place to settling its cost."""

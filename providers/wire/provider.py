@@ -158,14 +158,8 @@ class NetworkProvider(ABC):
         more without it. Each such step takes a parameter away, so there are
         never more steps than parameters.
         """
-        self.check_secret()
-        if self.clients.here() is None:
-            # Outside the deadline: an SDK takes seconds to import.
-            await self.clients.get()
+        await self.get_ready(call)
         name = wire_name(call)
-        if name not in self._warmed:
-            await self._aside(f"warm {name}", lambda: self.warm(name))
-            self._warmed.add(name)
         try:
             async with asyncio.timeout(self.timeout) as deadline:
                 return await self.attempt(call)
@@ -179,6 +173,19 @@ class NetworkProvider(ABC):
             ) from None
         except NoSuchModel as error:
             raise await self._with_nearest(error, name) from None
+
+    async def get_ready(self, call: Call) -> None:
+        """Do what takes time before the first call leaves, once: it is in nobody's deadline.
+
+        An SDK takes seconds to import, and some APIs are asked about the model.
+        """
+        self.check_secret()
+        if self.clients.here() is None:
+            await self.clients.get()
+        name = wire_name(call)
+        if name not in self._warmed:
+            await self._aside(f"warm {name}", lambda: self.warm(name))
+            self._warmed.add(name)
 
     async def attempt(self, call: Call) -> Reply:
         """Send a call, once more for each parameter that the provider refuses on the way."""

@@ -91,6 +91,7 @@ class Desk:
         answer: Answer,
         *,
         concurrency: int | None = 5,
+        qps: float | None = None,
         attempts: int = 8,
         budget: Budget | None = None,
         prices: UnitPrices | None = None,
@@ -98,7 +99,7 @@ class Desk:
         self.provider = Acted({"answer": answer})
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.begun: list[str] = []
-        self.limiter = Limiter(concurrency=concurrency)
+        self.limiter = Limiter(concurrency=concurrency, qps=qps)
         self.realtime = Realtime(
             self.provider,
             self.limiter,
@@ -486,3 +487,19 @@ async def test_closing_closes_the_provider() -> None:
     desk = Desk(at_once)
     await desk.realtime.close()
     assert desk.provider.closed
+
+
+@virtual_time
+async def test_no_turn_is_taken_before_the_provider_is_ready() -> None:
+    desk = Desk(at_once, concurrency=64, qps=2)
+    ready: list[float] = []
+
+    async def get_ready(call: Call) -> None:
+        await asyncio.sleep(3)
+        ready.append(now())
+
+    desk.provider.get_ready = get_ready  # type: ignore[attr-defined]
+    await asyncio.gather(*(desk.ask(f"q{n}") for n in range(4)))
+    await desk.ask("later")
+    assert [at for _, at in desk.provider.sent] == [3, 3.5, 4, 4.5, 5]
+    assert set(ready) == {3.0}
