@@ -14,6 +14,7 @@ from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.clipboard import copy
+from evalbench.tui.state.clean import one_line
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Enter(Dialog[str]):
             yield Plain(self._title, classes="title")
             if self._note:
                 yield Plain(self._note, classes="dim")
-            yield Input(self._value, password=self._password, id="value")
+            yield Input(one_line(self._value), password=self._password, id="value")
             yield Plain(id="refused", classes="bad")
             yield Plain("enter: take it · escape: leave it as it is", classes="dim")
 
