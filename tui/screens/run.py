@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,12 +13,14 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer
 
 from evalbench.engine.journal import Event
+from evalbench.engine.paths import runs_dir
 from evalbench.engine.process import stop_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels
 from evalbench.tui.screens.dialogs import Enter
 from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.run_compared import Compared
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.answers import Answer
 from evalbench.tui.state.run_view import RunView
@@ -125,6 +128,7 @@ class RunPage(Page):
                         yield _section("money", "money")
                         yield _section("limits", "limits and waits")
                         yield _section("params", "parameters not as asked")
+            yield Compared(id="compared")
             with Container(id="lower"):
                 yield Table(_SCORES, empty="It has no metric.", id="scores")
                 yield Table(_ANSWERS, empty="No answer was scored yet.", id="answers")
@@ -164,6 +168,7 @@ class RunPage(Page):
         before, self._drawn_state = self._drawn_state, self.view.state
         complete = self.view.state == "complete"
         self.set_class(complete, "-complete")
+        self.query_one(Compared).show(self.view.metrics if self.view.status.at_rest else {})
         if complete:
             self.query_one("#scores", Table).show(_Scores(score_lines(self.view.metrics)))
             if before:
@@ -313,7 +318,9 @@ class RunPage(Page):
 
     def action_copy(self) -> None:
         """See the commands."""
-        copy(self.the_app, f"evalbench attach {self.view.folder.id}", "the command")
+        folder = self.view.folder
+        name = folder.id if folder.path.parent == runs_dir() else shlex.quote(str(folder.path))
+        copy(self.the_app, f"evalbench attach {name}", "the command")
 
     def _say(self, text: str) -> None:
         self.notify(text, markup=False)

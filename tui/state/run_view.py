@@ -78,7 +78,7 @@ class RunView:
         self._events: dict[int, Event] = {}
         self._latest = LatestAnswers()
         self._created = self._watch.status.created
-        self._started: float | None = None
+        self._start, self._started = 0, self._created
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
         self.answers: list[Answer] = []
@@ -118,9 +118,13 @@ class RunView:
     def _begin(self, journal: JournalReader) -> None:
         """Find out what happened before the view, or before this engine, was there."""
         self.pace.forget()
-        self._started = None
-        if started := journal.newest_event("started"):
-            self._started = self._created + started.at_ms / 1000
+        started, ended = journal.newest_event("started"), journal.newest_event("ended")
+        self._start = started.id if started else 0
+        self._started = self._at(started) if started else self._created
+        if self.live and started and ended and ended.id > started.id:
+            # An engine that is only getting ready: that of before is not its beginning.
+            self._started = time.time()
+            return
         status = self.status
         if status.done > _SCANNABLE:
             return
@@ -136,11 +140,22 @@ class RunView:
         # The newest one again: its count may have grown.
         while page := journal.events(after=newest - 1):
             self._events |= {event.id: event for event in page}
+            self._note_start(page)
             if page[-1].id == newest:
                 break
             newest = page[-1].id
         for ident in list(self._events)[:-_LOG_LENGTH]:
             del self._events[ident]
+
+    def _note_start(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.kind == "started" and event.id > self._start:
+                self._start, self._started = event.id, self._at(event)
+                self.pace.forget()
+
+    def _at(self, event: Event) -> float:
+        """When an event was, in seconds since the epoch."""
+        return self._created + event.at_ms / 1000
 
     # -- what was seen -----------------------------------------------------------
 
@@ -182,14 +197,14 @@ class RunView:
 
     def clock_time(self, event: Event) -> str:
         """When an event was, as the clock on the wall has it."""
-        return time.strftime("%H:%M:%S", time.localtime(self._created + event.at_ms / 1000))
+        return time.strftime("%H:%M:%S", time.localtime(self._at(event)))
 
     @property
     def elapsed(self) -> float:
         """Seconds: since its engine began, or all the time that engines worked on it."""
         if not self.live:
             return self.status.seconds
-        return max(0.0, time.time() - (self._started or self._created))
+        return max(0.0, time.time() - self._started)
 
     @property
     def left(self) -> Left | None:

@@ -257,6 +257,22 @@ def test_time_goes_on_between_two_looks_at_the_status(engine: PretendEngine) -> 
     assert view.elapsed > 0
 
 
+def test_clock_and_pace_of_a_resumed_run_begin_with_its_engine(engine: PretendEngine) -> None:
+    status = engine.folder.status()
+    status.created = time.time() - 86_400
+    engine.folder.write_status(status)
+    engine.event("started", at_ms=1000)
+    engine.event("ended", at_ms=9000, state="paused", exit_code=4)
+    engine.status(State.CREATED)
+    view = viewed(engine)
+    assert view.elapsed < 60
+    assert view.pace.history(60) == []
+    engine.event("started", at_ms=86_395_000)
+    engine.status(done=3)
+    view.look()
+    assert 3 < view.elapsed < 60
+
+
 def test_a_run_at_rest_tells_how_long_engines_worked_on_it(engine: PretendEngine) -> None:
     engine.status(State.COMPLETE, seconds=93.2)
     assert viewed(engine).elapsed == 93.2
