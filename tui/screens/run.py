@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.widgets import Footer
@@ -139,10 +139,10 @@ class RunPage(Page):
         """The first look; the table that matters has the keyboard."""
         self._ready = True
         self.tick()
-        table = "#scores" if self.view.state == "complete" else "#answers"
-        self.query_one(table).focus(scroll_visible=False)
+        table = self._first() if self.view.state == "complete" else "#answers"
+        self.query(table).first().focus(scroll_visible=False)
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Say more or less, as there is room."""
         self._drawn, self._stale = float("-inf"), True
         self.tick()
@@ -172,8 +172,12 @@ class RunPage(Page):
         if complete:
             self.query_one("#scores", Table).show(_Scores(score_lines(self.view.metrics)))
             if before:
-                self.query_one("#scores").focus(scroll_visible=False)
+                self.query(self._first()).first().focus(scroll_visible=False)
         self.refresh_bindings()
+
+    def _first(self) -> str:
+        """What is looked at first of a complete run; it must be in sight."""
+        return "#heatmap.-on, #scores" if self.app.size.height < _SHORT else "#scores"
 
     def _draw(self) -> None:
         view = self.view
