@@ -16,7 +16,7 @@ from typing import Any
 from evalbench.engine.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.benchmark import Benchmark, Sample, Score
 from evalbench.engine.errors import UsageError
-from evalbench.engine.journal import CallRow, Journal
+from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf, scored_samples, tally_of
 from evalbench.engine.record import identity
 from evalbench.engine.runfolder import Lock, RunFolder
@@ -74,7 +74,8 @@ async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescor
         for last, sample, calls, held in page:
             for epoch, before in held.items():
                 own = [call for call in calls if call.key.epoch == epoch]
-                score = await _replayed(benchmark, sample, own, epoch, roles)
+                ask = ReplayOnly(newest(own), epoch, roles, trusting="imported" in meta)
+                score = await _replayed(benchmark, sample, ask)
                 if score is None:
                     kept += 1
                     continue
@@ -102,12 +103,10 @@ async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescor
     return Rescored(scored, changed, kept, meta.get("metrics") or {}, after)
 
 
-async def _replayed(
-    benchmark: Benchmark, sample: Sample, calls: list[CallRow], epoch: int, roles: Any
-) -> Score | None:
+async def _replayed(benchmark: Benchmark, sample: Sample, ask: ReplayOnly) -> Score | None:
     """The score as it is made now; None where it cannot be made of what is there."""
     try:
-        return await benchmark.solve(sample, ReplayOnly(newest(calls), epoch, roles))
+        return await benchmark.solve(sample, ask)
     except (MissingReply, Exception):
         # Of a failed call, or whatever solve raises of itself as it did in the run.
         return None

@@ -160,15 +160,15 @@ class MtBench(Benchmark):
         asks = [
             (judge, self._judgement("single", turn, fields), f"rate-{turn}", repeat)
             for judge in self.judges
-            for turn in mt_bench_metrics.TURNS
+            for turn in _judged_turns(sample, judge)
             for repeat in range(self.repeats)
         ]
         replies = iter(await ask.many(asks))
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RATING: {}, RATING_LENIENT: {}}
-        for judge in map(_model, self.judges):
-            unread = 0
-            for turn in mt_bench_metrics.TURNS:
+        for role in self.judges:
+            judge, turns, unread = _model(role), _judged_turns(sample, role), 0
+            for turn in turns:
                 texts = [next(replies).text for _ in range(self.repeats)]
                 faithful, lenient = map(read_rating, texts), map(read_rating_lenient, texts)
                 read = [rating for rating in faithful if rating is not None]
@@ -182,7 +182,7 @@ class MtBench(Benchmark):
                 if seen:
                     values[f"lenient/{turn}/{judge}"] = float(median(seen))
                 parsed[RATING_LENIENT][f"{judge}, turn {turn}"] = median(seen) if seen else None
-            values[f"judged/{judge}"] = float(2 * self.repeats)
+            values[f"judged/{judge}"] = float(len(turns) * self.repeats)
             values[f"unread/{judge}"] = float(unread)
         return values, parsed
 
@@ -203,15 +203,15 @@ class MtBench(Benchmark):
         asks = [
             (judge, self._judgement("pair", turn, {**fields, **seats}), f"compare-{turn}-{order}")
             for judge in self.judges
-            for turn in mt_bench_metrics.TURNS
+            for turn in _judged_turns(sample, judge)
             for order, seats in (("first", _seats(ours, theirs)), ("second", _seats(theirs, ours)))
         ]
         replies = iter(await ask.many(asks))
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {WINNER: {}, WINNER_LENIENT: {}}
-        for judge in map(_model, self.judges):
-            unread = 0
-            for turn in mt_bench_metrics.TURNS:
+        for role in self.judges:
+            judge, turns, unread = _model(role), _judged_turns(sample, role), 0
+            for turn in turns:
                 texts = next(replies).text, next(replies).text
                 verdicts = [read_winner(text) for text in texts]
                 parsed[WINNER][f"{judge}, turn {turn}"] = verdicts
@@ -221,7 +221,7 @@ class MtBench(Benchmark):
                 unread += verdicts.count(None)
                 if None not in verdicts:
                     values |= _verdict(verdicts, f"{turn}/{judge}")
-            values[f"judged/{judge}"] = 4.0
+            values[f"judged/{judge}"] = 2.0 * len(turns)
             values[f"unread/{judge}"] = float(unread)
         return values, parsed
 
@@ -235,6 +235,12 @@ class MtBench(Benchmark):
 
 def _model(role: str) -> str:
     return role.partition("/")[2] or role
+
+
+def _judged_turns(sample: Sample, role: str) -> Sequence[int]:
+    """The turns that a judge is asked about: both, but where imported results have only one."""
+    given: Mapping[str, Sequence[int]] = sample.inputs.get("judged", {})
+    return given.get(_model(role), mt_bench_metrics.TURNS)
 
 
 def _unjudged(reply: Reply) -> bool:

@@ -146,14 +146,18 @@ def item(row: Row, looks: Looks, folder: Path | None, where: tuple[str, int]) ->
         )
     except Unreadable as error:
         inputs["media"], inputs["broken"] = [], str(error)
-    name = str(row.get("source_file") or row.get("file_name") or "")
     tags = {
         "type": str(row["question_type"]),
         "medium": "video" if video else "image",
-        "simulation": _NUMBER.sub("", name),
+        "simulation": simulation(row),
         "answer": str(row["answer"]),
     }
     return Item(inputs, str(row["answer"]), tags)
+
+
+def simulation(row: Row) -> str:
+    """What was simulated: the file's name without its number."""
+    return _NUMBER.sub("", str(row.get("source_file") or row.get("file_name") or ""))
 
 
 def _bytes(value: Any, folder: Path | None) -> bytes:

@@ -148,6 +148,11 @@ Answers = dict[tuple[str, str], str | None]
 """Answers by (statement id, input text); None where there was an error instead."""
 
 
+def is_time(name: str) -> bool:
+    """Whether a folder's name is the time at which a run began."""
+    return _TIME.fullmatch(name) is not None
+
+
 def contestant(given: str) -> tuple[str, Path]:
     """``NAME=PATH`` as a pair; without a name, one is proposed from the path."""
     name, path = options.split_name(given)
@@ -155,7 +160,7 @@ def contestant(given: str) -> tuple[str, Path]:
     if name:
         return name, place
     for part in (place, *place.parents):
-        if part.name and part.name != "results" and not _TIME.fullmatch(part.name):
+        if part.name and part.name != "results" and not is_time(part.name):
             return part.name, place
     return place.name, place
 
@@ -214,7 +219,7 @@ def _results(path: Path) -> Path:
 
 def _model_folder(results: Path) -> Path:
     above = results.parent
-    return above.parent if _TIME.fullmatch(above.name) else above
+    return above.parent if is_time(above.name) else above
 
 
 def _answers_of_run(path: Path) -> Answers:

@@ -1,0 +1,237 @@
+"""FastChat's MT-bench files: answers of models, and what judges said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.mt_bench_data import (
+    Turns,
+    question_files,
+    read_answers,
+    read_questions,
+)
+from evalbench.engine.benchmarks.mt_bench_metrics import TURNS
+from evalbench.engine.benchmarks.reading import Row, read_rows
+from evalbench.engine.errors import DataError
+from evalbench.engine.importing.reading import malformed
+from evalbench.engine.importing.recorded import (
+    NOT_RECORDED,
+    Place,
+    Recorded,
+    Told,
+    known_as,
+    stands_for,
+)
+from evalbench.engine.roles import JUDGE
+from evalbench.engine.scoring.judge_ratings import read_rating, read_winner
+from evalbench.engine.settings import make_spec
+
+GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
+"""The two games of a comparison: their columns, our name, where model_1 and model_2 sit."""
+
+_NO_RATING = -1
+
+Said = list[Mapping[Place, Told]]
+"""What one judge said of one turn, once for every row about it."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """All rows about one model, or about one pair.
+
+    Attributes:
+        judges: their names as in a spec.
+        said: by question, then by judge and turn.
+        again: rows about what had been judged before.
+        unlike: rows whose result is not what their judgment says; the result counts.
+        silent: rows without a judgment, whose result stands in its place.
+    """
+
+    judges: dict[str, None] = field(default_factory=dict)
+    said: dict[int, dict[tuple[str, int], Said]] = field(default_factory=dict)
+    again: int = 0
+    unlike: int = 0
+    silent: int = 0
+
+    def notes(self) -> Iterator[str]:
+        """What is odd in the rows."""
+        if self.again:
+            yield f"{self.again} judgments are of what had been judged; all count, as in FastChat"
+        if self.silent:
+            yield f"{self.silent} judgments have no text; the row's result stands in its place"
+        if self.unlike:
+            yield f"{self.unlike} judgments read otherwise than their rows say; the rows count"
+
+
+def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
+    """Runs of a judgment file: one for each model or pair, with every judge that judged it.
+
+    Args:
+        path: ``model_judgment/JUDGE_single.jsonl`` or ``…_pair.jsonl``.
+        questions: FastChat's ``data/mt_bench`` folder, or the question file.
+        answers: ``model_answer``: a folder of answer files, or one of them.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+    files = question_files(questions)
+    asked = {item.inputs["question_id"] for item in read_questions(files, "none", None)}
+    found: dict[tuple[str, ...], Judged] = {}
+    for number, row in read_rows(path):
+        try:
+            names, ident = _add(found, row)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise malformed("this is no judgment of FastChat's", path, number, error) from None
+        if ident not in asked:
+            why = f"no question {ident} is in {files[0]}"
+            raise DataError("the question is unknown", path=str(path), line=number, why=why)
+        if len(names) != len(next(iter(found))):
+            what = "ratings and comparisons do not go together"
+            raise DataError(what, path=str(path), line=number)
+    held = _Answers(answers, sole=len(found) == 1)
+    return [_run(path, names, judged, files, held) for names, judged in found.items()]
+
+
+def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...], int]:
+    """Put a row where it belongs. Returns its model, or pair, and its question."""
+    pair = "model_1" in row
+    names = (str(row["model_1"]), str(row["model_2"])) if pair else (str(row["model"]),)
+    named = row["judge"]
+    judge = stands_for(named if isinstance(named, str) else named[0])
+    ident, turn = int(row["question_id"]), int(row["turn"])
+    if turn not in TURNS:
+        raise ValueError(f"its turn is {turn}")
+    # Complete before it is kept, so that a bad row leaves nothing.
+    read = _compared if pair else _rated
+    judged = found.get(names) or Judged()
+    told = read(row, f"{JUDGE}/{judge}", turn, judged)
+    found[names] = judged
+    judged.judges[judge] = None
+    rows = judged.said.setdefault(ident, {}).setdefault((judge, turn), [])
+    judged.again += bool(rows)
+    rows.append(told)
+    return names, ident
+
+
+def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
+    score = row.get("score")
+    given = None if score is None or float(score) == _NO_RATING else float(score)
+    text = row.get("judgment")
+    if not isinstance(text, str):
+        row["score"]
+        judged.silent += 1
+        text = ""
+    elif score is not None and read_rating(text) != given:
+        judged.unlike += 1
+    if score is not None:
+        text = _agreeing(text, read_rating(text), given, f"[[{score}]]")
+    return {(role, f"rate-{turn}", 0): Told(text, str(row.get("user_prompt") or ""))}
+
+
+def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
+    told: dict[Place, Told] = {}
+    silent = unlike = False
+    for game, order, (one, two) in GAMES:
+        given = {"model_1": one, "model_2": two, "tie": "tie", "error": None}[row[f"{game}_winner"]]
+        text = row.get(f"{game}_judgment")
+        if not isinstance(text, str):
+            silent, text = True, ""
+        elif read_winner(text) != given:
+            unlike = True
+        mark = f"[[{'C' if given == 'tie' else given}]]"
+        text = _agreeing(text, read_winner(text), given, mark)
+        prompt = str(row.get(f"{game}_user_prompt") or "")
+        told[role, f"compare-{turn}-{order}", 0] = Told(text, prompt)
+    judged.silent += silent
+    judged.unlike += unlike
+    return told
+
+
+def _agreeing(text: str, read: object, given: object, mark: str) -> str:
+    """The judgment, or one that is read as the row has it: the original counts the row's result."""
+    if read == given:
+        return text
+    if read is None:
+        return f"{text}\n\n{mark}".strip()
+    return mark if given is not None else "(the row has no result; its judgment was left out)"
+
+
+def _run(
+    path: Path, names: Sequence[str], judged: Judged, files: list[Path], held: _Answers
+) -> Recorded:
+    notes = list(judged.notes())
+    said = [held.of(name, judged.said, notes) for name in names]
+    baseline = said[1] if len(said) > 1 else None
+    options = {}
+    if baseline:
+        one, two = map(known_as, names)
+        notes.append(f"these are the results of {one}; it is compared with {two}")
+        # The option names a file; the answers compared with are in the run.
+        options["against"] = str(path.absolute())
+    spec = make_spec("mt-bench", stands_for(names[0]), judge=list(judged.judges), options=options)
+    items = [
+        pair
+        for item in read_questions(files, "original", baseline)
+        if (ident := item.inputs["question_id"]) in judged.said
+        for pair in _items(item, said[0][ident], judged.said[ident], list(judged.judges))
+    ]
+    return Recorded(spec, items, str(path), notes)
+
+
+def _items(
+    item: Item,
+    answers: Turns,
+    said: Mapping[tuple[str, int], Said],
+    judges: Sequence[str],
+) -> Iterator[tuple[Item, Mapping[Place, Told]]]:
+    """The question once, and again for whatever was judged again."""
+    for time in range(max(map(len, said.values()))):
+        told: dict[Place, Told] = {
+            ("candidate", f"turn-{turn}", 0): Told(text)
+            for turn, text in zip(TURNS, answers, strict=True)
+        }
+        turns: dict[str, list[int]] = {judge: [] for judge in judges}
+        for (judge, turn), rows in sorted(said.items()):
+            if time < len(rows):
+                turns[judge].append(turn)
+                told |= rows[time]
+        whole = all(tuple(given) == TURNS for given in turns.values())
+        inputs = item.inputs if whole else {**item.inputs, "judged": turns}
+        yield Item(inputs, item.gold, item.tags), told
+
+
+class _Answers:
+    """The answers of models, where they are given."""
+
+    def __init__(self, path: Path | None, *, sole: bool) -> None:
+        """``sole``: there is one model only; a file is of that model, whatever its name."""
+        self._files: dict[str, Path] = {}
+        if path is not None and path.is_dir():
+            self._files = {file.stem: file for file in path.glob("*.jsonl")}
+        elif path is not None:
+            self._files = {path.stem: path}
+        self._sole = path if sole and path and not path.is_dir() else None
+
+    def of(self, model: str, wanted: Mapping[int, Any], notes: list[str]) -> dict[int, Turns]:
+        """The answers to the wanted questions; what is not there is told in a note."""
+        file = self._files.get(model, self._sole)
+        if file is None:
+            notes.append(
+                f"the answers of {known_as(model)} were not given; a remark stands in their place"
+            )
+        known = read_answers(file) if file else {}
+        # An empty answer was judged like any other.
+        found = {
+            ident: (one if one.strip() else NOT_RECORDED, two if two.strip() else NOT_RECORDED)
+            for ident, (one, two) in known.items()
+        }
+        if file and (lost := sum(NOT_RECORDED in found.get(i, (NOT_RECORDED,)) for i in wanted)):
+            notes.append(
+                f"{lost} answers of {known_as(model)} are missing, empty or errors; what judges"
+                " said of them counts, as in FastChat"
+            )
+        return {ident: found.get(ident, (NOT_RECORDED, NOT_RECORDED)) for ident in wanted}

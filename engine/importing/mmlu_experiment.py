@@ -1,0 +1,78 @@
+"""Folders of the Claude MMLU Experimenter: ``config.json`` and ``results.parquet``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.mmlu_subjects import category_tag
+from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows
+from evalbench.engine.errors import DataError
+from evalbench.engine.importing.reading import malformed, read_json
+from evalbench.engine.importing.recorded import Recorded, Told, stands_for
+from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.settings import make_spec
+
+_UNREAD = "(the reply was not kept; the original read no letter in it)"
+
+
+def read_experiment(folder: Path) -> Recorded:
+    """The run of one experiment folder.
+
+    Its replies were never kept, only the option that was read in each; the
+    letter of that option stands in the reply's place.
+
+    Raises:
+        DataError: the folder is none, or a row is malformed.
+    """
+    config = read_json(folder / "config.json")
+    if not isinstance(config, dict):
+        raise DataError("this is no configuration", path=str(folder / "config.json"))
+    results = next((p for s in SUFFIXES if (p := folder / f"results{s}").is_file()), None)
+    if results is None:
+        raise DataError("the folder holds no results.parquet", path=str(folder))
+    items = []
+    unasked = 0
+    for number, row in read_rows(results):
+        try:
+            said = _told(row)
+            item = _item(row)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            what = "a result needs question, choices, subject, answer and predicted"
+            raise malformed(what, results, number, error) from None
+        if said is None:
+            unasked += 1
+        else:
+            items.append((item, {("candidate", "answer", 0): said}))
+    spec = make_spec(
+        "mmlu",
+        stands_for(config.get("model") or folder.resolve().name),
+        options={"family": "chat"},
+        desc=str(config.get("description") or ""),
+    )
+    notes = ["the replies were not kept; the letter that was read stands in the place of each"]
+    if unasked:
+        notes.append(f"{unasked} questions have no prediction yet and were left out")
+    return Recorded(spec, items, str(folder), notes)
+
+
+def _item(row: Row) -> Item:
+    subject, choices = str(row["subject"]), [str(choice) for choice in row["choices"]]
+    answer = int(row["answer"])
+    choices[answer]
+    return Item(
+        {"question": str(row["question"]), "choices": choices},
+        answer,
+        {"subject": subject, "category": category_tag(subject)},
+    )
+
+
+def _told(row: Row) -> Told | None:
+    """The letter that was read; None for a question that was not asked yet."""
+    predicted: Any = row["predicted"]
+    if predicted is None or (isinstance(predicted, float) and math.isnan(predicted)):
+        return None
+    place = int(predicted)
+    return Told(LETTERS[place] if 0 <= place < len(row["choices"]) else _UNREAD)
