@@ -27,8 +27,9 @@ FIRST = (
 )
 """Settings that matter in most runs; the other common ones come last."""
 
+FIRST_TITLE = "settings"
 MORE = "more"
-"""Title of the section that is folded at first."""
+"""Titles of the first section, and of the one that is folded at first."""
 
 PROBED = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget", "price")
 """Common settings that a probe takes too, besides the key's."""
@@ -110,7 +111,7 @@ class Draft:
             common.pop("data")
         wanted = (*FIRST, "judge") if bench and bench.judged else FIRST
         first = [common.pop(name) for name in wanted if name in common]
-        found = [Section("settings", tuple(first))]
+        found = [Section(FIRST_TITLE, tuple(first))]
         if bench:
             filters = [Option(tag, str, (), text, many=True) for tag, text in bench.filters.items()]
             found.append(Section(f"of {bench.name}", (*bench.options, *filters)))

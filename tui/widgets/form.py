@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Select
 
 from evalbench.engine.options import Option
-from evalbench.tui.state.draft import MORE, Section, default_words
+from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
 from evalbench.tui.widgets.text import Plain
 
 
@@ -136,6 +136,19 @@ class Field(Vertical):
         """The page tells what the setting is for."""
         self.post_message(self.Entered(self.option))
 
+    def put(self, text: str) -> None:
+        """Hold this value, without telling."""
+        if text == self._text:
+            return
+        self._text = text
+        control = self.query("Input, Select, Tick").first()
+        if isinstance(control, Input):
+            control.value = text
+        elif isinstance(control, Select):
+            control.value = text or Select.NULL
+        elif isinstance(control, Tick):
+            control.value = text == "yes" if text else bool(self.option.default)
+
     def show_fault(self, fault: str) -> None:
         """Say what is wrong; nothing for an empty text."""
         self.query_one(".fault", Plain).show(f"✗ {fault}" if fault else "")
@@ -143,7 +156,7 @@ class Field(Vertical):
 
     def take_focus(self) -> None:
         """Give the keyboard to the control."""
-        self.query("Input, Select, Checkbox").first().focus()
+        self.query("Input, Select, Tick").first().focus()
 
 
 class FieldGrid(Vertical):
@@ -175,14 +188,35 @@ class Fold(Plain, can_focus=True):
         self.action_turn()
 
 
+class Box(Vertical):
+    """One section: its title and its fields."""
+
+    DEFAULT_CSS = """
+    Box { height: auto; margin-bottom: 1; }
+    """
+
+    def __init__(self, section: Section, typed: Mapping[str, str], *, is_open: bool) -> None:
+        super().__init__()
+        self.section, self.is_open = section, is_open
+        self._typed = typed
+
+    def compose(self) -> ComposeResult:
+        """The first section needs no title; the last one folds."""
+        if self.section.title == MORE:
+            words = f"{len(self.section.options)} more"
+            yield Fold(f"▾ {words}, folded away by enter" if self.is_open else f"▸ {words}")
+        elif self.section.title != FIRST_TITLE:
+            yield Plain(self.section.title, classes="title")
+        if self.is_open:
+            typed = self._typed
+            yield FieldGrid(*(Field(one, typed.get(one.name, "")) for one in self.section.options))
+
+
 class Form(VerticalScroll, can_focus=False):
     """Sections of fields. What was typed is told by :class:`Field.Changed`."""
 
     DEFAULT_CSS = """
     Form { padding: 0 1; scrollbar-size-vertical: 1; }
-    Form .title { margin-top: 1; }
-    Form .title.-first { margin-top: 0; display: none; }
-    Form Fold { margin-top: 1; }
     """
 
     def __init__(self, *, id: str) -> None:
@@ -193,29 +227,26 @@ class Form(VerticalScroll, can_focus=False):
         self._building = asyncio.Lock()
 
     async def show(self, sections: Sequence[Section], typed: Mapping[str, str]) -> None:
-        """Show these settings with what was typed. Does nothing when they are shown already."""
-        if list(sections) == self._sections:
-            return
+        """Show these settings with what was typed. What is shown already stays as it is."""
         self._sections, self._typed = list(sections), typed
         await self._build()
+        for field in self.query(Field):
+            field.put(typed.get(field.option.name, ""))
 
     async def _build(self) -> None:
+        """Making a field costs milliseconds, so sections that are still right are kept."""
         async with self._building, self.batch():
-            await self.remove_children()
-            for number, section in enumerate(self._sections):
-                await self._add(section, first=not number)
-
-    async def _add(self, section: Section, *, first: bool) -> None:
-        if section.title == MORE:
-            count = len(section.options)
-            words = f"▾ {count} more, folded away by enter" if self._open else f"▸ {count} more"
-            await self.mount(Fold(words))
-            if not self._open:
-                return
-        else:
-            await self.mount(Plain(section.title, classes="title -first" if first else "title"))
-        fields = [Field(one, self._typed.get(one.name, "")) for one in section.options]
-        await self.mount(FieldGrid(*fields))
+            wanted = [(one, one.title != MORE or self._open) for one in self._sections]
+            kept: list[tuple[Section, bool]] = []
+            for box in self.query(Box):
+                if (box.section, box.is_open) in wanted:
+                    kept.append((box.section, box.is_open))
+                else:
+                    await box.remove()
+            for place, (section, is_open) in enumerate(wanted):
+                if (section, is_open) not in kept:
+                    new = Box(section, self._typed, is_open=is_open)
+                    await self.mount(new, before=place if place < len(self.children) else None)
 
     @on(Fold.Turned)
     async def _fold(self) -> None:
