@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import Call, Outcome, WorkerProvider
 from evalbench.engine.changes import differences, paid_again, refuse
@@ -122,7 +120,7 @@ class HostedRun:
         self.journal = Journal(self.folder.journal)
         self._ask_again = frozenset({Outcome.ERROR}) | retry
         self._pilot = pilot
-        stored = self.journal.query(_meta)
+        stored = self.journal.query(Shelf.meta)
         self._loaded = bool(stored.get("loaded"))
         self._size: int | None = stored.get("samples") if self._loaded else None
         # The status file knows of an engine that was killed, the journal of one that rested.
@@ -482,11 +480,6 @@ def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
 
 def _prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
     return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
-
-
-def _meta(shelf: Shelf) -> dict[str, Any]:
-    rows = shelf.db.execute("SELECT key, value FROM run").fetchall()
-    return {key: orjson.loads(value) for key, value in rows}
 
 
 def _selection(stored: dict[str, Any]) -> list[Any]:
