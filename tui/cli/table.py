@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
+from evalbench.tui.state.agreement import agreement_lines, agreement_metrics
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.heatmap import heatmaps
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,13 +52,23 @@ def print_columns(out: Out, columns: Sequence[str], rows: Sequence[Sequence[str]
 def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
     """Print metrics by section: the ungrouped first, then each group.
 
+    Groups over the same things are printed side by side, as a matrix, and what
+    is known about the judges in a table of its own.
+
     Args:
         out: where to.
         metrics: as in the journal's ``metrics``.
         all_groups: print long sections too.
     """
+    from evalbench.tui.cli.matrix import print_agreement, print_matrix
+
+    matrices = heatmaps(metrics)
+    apart = {name for matrix in matrices for name in matrix.metrics}
+    apart |= set(agreement_metrics(metrics))
     sections: dict[str, list[Mapping[str, Any]]] = {}
     for name, metric in metrics.items():
+        if name in apart:
+            continue
         named = {**metric, "title": metric.get("title") or name}
         sections.setdefault(metric.get("group") or "", []).append(named)
     hidden = []
@@ -66,6 +78,16 @@ def print_scores(out: Out, metrics: Metrics, *, all_groups: bool) -> None:
             continue
         print_table(out, _section(group or "metric", rows))
         out.line()
+    for matrix in matrices:
+        if len(matrix.rows) > FEW and not all_groups:
+            hidden.append(f"{len(matrix.rows)} {matrix.title}")
+            continue
+        print_matrix(out, matrix)
+    if matrices and all_groups:
+        out.line("counts and bounds of these: evalbench show RUN --json")
+        out.line()
+    if judges := agreement_lines(metrics):
+        print_agreement(out, judges)
     if hidden:
         out.line(f"not shown: {', '.join(hidden)} (evalbench show prints them)")
         out.line()

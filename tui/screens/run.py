@@ -39,6 +39,8 @@ _ANSWERS_EVERY_S, _ANSWERS_LOW_BANDWIDTH_S = 1.8, 4.0
 _WHOLE_ID = 110
 """Columns from which on the run's whole id is shown."""
 
+_FEW_METRICS = 8
+
 _SHORT = 32
 """Rows below which panels say the essential only."""
 
@@ -92,6 +94,8 @@ class RunPage(Page):
     RunPage #lower #scores { display: none; min-height: 10; }
     RunPage.-complete #lower { min-height: 18; }
     RunPage.-complete #lower #scores { display: block; }
+    RunPage.-complete.-few #lower { min-height: 12; }
+    RunPage.-complete.-few #lower #scores { min-height: 2; }
     RunPage.-short #panels { max-height: 10; }
     RunPage.-short.-stuck #panels { max-height: 8; }
     RunPage.-short.-stuck #lower { min-height: 8; }
@@ -178,6 +182,14 @@ class RunPage(Page):
     def _first(self) -> str:
         """What is looked at first of a complete run; it must be in sight."""
         return "#heatmap.-on, #scores" if self.app.size.height < _SHORT else "#scores"
+
+    def _show_scores(self, lines: Sequence[ScoreLine]) -> None:
+        """Few metrics leave their room to the tables below."""
+        table = self.query_one("#scores", Table)
+        table.show(_Scores(lines))
+        few = len(lines) <= _FEW_METRICS
+        self.set_class(few, "-few")
+        table.styles.height = len(lines) + 1 if few else None
 
     def _draw(self) -> None:
         view = self.view

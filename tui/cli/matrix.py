@@ -1,0 +1,43 @@
+"""Matrices of metrics and the agreement of judges, as plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.tui.cli.output import Out
+from evalbench.tui.cli.table import plain_table, print_table
+from evalbench.tui.state.agreement import AgreementLine
+from evalbench.tui.state.heatmap import OWN, Heatmap, Spot
+
+Metrics = Mapping[str, Mapping[str, Any]]
+
+
+def print_matrix(out: Out, matrix: Heatmap) -> None:
+    """One matrix, every value with its 95 % interval."""
+    from rich.text import Text
+
+    places = frozenset(range(1, len(matrix.columns) + 1))
+    table = plain_table(matrix.title, *matrix.columns, right=places)
+    for name, spots in zip(matrix.rows, matrix.spots, strict=True):
+        table.add_row(Text(name), *(Text(_words(spot)) for spot in spots))
+    print_table(out, table)
+    if any(spot.own for spots in matrix.spots for spot in spots):
+        out.line(f"{OWN} a judge's verdict on answers of its own model")
+    out.line()
+
+
+def _words(spot: Spot) -> str:
+    between = f" ({spot.interval})" if spot.interval else ""
+    return (OWN if spot.own else "") + spot.value + between
+
+
+def print_agreement(out: Out, lines: list[AgreementLine]) -> None:
+    """The judges' table."""
+    from rich.text import Text
+
+    table = plain_table("judges", "value", "k / n", "commonly read as", right=frozenset({1, 2}))
+    for line in lines:
+        table.add_row(Text(line.what), Text(line.value), Text(line.counts), Text(line.reading))
+    print_table(out, table)
+    out.line()

@@ -1,0 +1,158 @@
+"""Metrics of the same things side by side: a matrix of values, such as category × turn.
+
+Metrics named ``NAME/TAG=VALUE`` make a list. Several lists over the same values
+of a tag make a matrix: a row for each value, a column for each list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+
+STEPS = 4
+"""Shades of a heat map; more could not be told from each other in 16 colours."""
+
+OWN = "*"
+"""Marks a judge's verdict on the answers of its own model."""
+
+_JUDGED = re.compile(r"(?s).*/judge=(?P<judge>.+)")
+
+Metrics = Mapping[str, Mapping[str, Any]]
+
+
+class Spot(NamedTuple):
+    """One value of a matrix.
+
+    Attributes:
+        value: in words.
+        interval: of 95 %, in words; empty where there is none.
+        step: its shade, from 0 (lowest of the matrix) to ``STEPS`` - 1; None: not scored.
+        own: a judge's verdict on the answers of its own model.
+    """
+
+    value: str
+    interval: str
+    step: int | None
+    own: bool = False
+
+
+class Heatmap(NamedTuple):
+    """A matrix of metrics.
+
+    Attributes:
+        title: what all columns have in common.
+        rows, columns: their names.
+        spots: by row, then by column.
+        lowest, highest: the ends of the scale, in words.
+        metrics: names of the metrics in it.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    spots: tuple[tuple[Spot, ...], ...]
+    lowest: str
+    highest: str
+    metrics: frozenset[str]
+
+
+class _List(NamedTuple):
+    """Metrics of one base and group, by value of the tag."""
+
+    tag: str
+    base: str
+    group: str
+    names: dict[str, str]
+
+
+def heatmaps(metrics: Metrics) -> list[Heatmap]:
+    """Every matrix that there is in the metrics of a run, in their order."""
+    alike: dict[tuple[Any, ...], list[_List]] = {}
+    for found in _lists(metrics):
+        shares = {metrics[name].get("share") for name in found.names.values()}
+        key = (found.tag, frozenset(found.names), *shares)
+        alike.setdefault(key, []).append(found)
+    return [
+        _heatmap(metrics, lists)
+        for lists in alike.values()
+        if len(lists) > 1 and len(lists[0].names) > 1
+    ]
+
+
+def _lists(metrics: Metrics) -> Iterable[_List]:
+    lists: dict[tuple[str, str, str], _List] = {}
+    for name, metric in metrics.items():
+        group, title = str(metric.get("group") or ""), str(metric.get("title") or "")
+        # What stands behind a tag may look like one more tag; the title tells.
+        known = re.escape(title) if title and name.endswith(f"={title}") else ".*"
+        found = re.fullmatch(rf"(?s)(?P<base>.+)/(?P<tag>\w+)=(?P<value>{known})", name)
+        if group and found:
+            base, tag, value = found["base"], found["tag"], found["value"]
+            held = lists.setdefault((tag, base, group), _List(tag, base, group, {}))
+            held.names[value] = name
+    return lists.values()
+
+
+def _heatmap(metrics: Metrics, lists: Sequence[_List]) -> Heatmap:
+    names = [name for one in lists for name in one.names.values()]
+    numbers = [n for name in names if (n := metrics[name].get("value")) is not None]
+    low, high = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
+    unit = metrics[names[0]]
+    values = list(lists[0].names)
+    title, columns = _titles([one.group for one in lists])
+    spots = tuple(
+        tuple(_spot(metrics[one.names[value]], low, high, one.base, value) for one in lists)
+        for value in values
+    )
+    return Heatmap(
+        one_line(title or f"By {lists[0].tag}"),
+        tuple(map(one_line, values)),
+        tuple(map(one_line, columns)),
+        spots,
+        figures.value({**unit, "value": low}) if numbers else "",
+        figures.value({**unit, "value": high}) if numbers else "",
+        frozenset(names),
+    )
+
+
+def _spot(metric: Mapping[str, Any], low: float, high: float, base: str, row: str) -> Spot:
+    number = metric.get("value")
+    judged = _JUDGED.fullmatch(base)
+    own = bool(judged and _short(judged["judge"]) == _short(row))
+    if number is None:
+        return Spot("not scored", "", None, own)
+    share = (number - low) / (high - low) if high > low else 0.5
+    step = min(STEPS - 1, int(share * STEPS))
+    return Spot(figures.value(metric), figures.interval(metric), step, own)
+
+
+def _titles(groups: Sequence[str]) -> tuple[str, list[str]]:
+    """What titles have in common, and what each says besides: ``By category``, ``first turn``."""
+    title, rest = _cut(groups)
+    some = [one for one in rest if one]
+    if len(some) < len(rest) and len(some) > 1:
+        # One list is the whole of which the others are parts.
+        more, parts = _cut(some)
+        left = iter(parts)
+        title, rest = f"{title}, {more}", [next(left) if one else "all" for one in rest]
+    short = [_short(one) for one in rest]
+    rest = short if len(set(short)) == len(short) else rest
+    return title.rstrip(" ,:"), [one or "all" for one in rest]
+
+
+def _cut(texts: Sequence[str]) -> tuple[str, list[str]]:
+    """Whole words that texts begin with, and the rest of each."""
+    words = [re.findall(r"\S+", text.replace(",", " ,")) for text in texts]
+    count = len(list(takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False))))
+    common = " ".join(words[0][:count]).replace(" ,", ",")
+    rest = [" ".join(each[count:]).replace(" ,", ",").lstrip(" ,:") for each in words]
+    return common, rest
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]

@@ -1,0 +1,78 @@
+"""A matrix of values as a heat map: each cell has its value, and a shade made of glyphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalbench.tui.state.heatmap import OWN, STEPS, Heatmap, Spot
+from evalbench.tui.widgets.lines import Line, Lines, Piece
+from evalbench.tui.widgets.text import cell
+
+SHADES = "░▒▓█"
+"""From low to high. They need no colour: any terminal tells them apart."""
+
+_NAMES_MOST = 28
+_CELL_LEAST, _CELL_MOST = 9, 20
+
+assert len(SHADES) == STEPS
+
+
+class HeatmapView(Lines, can_focus=True):
+    """Draws one or more matrices below each other, as wide as there is room for."""
+
+    DEFAULT_CSS = """
+    HeatmapView:focus { border-title-style: bold reverse; }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._matrices: Sequence[Heatmap] = ()
+
+    def show_matrices(self, matrices: Sequence[Heatmap]) -> None:
+        """Replace what is shown; the title of a single one stands in the border."""
+        self._matrices = matrices
+        self._draw(self.size.width)
+
+    def on_resize(self) -> None:
+        """Fit the cells to the width."""
+        self._draw(self.size.width)
+
+    def _draw(self, width: int) -> None:
+        lines: list[Line] = []
+        for matrix in self._matrices:
+            lines += [[]] if lines else []
+            lines += heatmap_lines(matrix, width)
+        self.show(lines)
+
+
+def heatmap_lines(matrix: Heatmap, width: int) -> list[Line]:
+    """A matrix in ``width`` cells: heads, a line for each row, and what the shades mean."""
+    names = min(_NAMES_MOST, max(len(name) for name in (*matrix.rows, matrix.title)))
+    count = len(matrix.columns)
+    names = max(8, min(names, width - count * (_CELL_LEAST + 1)))
+    wide = max(1, min(_CELL_MOST, (width - names) // max(1, count) - 1))
+    heads: list[Piece] = [(cell(matrix.title, names), "dim")]
+    heads += [(" " + cell(column, wide, right=True), "dim") for column in matrix.columns]
+    lines: list[Line] = [heads]
+    for name, spots in zip(matrix.rows, matrix.spots, strict=True):
+        row: list[Piece] = [cell(name, names)]
+        for spot in spots:
+            row += _cell(spot, wide)
+        lines.append(row)
+    lines.append([(_legend(matrix), "dim")])
+    return lines
+
+
+def _cell(spot: Spot, wide: int) -> list[Piece]:
+    value = (OWN if spot.own else "") + spot.value
+    room = wide - len(value) - 1
+    if spot.step is None or room < 1:
+        return [" " + cell(value, wide, right=True)]
+    return [" ", (SHADES[spot.step] * room, "accent"), (f" {value}", "strong")]
+
+
+def _legend(matrix: Heatmap) -> str:
+    words = f"{SHADES[0]} from {matrix.lowest}  {SHADES[-1]} to {matrix.highest}"
+    if any(spot.own for spots in matrix.spots for spot in spots):
+        words += f"  {OWN} a judge on answers of its own model"
+    return words
