@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.command import Provider
 from textual.screen import Screen
@@ -166,6 +167,12 @@ class EvalbenchApp(App[int]):
         page = self.screen
         if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
             await self.push_screen(RunPage(folder))
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the page on top; what it is busy with must not find it half gone."""
+        if isinstance(self.screen, Page):
+            self.workers.cancel_node(self.screen)
+        return super().pop_screen()
 
     async def action_home(self) -> None:
         """See the commands."""

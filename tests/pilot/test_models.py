@@ -11,6 +11,7 @@ from textual.widgets import Input
 from evalbench.engine import registry
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.models import ModelsPage
+from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.state import model_cache
 from evalbench.tui.state.model_cache import ask_models
 from evalbench.tui.state.preferences import Preferences
@@ -127,3 +128,20 @@ async def test_names_from_outside_are_only_text(providers: Callable[..., None]) 
         await until_shown(pilot, "[/foo][bold]red")
         assert "\x1b" not in shown(app)
         assert "\u202e" not in shown(app)
+
+
+async def test_a_run_is_set_up_with_the_model_under_the_cursor(
+    providers: Callable[..., None],
+) -> None:
+    providers("local", "scripted")
+    await ask_models("scripted")
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("f4", "u")
+        await pilot.pause()
+        assert isinstance(app.screen, ModelsPage), "a provider's line is no model"
+        await pilot.press("down", "down", "u")
+        await until_shown(pilot, "× scripted/better")
+        assert isinstance(app.screen, NewRunPage)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ModelsPage), "Models again")
