@@ -109,9 +109,11 @@ class SamplesPage(Page):
                 self._show_all()
         elif not self._filter.text and time.monotonic() >= self._scan_due:
             self._narrow()
-        # Once more after its end, for what came in last.
-        if self._rows.forget_unfinished() or live != self._rows.live:
+        if live != self._rows.live:
             self._rows.live = live
+            self._rows.forget()
+            self.query_one(Table).show()
+        elif self._rows.forget_unfinished():
             self.query_one(Table).show()
         self._tell()
 

@@ -89,6 +89,11 @@ class SampleRows:
         self._open.clear()
         return forgotten
 
+    def forget(self) -> None:
+        """Read every page anew: an engine that goes on with a run asks failed samples again."""
+        self._held.clear()
+        self._open.clear()
+
     def grow(self, numbers: Sequence[int]) -> None:
         """Show these samples, which begin like the present ones."""
         last = (len(self.numbers) - 1) // _PAGE

@@ -32,12 +32,16 @@ _MOST_PIXELS = (1600, 1200)
 """Greater pictures are made smaller before they are drawn; no terminal shows more."""
 
 
+_MOST_ROWS, _MOST_COLUMNS, _LEAST_COLUMNS = 20, 80, 24
+_CELL_PIXELS = 10
+
+
 class Picture(Vertical):
-    """One picture of a prompt, at most a screen high. Drawn after the page."""
+    """One picture of a prompt, at most 20 rows high. Drawn after the page."""
 
     DEFAULT_CSS = """
     Picture { height: auto; }
-    Picture .pixels { width: auto; height: auto; max-height: 20; max-width: 100%; }
+    Picture .pixels { height: auto; max-width: 100%; }
     """
 
     def __init__(self, part: MediaPart) -> None:
@@ -72,8 +76,15 @@ class Picture(Vertical):
             self.query_one(Plain).show(f"cannot be shown: {type(error).__name__}")
             return
         pixels.add_class("pixels")
+        pixels.styles.width = columns(*image.size)
         await self.query_one(Plain).remove()
         await self.mount(pixels)
+
+
+def columns(width: int, height: int) -> int:
+    """How many columns a picture of so many pixels gets; a cell is twice as high as it is wide."""
+    by_height = 2 * _MOST_ROWS * width // max(1, height)
+    return max(1, min(by_height, _MOST_COLUMNS, max(_LEAST_COLUMNS, width // _CELL_PIXELS)))
 
 
 def _decoded(data: bytes) -> Any:
