@@ -1,0 +1,410 @@
+"""The samples of a run and a single one: shown, narrowed, followed, stepped through, copied."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
+from evalbench.engine.journal import CallKey, Journal
+from evalbench.engine.journal.codec import quotable
+from evalbench.engine.status import State
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.samples import SamplesPage
+from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.widgets.picture import Picture, columns, graphics
+from evalbench.tui.widgets.table import Table
+from tests.pilot.driving import shown, until, until_shown
+from tests.pretending import ACCURACY, PretendEngine, pretend
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+SUBJECTS = ("anatomy", "law", "virology")
+WRONG = (2, 5, 8, 11)
+
+
+@pytest.fixture
+async def engine(home: Path) -> PretendEngine:
+    """A live run of twelve samples in three subjects; every third is wrong, one was refused."""
+    made = pretend("synthetic", "scripted/good", total=12)
+    for row in range(1, 13):
+        await made.answer(
+            row,
+            f"Question {row} about a needle?" if row in (3, 8) else f"Question {row}?",
+            read="C" if row in WRONG else "B",
+            outcome=Outcome.REFUSED if row == 11 else Outcome.OK,
+            subject=SUBJECTS[row % 3],
+        )
+    made.status(done=12, metrics={"accuracy": ACCURACY})
+    return made
+
+
+@asynccontextmanager
+async def samples(
+    engine: PretendEngine, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[Pilot[Any]]:
+    """The app with the samples of a run on top."""
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await app.push_screen(SamplesPage(engine.folder))
+        yield pilot
+
+
+@asynccontextmanager
+async def one(
+    engine: PretendEngine, row: int, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[Pilot[Any]]:
+    """The app with one sample on top."""
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=size) as pilot:
+        await app.push_screen(SamplePage(engine.folder, row))
+        yield pilot
+
+
+def listed(pilot: Pilot[Any]) -> list[int]:
+    """Numbers of the samples in the list."""
+    rows = pilot.app.screen.query_one(Table).rows
+    return [int(rows.row(index)[0][0]) for index in range(len(rows))]
+
+
+async def until_listed(pilot: Pilot[Any], *numbers: int) -> None:
+    def look() -> bool:
+        page = pilot.app.screen
+        return isinstance(page, SamplesPage) and listed(pilot) == list(numbers)
+
+    await until(pilot, look, f"the samples {numbers}")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_sample_is_listed_with_what_came_of_it(
+    engine: PretendEngine, size: tuple[int, int]
+) -> None:
+    async with samples(engine, size) as pilot:
+        screen = await until_shown(pilot, "12 samples")
+        lines = {words[0]: words for line in screen.splitlines() if (words := line.split())}
+        assert lines["1"][1:6] == ["✓", "parsed", "right", "B", "B"]
+        assert lines["2"][1:6] == ["✗", "parsed", "wrong", "C", "B"]
+        assert lines["11"][1:4] == ["✗", "refused", "wrong"]
+        assert "Question 12?" in screen
+        assert ("virology" in screen) is (size[0] > 80)
+
+
+async def test_filters_narrow_together_and_are_cleared(engine: PretendEngine) -> None:
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("w")
+        await until_listed(pilot, *WRONG)
+        await until_shown(pilot, "only wrong")
+        assert "4 of 12 samples" in shown(pilot.app)
+        await pilot.press("o")
+        await until_listed(pilot, 2, 5, 8)
+        await pilot.press("o")
+        await until_listed(pilot, 11)
+        await until_shown(pilot, "only refused, wrong")
+        await pilot.press("w")
+        await until_shown(pilot, "No sample is like that. x shows all.")
+        await pilot.press("w")
+        await until_listed(pilot, 11)
+        await pilot.press("x")
+        await until_listed(pilot, *range(1, 13))
+        assert "only" not in shown(pilot.app)
+
+
+async def test_one_group_is_picked_from_a_list(engine: PretendEngine) -> None:
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("c")
+        screen = await until_shown(pilot, "Show one group")
+        assert "virology" in screen
+        await pilot.press(*"law", "enter")
+        await until_listed(pilot, 1, 4, 7, 10)
+        assert "only subject law" in shown(pilot.app)
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Choose), "the list")
+        await pilot.press("escape")
+        await until_listed(pilot, 1, 4, 7, 10)
+
+
+async def test_text_is_found_and_escape_undoes_one_thing_at_a_time(engine: PretendEngine) -> None:
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("slash", *"NEEDLE", "enter")
+        await until_listed(pilot, 3, 8)
+        await until_shown(pilot, "with “NEEDLE” in it")
+        await pilot.press("w")
+        await until_listed(pilot, 8)
+        await pilot.press("slash")
+        assert pilot.app.screen.query_one(Input).value == "NEEDLE"
+        await pilot.press("escape")
+        assert pilot.app.screen.query_one(Table).has_focus
+        await until_listed(pilot, 8)
+        await pilot.press("escape")
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, SamplesPage), "the way back")
+
+
+async def test_the_cursor_stays_at_its_sample(engine: PretendEngine) -> None:
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        table = pilot.app.screen.query_one(Table)
+        await pilot.press(*["down"] * 7)
+        await pilot.press("w")
+        await until_listed(pilot, *WRONG)
+        await until(pilot, lambda: table.cursor == 2, "the cursor at sample 8")
+        await pilot.press("x")
+        await until_listed(pilot, *range(1, 13))
+        await until(pilot, lambda: table.cursor == 7, "the cursor at sample 8 again")
+
+
+async def test_stepping_goes_through_the_filtered_list_and_back(engine: PretendEngine) -> None:
+    async with samples(engine) as pilot:
+        await pilot.press("w")
+        await until_listed(pilot, *WRONG)
+        await pilot.press("enter")
+        await until_shown(pilot, "1 of 4 listed")
+        await pilot.press("n")
+        await until_shown(pilot, "Question 5?")
+        await pilot.press("n", "n", "n")
+        await until_shown(pilot, "4 of 4 listed")
+        assert "Question 11?" in shown(pilot.app)
+        await pilot.press("p")
+        await until_shown(pilot, "Question 8 about a needle?")
+        await pilot.press("escape")
+        await until_listed(pilot, *WRONG)
+        assert pilot.app.screen.query_one(Table).cursor == 2
+
+
+async def test_a_live_run_is_followed(home: Path) -> None:
+    made = pretend("synthetic", "scripted/good", total=3)
+    made.status(done=0)
+    async with samples(made) as pilot:
+        await until_shown(pilot, "No sample yet")
+        journal = Journal(made.folder.journal)
+        journal.add_samples(
+            [(n, Sample(f"{n:016x}.1", {"question": f"Q{n}"}, "B")) for n in (1, 2, 3)]
+        )
+        await journal.close()
+        await until_shown(pilot, "waiting")
+        assert listed(pilot) == [1, 2, 3]
+        await made.answer(2, "Q2")
+        made.status(done=1, metrics={"accuracy": ACCURACY})
+        screen = await until_shown(pilot, "right")
+        assert "· running" in screen
+        await pilot.press("w", "w")
+        await until_listed(pilot, 2)
+        await made.answer(3, "Q3")
+        made.status(done=2)
+        await until_listed(pilot, 2, 3)
+        await pilot.press("x")
+        made.status(State.STOPPED, done=2)
+        await until_shown(pilot, "not done")
+        assert "running" not in shown(pilot.app)
+
+
+async def test_following_does_not_hold_the_journal(engine: PretendEngine) -> None:
+    """An engine that comes to rest leaves one file, whoever looks on."""
+    async with samples(engine) as pilot:
+        await until_shown(pilot, "12 samples")
+        journal = Journal(engine.folder.journal)
+        journal.set(anything=1)
+        journal.flush()
+        await until(pilot, lambda: listed(pilot), "another look")
+        await journal.close()
+        assert not engine.folder.journal.with_name("journal.db-wal").exists()
+
+
+async def test_a_run_without_a_journal_says_so(engine: PretendEngine) -> None:
+    engine.status(State.FAILED, done=0)
+    engine.folder.journal.unlink()
+    async with samples(engine) as pilot:
+        await until_shown(pilot, "there is no journal")
+
+
+async def test_graded_samples_are_not_called_right_or_wrong(home: Path) -> None:
+    made = pretend("synthetic", "scripted/good", total=1)
+    await made.answer(1)
+    journal = Journal(made.folder.journal)
+    journal.store_score(1, 0, {}, Outcome.OK, {"accuracy": 7.0}, {})
+    await journal.close()
+    async with samples(made) as pilot:
+        await until_listed(pilot, 1)
+        await pilot.press("w")
+        await until_shown(pilot, "graded, not right or wrong")
+        assert listed(pilot) == [1]
+
+
+# -- one sample ----------------------------------------------------------------------
+
+
+async def put(engine: PretendEngine, row: int, *asked: tuple[Prompt, Reply | None]) -> None:
+    """A sample with these calls."""
+    model = engine.folder.spec().candidate
+    sample = Sample(f"{row:016x}.1", {"question": "Which?"}, "B", {})
+    journal = Journal(engine.folder.journal)
+    journal.add_samples([(row, sample)])
+    for number, (prompt, reply) in enumerate(asked):
+        call = Call(model, prompt)
+        key = CallKey(0, "candidate", str(model), f"turn {number}", 0)
+        journal.intend(row, key, 0, call, call.content_hash, quotable(sample))
+        if reply is not None:
+            journal.store_reply(row, key, 0, reply)
+    await journal.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_sample_shows_what_was_asked_answered_and_read(
+    engine: PretendEngine, size: tuple[int, int]
+) -> None:
+    async with one(engine, 2, size) as pilot:
+        await until_shown(pilot, "Question 2?")
+        for words in ("✗ wrong, parsed", "gold        B", "C  (letter)", "subject     virology"):
+            await until_shown(pilot, words)
+        await pilot.press("end")
+        screen = await until_shown(pilot, "reply")
+        assert "candidate scripted/good" in screen
+        assert "2 of 12 listed" in screen
+
+
+async def test_long_shared_text_is_folded_and_opens(engine: PretendEngine) -> None:
+    prompt = generate([user([TextPart("For example. " * 80, shared=True), "And now?"])])
+    await put(engine, 1, (prompt, Reply("Yes")))
+    async with one(engine, 1) as pilot:
+        screen = await until_shown(pilot, "▸ user, shared by many calls · 1,040 characters")
+        assert "For example." not in screen
+        await pilot.press("f")
+        await until_shown(pilot, "For example.")
+        await pilot.press("f")
+        await until(pilot, lambda: "For example." not in shown(pilot.app), "the text to close")
+        await pilot.press("tab", "enter")
+        await until_shown(pilot, "▾ user, shared by many calls")
+        await pilot.click("#fold-title")
+        await until_shown(pilot, "▸ user, shared by many calls")
+
+
+async def test_a_sample_in_flight_says_so_and_is_followed(engine: PretendEngine) -> None:
+    await put(engine, 13, (generate("Q"), None))
+    engine.status(done=12)
+    async with one(engine, 13) as pilot:
+        await until_shown(pilot, "in flight: no reply yet")
+        assert "in flight · 13 of 13 listed" in shown(pilot.app)
+        await engine.answer(13, "Q", read="B")
+        await until_shown(pilot, "✓ right, parsed")
+
+
+async def test_the_reply_is_copied(engine: PretendEngine) -> None:
+    async with one(engine, 2) as pilot:
+        await until_shown(pilot, "Question 2?")
+        await pilot.press("y")
+        await until(pilot, lambda: pilot.app.clipboard == "C", "the copy")
+
+
+async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "1 of 12 listed")
+        page = pilot.app.screen
+        assert isinstance(page, SamplePage)
+        await pilot.press("p")
+        await pilot.pause()
+        assert page.number == 1
+        assert page.check_action("previous", ()) is None
+        assert page.check_action("next", ()) is True
+
+
+async def test_a_very_long_reply_is_cut_with_a_note(engine: PretendEngine) -> None:
+    await put(engine, 1, (generate("Q"), Reply("word " * 200_000)))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        await pilot.press("end")
+        await until_shown(pilot, "… 980,000 more characters")
+
+
+async def test_a_sample_that_is_gone_and_a_journal_that_is(engine: PretendEngine) -> None:
+    async with one(engine, 99) as pilot:
+        await until_shown(pilot, "This sample was taken out of the run.")
+    engine.folder.journal.unlink()
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "there is no journal")
+
+
+# -- pictures ------------------------------------------------------------------------
+
+
+def picture(width: int = 64, height: int = 32) -> MediaPart:
+    """A red picture."""
+    from PIL import Image
+
+    file = BytesIO()
+    Image.new("RGB", (width, height), "red").save(file, "PNG")
+    return MediaPart("image/png", file.getvalue())
+
+
+async def test_pictures_are_drawn_in_half_cells(engine: PretendEngine) -> None:
+    await put(engine, 1, (generate([user([picture(), "Which colour?"])]), Reply("red")))
+    async with one(engine, 1) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query("Picture .pixels"), "the picture")
+        await until_shown(pilot, "Which colour?")
+        pixels = pilot.app.screen.query_one("Picture .pixels")
+        await until(pilot, lambda: (pixels.size.width, pixels.size.height) == (24, 6), "its size")
+        strips = pilot.app.screen._compositor.render_strips()
+        reds = [
+            segment
+            for strip in strips
+            for segment in strip
+            if segment.style
+            and segment.style.bgcolor
+            and segment.style.bgcolor.triplet == (255, 0, 0)
+        ]
+        assert reds
+
+
+async def test_without_the_package_a_line_says_how_to_get_pictures(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalbench.tui.widgets import picture as module
+
+    monkeypatch.setattr(module, "find_spec", lambda _name: None)
+    await put(engine, 1, (generate([user([picture(), "Which colour?"])]), Reply("red")))
+    async with one(engine, 1) as pilot:
+        screen = await until_shown(pilot, "pip install 'evalbench[images]'")
+        assert "image/png" in screen
+        assert not pilot.app.screen.query_one(Picture).query(".pixels")
+
+
+@pytest.mark.parametrize(
+    ("pixels", "wide"),
+    [((640, 480), 53), ((300, 300), 30), ((16, 16), 24), ((4000, 100), 80), ((10, 4000), 1)],
+)
+def test_pictures_are_as_wide_as_they_are_and_never_too_high(
+    pixels: tuple[int, int], wide: int
+) -> None:
+    assert columns(*pixels) == wide
+
+
+@pytest.mark.parametrize(
+    ("environment", "kind"),
+    [
+        ({"TERM": "xterm-kitty"}, "kitty"),
+        ({"TERM": "xterm-ghostty"}, "kitty"),
+        ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, "kitty"),
+        ({"TERM": "foot"}, "sixel"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "WezTerm"}, "sixel"),
+        ({"TERM": "xterm-256color"}, ""),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x", "KITTY_WINDOW_ID": "1"}, ""),
+        ({"TERM": "xterm-kitty", "NO_COLOR": "1"}, ""),
+        ({}, ""),
+    ],
+)
+def test_graphics_are_used_where_the_terminal_is_known_for_them(
+    environment: dict[str, str], kind: str
+) -> None:
+    assert graphics(environment) == kind
