@@ -137,8 +137,10 @@ def resume_run(
     Raises:
         RunChanged: something changed and it was not accepted; nothing was sent.
         RunBusy: an engine drives it already.
+        UsageError: nobody can be asked, as the answers were imported.
     """
     folder = run if isinstance(run, RunFolder) else find_run(run)
+    _refuse_imported(folder)
     before = folder.spec()
     wanted = spec or before
     held = find_keys([wanted])
@@ -160,6 +162,22 @@ def resume_run(
         if wanted != before:
             folder.write_spec(before)
         raise
+
+
+def _refuse_imported(folder: RunFolder) -> None:
+    # Nothing here needs the journal otherwise, and it takes its time to load.
+    from evalbench.engine.journal import JournalReader
+
+    if not folder.journal.exists():
+        return
+    with JournalReader(folder.journal) as journal:
+        imported = journal.meta("imported")
+    if imported:
+        raise UsageError(
+            f"run {folder.id} was imported; there is nobody to ask",
+            why=f"its answers are those in {imported['source']}",
+            cure=f"score it anew from them: evalbench score {folder.id}",
+        )
 
 
 def resume_runs(

@@ -6,21 +6,29 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from evalbench.engine.errors import UsageError
-from evalbench.engine.importing.recorded import Recorded, write_run
+from evalbench.engine.errors import DataError, UsageError
 from evalbench.tui.cli.launch import declare_run_dir
-from evalbench.tui.cli.output import stdout
+from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+
+if TYPE_CHECKING:
+    from evalbench.engine.importing.recorded import Recorded
+    from evalbench.engine.runfolder import RunFolder
 
 _KINDS = {
     "fastchat": "FastChat judgments of MT-bench, single or in pairs; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
     "speceval": "a results folder: answers, rankings or compliance; --data names the specification",
+    "bedrock": "a JSON file of execution prediction on Bedrock; --data may name the problems",
     "openseesime": "a CSV of OpenSeeSimE results",
 }
+_NEEDS_DATA = {"fastchat": "questions", "speceval": "specification"}
+_TAKES_DATA = (*_NEEDS_DATA, "bedrock")
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -29,7 +37,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument("kind", metavar="KIND", choices=list(_KINDS), help="whose results")
     parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
-    parser.add_argument("--data", type=Path, metavar="PATH", help="questions or specification")
+    parser.add_argument(
+        "--data", type=Path, metavar="PATH", help="questions, specification or problems"
+    )
     parser.add_argument(
         "--answers", type=Path, metavar="PATH", help="fastchat: the models' answers, file or folder"
     )
@@ -43,39 +53,84 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Read, write the runs, and say what they came to."""
-    out = stdout()
-    for recorded in _read(args.kind, args.path.expanduser(), args.data, args.answers):
-        folder = asyncio.run(write_run(recorded, args.run_dir))
-        status = folder.status()
-        if args.json:
-            from evalbench.tui.cli import jsonlines
+    """Read everything, then write the runs, and say what they came to."""
+    from evalbench.engine.importing.recorded import write_run
 
-            jsonlines.write(
-                out,
-                "imported",
-                run=folder.id,
-                folder=str(folder.path),
-                benchmark=status.benchmark,
-                model=status.model,
-                done=status.done,
-                failed=status.failed,
-                metrics=jsonlines.metrics_json(status.metrics),
-                notes=recorded.notes,
-            )
-            continue
-        head = next(iter(status.metrics.values()), None)
-        score = figures.score(head) if head and head.get("value") is not None else "not scored"
-        out.line(f"{folder.id}: {status.benchmark} × {one_line(status.model)}: {score}")
-        for note in recorded.notes:
-            out.line(f"  note: {one_line(note)}")
+    given = _existing(args.kind, args.path, args.data, args.answers)
+    out = stdout()
+    for recorded in _read(args.kind, *given):
+        folder = asyncio.run(write_run(recorded, args.run_dir))
+        _tell(out, folder, recorded.notes, json=args.json)
     return 0
 
 
+def _tell(out: Out, folder: RunFolder, notes: Sequence[str], *, json: bool) -> None:
+    status = folder.status()
+    if json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(
+            out,
+            "imported",
+            run=folder.id,
+            folder=str(folder.path),
+            benchmark=status.benchmark,
+            model=status.model,
+            total=status.total,
+            failed=status.failed,
+            metrics=jsonlines.metrics_json(status.metrics),
+            notes=list(notes),
+        )
+        return
+    failed = f", {figures.count(status.failed)} of them failed" if status.failed else ""
+    out.line(f"{folder.id}: {status.benchmark} × {one_line(status.model)}")
+    out.line(f"  {figures.count(status.total)} samples{failed}")
+    for note in notes:
+        out.line(f"  note: {one_line(note)}")
+    print_scores(out, status.metrics, all_groups=False)
+
+
+def _existing(
+    kind: str, path: Path, data: Path | None, answers: Path | None
+) -> tuple[Path, Path | None, Path | None]:
+    """The paths, with what belongs to this kind checked.
+
+    Raises:
+        UsageError: something is missing, or does not belong.
+    """
+    if (what := _NEEDS_DATA.get(kind)) and data is None:
+        raise UsageError(f"the {what} are not in it", cure=f"name the {what} with --data PATH")
+    if data is not None and kind not in _TAKES_DATA:
+        raise UsageError(f"--data does not go with {kind}: its files hold the questions")
+    if answers is not None and kind != "fastchat":
+        raise UsageError(f"--answers does not go with {kind}")
+    try:
+        found = [one.expanduser() if one else None for one in (path, data, answers)]
+    except RuntimeError as error:
+        raise UsageError(str(error)) from None
+    for one in found:
+        if one is not None and not one.exists():
+            raise DataError("there is no such file or folder", path=str(one))
+    wants_folder = kind in ("mmlu-experiment", "speceval")
+    place = found[0]
+    assert place
+    if place.is_dir() != wants_folder:
+        raise DataError(
+            f"this is a {'file' if wants_folder else 'folder'}",
+            path=str(place),
+            cure=f"{kind}: {_KINDS[kind]}",
+        )
+    return place, found[1], found[2]
+
+
 def _read(kind: str, path: Path, data: Path | None, answers: Path | None) -> list[Recorded]:
-    if kind in ("fastchat", "speceval") and data is None:
-        what = "questions" if kind == "fastchat" else "specification"
-        raise UsageError(f"the {what} are needed too", cure=f"name the {what} with --data PATH")
+    recorded = _readers(kind, path, data, answers)
+    if not any(one.items for one in recorded):
+        raise DataError("there are no results in it", path=str(path))
+    return recorded
+
+
+def _readers(kind: str, path: Path, data: Path | None, answers: Path | None) -> list[Recorded]:
     if kind == "fastchat":
         from evalbench.engine.importing.fastchat import read_judgments
 
@@ -90,6 +145,10 @@ def _read(kind: str, path: Path, data: Path | None, answers: Path | None) -> lis
         from evalbench.engine.importing.mmlu_experiment import read_experiment
 
         return [read_experiment(path)]
-    from evalbench.engine.importing.openseesime import read_results
+    if kind == "bedrock":
+        from evalbench.engine.importing import bedrock
 
-    return read_results(path)
+        return [bedrock.read_results(path, data)]
+    from evalbench.engine.importing import openseesime
+
+    return openseesime.read_results(path)

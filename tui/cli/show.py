@@ -63,6 +63,7 @@ def execute(args: argparse.Namespace) -> int:
             "record": facts.record,
             "prices": facts.prices.get(CANDIDATE),
             "key": facts.keys.get(CANDIDATE),
+            "imported": facts.imported,
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
                 for role, part in spec.cast().items()
@@ -79,13 +80,15 @@ class _Facts(NamedTuple):
     """What only the journal knows; all but the metrics are empty without one.
 
     ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
-    unknown), and of the reference to where the key lay.
+    unknown), and of the reference to where the key lay. ``imported`` says of
+    another system's results where they were read, when, and with which notes.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
     record: Any = None
     prices: Mapping[str, Any] = {}
     keys: Mapping[str, Any] = {}
+    imported: Mapping[str, Any] | None = None
 
 
 def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
@@ -94,7 +97,7 @@ def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
     with JournalReader(folder.journal) as journal:
         metrics = _metrics(journal, spec, status)
         prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
-        return _Facts(metrics, journal.meta("record"), prices, keys)
+        return _Facts(metrics, journal.meta("record"), prices, keys, journal.meta("imported"))
 
 
 def _metrics(
@@ -113,7 +116,10 @@ def _metrics(
         benchmark = build_benchmark(spec, journal.meta("shared"))
     except SpecError:
         return status.metrics
-    return {metric.name: asdict(metric) for metric in benchmark.metrics(journal.tally(spec.get("epochs")))}
+    return {
+        metric.name: asdict(metric)
+        for metric in benchmark.metrics(journal.tally(spec.get("epochs")))
+    }
 
 
 def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: _Facts) -> None:
@@ -121,6 +127,10 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: _F
     pid = folder.live_pid(status)
     out.line(f"{folder.id}: {state}" + (f", process {pid} on {status.host}" if pid else ""))
     out.line(f"{spec.benchmark} × {one_line(spec.model)}")
+    if facts.imported:
+        out.line(f"imported from {one_line(facts.imported['source'])}; nobody was asked here")
+        for note in facts.imported["notes"]:
+            out.line(f"  note: {one_line(note)}")
     if status.problem:
         out.line(f"problem: {clean(status.problem)}")
     if state == INTERRUPTED:

@@ -1,0 +1,182 @@
+"""Result files of execution prediction: those of the Bedrock evaluator and of its sisters.
+
+They are one JSON object, or hold it under ``prediction``: ``metrics_counts``,
+``benchmark_summary`` and ``results``, where every problem has both programs'
+outputs and, for both, the list of generations with prediction and reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.code_benchmark import EFFORTS
+from evalbench.engine.benchmarks.code_data import Selection, read_problems
+from evalbench.engine.errors import DataError
+from evalbench.engine.importing.reading import malformed, read_json
+from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
+from evalbench.engine.scoring.executions import read_prediction
+from evalbench.engine.settings import make_spec
+
+_PROGRAM = "# the program is not in the imported file"
+_LISTS = ("original", "mutated")
+
+
+def read_results(path: Path, data: Path | None) -> Recorded:
+    """The run of one result file.
+
+    Args:
+        path: the file.
+        data: the problems, which are not in it: their programs and calls are
+            shown with the answers, nothing is scored by them.
+
+    Raises:
+        DataError: a file is none, or a problem is malformed.
+    """
+    whole = read_json(path)
+    body = whole.get("prediction", whole) if isinstance(whole, dict) else None
+    if not isinstance(body, dict) or not isinstance(body.get("results"), list):
+        raise DataError(
+            "there are no results of execution prediction in it",
+            path=str(path),
+            why="looked for results, alone or under prediction",
+            cure="files of execution choice alone cannot be imported",
+        )
+    config = body["config"] if isinstance(body.get("config"), dict) else body
+    problems = _problems(data)
+    notes = []
+    items = []
+    index: dict[str, int] = {}
+    generations = _generations(body, config)
+    left_out = alike = unlike = 0
+    for number, problem in enumerate(body["results"], 1):
+        try:
+            if problem.get("skipped"):
+                left_out += 1
+                continue
+            place = int(problem.get("problem_index", number - 1))
+            item = _item(problem, place, index, problems)
+            told, differing = _told(problem, len(item.inputs["calls"]), generations)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise malformed("this is no problem's result", path, number, error) from None
+        index[item.inputs["id"]] = place
+        alike += problem.get("has_mutation") is False
+        unlike += differing
+        items.append((item, told))
+    if not problems:
+        notes.append("programs and inputs are not in the file and were not given (--data)")
+    if alike:
+        notes.append(f"{alike} problems have no mutant: the original was asked twice and counts so")
+    if unlike:
+        notes.append(f"{unlike} predictions are not what is read in their replies; they count")
+    if "execution_choice_results" in whole or "choice" in whole:
+        notes.append("the results of execution choice that are in the file too were left out")
+    notes.append("why a reply ended is not in the file: those that were cut off count as whole")
+    notes.append("the metrics read and compared as the original does are those in the file")
+    effort = config.get("reasoning_effort")
+    spec = make_spec(
+        "code-prediction",
+        stands_for(_model(body, path)),
+        seed=config.get("seed") if isinstance(config.get("seed"), int) else 0,
+        options={
+            "generations": generations,
+            "skip_booleans": bool(config.get("skip_boolean_for_reversion")),
+            **({"reasoning": effort} if effort in EFFORTS else {}),
+        },
+    )
+    shared = {"index": index, "rows": len(body["results"]), "left_out": left_out}
+    return Recorded(spec, items, str(path), notes, shared)
+
+
+def _problems(data: Path | None) -> Mapping[str, Item]:
+    if data is None:
+        return {}
+    found = read_problems(DataSource(data, data), Selection("", "", 0, without_mutant=True))
+    return {item.inputs["id"]: item for item in found.items}
+
+
+def _model(body: Mapping[str, Any], path: Path) -> str:
+    """The model's id: the name beside it is a fixed text in the original."""
+    ident = str(body.get("bedrock_model_id") or "")
+    return ident.rpartition("/")[2] or str(body.get("model") or path.stem)
+
+
+def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    summary = body.get("benchmark_summary")
+    told = summary.get("generations_per_problem") if isinstance(summary, dict) else None
+    for given in (told, config.get("num_generations")):
+        if isinstance(given, int) and given > 0:
+            return given
+    return 1
+
+
+def _item(
+    problem: Mapping[str, Any], place: int, taken: Mapping[str, int], problems: Mapping[str, Item]
+) -> Item:
+    ident = str(problem.get("problem_id", place))
+    known = problems.get(ident)
+    gold = {name: _outputs(problem[f"{name}_output"]) for name in _LISTS}
+    cases = len(gold["original"])
+    if len(gold["mutated"]) != cases:
+        raise ValueError("the programs have different numbers of outputs")
+    calls = problem.get("test_inputs")
+    if known and len(known.inputs["calls"]) == cases:
+        calls = known.inputs["calls"]
+    elif not isinstance(calls, list) or len(calls) != cases:
+        calls = [f"{problem.get('function_name') or 'f'}(...)"] * cases
+    inputs = {
+        "id": f"{ident} #{place}" if ident in taken else ident,
+        "calls": [str(call) for call in calls],
+        "code": known.inputs["code"] if known else _PROGRAM,
+        "mutant": (known.inputs["mutant"] if known else None) or _PROGRAM,
+    }
+    tags = dict(known.tags) if known else {}
+    if problem.get("difficulty"):
+        tags["difficulty"] = str(problem["difficulty"])
+    return Item(inputs, gold, tags)
+
+
+def _outputs(value: Any) -> list[str]:
+    """The outputs for each test case, as Python writes them."""
+    return [one if isinstance(one, str) else repr(one) for one in _as_list(value)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _told(
+    problem: Mapping[str, Any], cases: int, generations: int
+) -> tuple[Mapping[Place, Told], int]:
+    """Every reply by its place, and how many are read otherwise than the file says."""
+    told: dict[Place, Told] = {}
+    unlike = 0
+    for program in _LISTS:
+        given = problem[f"{program}_predictions"]
+        if len(given) != generations:
+            raise ValueError(f"it has {len(given)} of {generations} generations")
+        for generation, one in enumerate(given):
+            parts: Sequence[Any] = one.get("testcases", [one])
+            if len(parts) != cases:
+                raise ValueError(f"a generation has {len(parts)} of {cases} test cases")
+            for case, part in enumerate(parts, 1):
+                step = program if cases == 1 else f"{program}, case {case}"
+                text, differs = _reply(part)
+                unlike += differs
+                latency = part.get("latency_s")
+                seconds = float(latency) if isinstance(latency, (int, float)) else 0.0
+                told["candidate", step, generation] = Told(text, latency_s=seconds)
+    return told, unlike
+
+
+def _reply(part: Mapping[str, Any]) -> tuple[str, bool]:
+    """A reply that is read as the file has it, and whether that took a prediction put before it."""
+    prediction, response = part["prediction"], part.get("response")
+    said = None if prediction is None else str(prediction)
+    if not isinstance(response, str):
+        return f"[ANSWER]{said or ''}[/ANSWER]", False
+    if said is None or read_prediction(response) == said.strip():
+        return response, False
+    return f"[ANSWER]{said}[/ANSWER]\n\n(So it is in the file. The reply:)\n\n{response}", True
