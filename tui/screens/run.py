@@ -174,7 +174,7 @@ class RunPage(Page):
         self.set_class(complete, "-complete")
         self.query_one(Compared).show(self.view.metrics if self.view.status.at_rest else {})
         if complete:
-            self.query_one("#scores", Table).show(_Scores(score_lines(self.view.metrics)))
+            self._show_scores(score_lines(self.view.metrics))
             if before:
                 self.query(self._first()).first().focus(scroll_visible=False)
         self.refresh_bindings()
