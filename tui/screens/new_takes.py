@@ -62,6 +62,8 @@ class Takes(VerticalScroll, can_focus=False):
         self._show(lines, bad=bad)
 
     def _show(self, lines: Sequence[str], *, bad: bool = False) -> None:
+        if not self.is_mounted:
+            return
         takes = self.query_one("#takes", Plain)
         takes.show("\n".join(lines))
         takes.set_class(bad, "-bad")
