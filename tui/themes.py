@@ -36,6 +36,7 @@ _COLOURS = (
     "panel",
     "boost",
 )
+_OF_TEXT_ONLY = ("foreground", "text", "text-muted", "text-disabled", "color", "color-hover")
 _SWITCHES = ("dark", "ansi")
 _SHARES = ("luminosity_spread", "text_alpha")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -91,14 +92,15 @@ def _variable_faults(variables: object) -> Iterator[str]:
 
 def _fits(name: str, value: str) -> bool:
     """Whether Textual takes this value wherever its style sheets use the variable."""
+    if name.split("-")[0] in _COLOURS and not name.endswith("muted"):
+        # Textual reckons with some of these, and its style sheets fade others.
+        return _is_colour(value) and value == value.lower()
     if "style" in name.split("-"):
         use = "text-style: $it"
-    elif name.startswith("text") or name.endswith(("foreground", "link-color", "link-color-hover")):
+    elif name.endswith(_OF_TEXT_ONLY):
         use = "color: $it"
-    elif name.split("-")[0] in _COLOURS and not name.endswith("muted"):
-        use = "background: $it 60%; border: round $it"
     else:
-        use = "background: $it; border: round $it"
+        use = "background: $it; border: round $it; keyline: thin $it"
     if not re.fullmatch(r"[#\w(), .%]+", value):
         return False
     sheet = Stylesheet(variables={"it": value})

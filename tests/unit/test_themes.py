@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import textual.widgets
 from rich.color import ColorSystem
 from textual.color import Color
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.theme import Theme
 
+import evalbench.tui.app
+from evalbench.tui import screens, widgets
 from evalbench.tui.state.theme_files import theme_names, themes_dir
-from evalbench.tui.themes import DEFAULT, load_themes
+from evalbench.tui.themes import DEFAULT, _variables, load_themes
 from tests.contrast import ratio
 
 SHIPPED = {
@@ -140,6 +147,8 @@ def test_a_theme_of_the_users(own: Path) -> None:
         (GOOD + '[variables]\nborder = "auto 50%"', "border cannot be 'auto 50%'"),
         (GOOD + '[variables]\nborder = "Red"', "border cannot be 'Red'"),
         (GOOD + '[variables]\nborder = ""', "border cannot be ''"),
+        (GOOD + '[variables]\nbackground-darken-1 = "red 50%"', "background-darken-1 cannot be"),
+        (GOOD + '[variables]\ntext-primary = "auto"', "text-primary cannot be 'auto'"),
         (GOOD + "[variables]\nborder = 3", "border cannot be 3"),
         (GOOD + '[variables]\nborder = "$primary"', "border cannot be '$primary'"),
         (GOOD + '[variables]\nborder = "red; } * { display: none"', "border cannot be"),
@@ -180,3 +189,57 @@ def test_a_problem_holds_no_control_characters(own: Path) -> None:
     (own / "bad.toml").write_text('name = "\\u001b[31mx"\nprimary = "\\u001b]0;x"\n')
     (problem,) = load_themes()[1]
     assert "\x1b" not in problem
+
+
+def style_sheets() -> Iterator[tuple[str, str]]:
+    """Of every widget that there is, Textual's and ours."""
+    for name in textual.widgets.__all__:
+        getattr(textual.widgets, name)
+    for room in (screens, widgets):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    waiting: list[type[DOMNode]] = [DOMNode]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if sheet := kind.__dict__.get("DEFAULT_CSS"):
+            yield kind.__qualname__, sheet
+    yield "app", (Path(evalbench.tui.app.__file__).parent / "app.tcss").read_text()
+
+
+@pytest.mark.parametrize(
+    ("value", "variables"),
+    [
+        ("red 50%", 60),
+        ("auto", 20),
+        ("auto 40%", 20),
+        ("rgb(1, 2, 3)", 150),
+        ("hsl(1,2%,3%)", 150),
+        ("#abcd", 150),
+        ("ansi_red", 150),
+        ("transparent", 150),
+        ("red red", 0),
+        ("bold", 10),
+        ("not bold", 10),
+        ("none", 10),
+        ("reverse dim", 10),
+    ],
+)
+def test_a_value_that_is_taken_is_good_for_every_style_sheet(
+    own: Path, value: str, variables: int
+) -> None:
+    known = sorted(_variables())
+    for number, name in enumerate(known):
+        text = f'name = "n{number}"\nprimary = "#336699"\n[variables]\n{name} = "{value}"\n'
+        (own / f"{number}.toml").write_text(text)
+    taken = {}
+    for theme in load_themes()[0]:
+        if theme.name not in SHIPPED:
+            theme.to_color_system().generate()
+            taken |= theme.variables
+    assert len(taken) >= variables
+    base = Theme("base", "#336699").to_color_system().generate()
+    sheets = Stylesheet(variables=base | taken)
+    for where, sheet in style_sheets():
+        sheets.add_source(sheet, read_from=(where, ""), is_default_css=True)
+    sheets.parse()
