@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
+from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import UsageError
 from evalbench.engine.status import State
@@ -18,8 +19,10 @@ from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens.dialogs import Confirm, Enter
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.run import RunPage
+from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.welcome import Welcome
-from tests.pilot.driving import until, until_shown
+from evalbench.tui.state.preferences import save_preferences
+from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import ACCURACY, pretend
 
 DAY_S = 86400.0
@@ -28,19 +31,22 @@ SIZES = ((80, 24), (120, 40), (200, 60))
 SMALL = SIZES[:1]
 
 
+Before = Callable[[pytest.MonkeyPatch], Awaitable[None]]
+
+
 @dataclass(frozen=True)
 class Shot:
     """One picture: what is on disk before the app starts, and what is done in it then.
 
     Attributes:
         name: of the files, without size.
-        before: makes runs and settings in the home folder.
+        before: makes runs and settings in the home folder; may patch the world.
         then: brings the app to what is looked at; must wait until all of it is there.
         sizes: of the terminal; dialogs look the same in all, so one is enough.
     """
 
     name: str
-    before: Callable[[Path], Awaitable[None]]
+    before: Before
     then: Callable[[Pilot[int]], Awaitable[None]]
     sizes: Sequence[tuple[int, int]]
 
@@ -48,13 +54,13 @@ class Shot:
 SHOTS: dict[str, Shot] = {}
 
 
-async def nothing(_home: Path) -> None:
+async def nothing(_patch: pytest.MonkeyPatch) -> None:
     """An empty home."""
 
 
 def shot(
     name: str,
-    before: Callable[[Path], Awaitable[None]] = nothing,
+    before: Before = nothing,
     *,
     sizes: Sequence[tuple[int, int]] = SIZES,
 ) -> Callable[[Callable[[Pilot[int]], Awaitable[None]]], Shot]:
@@ -77,7 +83,7 @@ def the_app(pilot: Pilot[int]) -> EvalbenchApp:
 # -- runs ----------------------------------------------------------------------------
 
 
-async def runs_of_every_state(_home: Path) -> None:
+async def runs_of_every_state(_patch: pytest.MonkeyPatch) -> None:
     """One run in each state, made half a day apart so that ages do not change meanwhile."""
     metrics = {"accuracy": ACCURACY}
     states = [
@@ -140,6 +146,35 @@ async def _(pilot: Pilot[int]) -> None:
 @shot("palette", sizes=SMALL)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("ctrl+p", *"set")
+
+
+# -- models, keys, a new run ---------------------------------------------------------
+
+
+async def two_providers(patch: pytest.MonkeyPatch) -> None:
+    """As if only these were installed, with what was chosen last."""
+    patch.setattr(registry, "provider_names", lambda: ["local", "scripted"])
+    patch.setattr(registry, "benchmark_names", lambda: ["mmlu", "quickstart", "synthetic"])
+    save_preferences(benchmark="synthetic", model="scripted/good")
+
+
+@shot("models", two_providers)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f4")
+    await until_shown(pilot, "scripted · 2 models")
+    await until(pilot, lambda: "asking" not in shown(pilot.app), "all answers")
+
+
+@shot("keys")
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f5")
+    await until_shown(pilot, "none; needed")
+
+
+@shot("new", two_providers)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f3")
+    await until_shown(pilot, "reckoned from 200")
 
 
 # -- dialogs -------------------------------------------------------------------------
@@ -237,21 +272,21 @@ _CARD = {
 }  # fmt: skip
 
 
-async def _live(_home: Path) -> None:
+async def _live(_patch: pytest.MonkeyPatch) -> None:
     await one_run(State.RUNNING, gauges=_LIMITED)
 
 
-async def _on_cards(_home: Path) -> None:
+async def _on_cards(_patch: pytest.MonkeyPatch) -> None:
     gauges = {"in_flight": 700, "memory": {"rss": 812_345_678}, "gpus": [_CARD, _CARD]}
     free = {"spend_usd": 0.0, "possible_usd": 0.0, "budget_usd": None, "params": {}}
     await one_run(State.RUNNING, gauges=gauges, **free)
 
 
-async def _complete(_home: Path) -> None:
+async def _complete(_patch: pytest.MonkeyPatch) -> None:
     await one_run(State.COMPLETE, done=400)
 
 
-async def _failed(_home: Path) -> None:
+async def _failed(_patch: pytest.MonkeyPatch) -> None:
     await one_run(
         State.FAILED,
         problem="the key is not accepted\n  why: 401\n  try: evalbench keys set openai",
@@ -262,3 +297,20 @@ shot("run-live", _live)(open_it)
 shot("run-cards", _on_cards)(open_it)
 shot("run-complete", _complete)(open_it)
 shot("run-failed", _failed)(open_it)
+
+
+@shot("samples", _complete)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("a")
+    await until_shown(pilot, "is number 8")
+
+
+@shot("sample", _complete)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("a")
+    await until_shown(pilot, "is number 8")
+    await pilot.press("down", "enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
+    await until_shown(pilot, "is number 2")

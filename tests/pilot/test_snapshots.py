@@ -14,7 +14,7 @@ from textual.geometry import Region
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import settings
 from evalbench.tui.state.pace import Left, Pace
-from evalbench.tui.state.preferences import Preferences
+from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS
@@ -50,9 +50,13 @@ ALL = [(name, size) for name in sorted(SHOTS) for size in SHOTS[name].sizes]
 
 
 @pytest.mark.parametrize(("name", "size"), ALL, ids=[file_name(*which)[:-4] for which in ALL])
-async def test_it_looks_as_before(home: Path, name: str, size: tuple[int, int]) -> None:
-    await SHOTS[name].before(home)
-    app = EvalbenchApp(Preferences(welcomed=True))
+async def test_it_looks_as_before(
+    monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int]
+) -> None:
+    await SHOTS[name].before(monkeypatch)
+    preferences = load_preferences()
+    preferences.welcomed = True
+    app = EvalbenchApp(preferences)
     async with app.run_test(size=size) as pilot:
         await SHOTS[name].then(pilot)
         seen = {theme: await look(pilot, theme) for theme in THEMES}
