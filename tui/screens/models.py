@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Footer, Input
@@ -80,9 +80,9 @@ class ModelsPage(Page):
         self._show()
         self._ask(self._catalogue.to_ask(time.time()))
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Notes have a column where there is room."""
-        self.query_one(Table).replace_columns(_COLUMNS if self.size.width >= 100 else _NARROW)
+        self.query_one(Table).replace_columns(_COLUMNS if event.size.width >= 100 else _NARROW)
         self._show()
 
     # -- asking ------------------------------------------------------------------
