@@ -14,6 +14,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.command import Provider
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
+
+_LONGEST_TOAST = 1000
 
 _PAGES = {
     "help": "HelpPage",
@@ -272,6 +275,24 @@ class EvalbenchApp(App[int]):
         """Show a theme without keeping it; without a name, the user's own choice again."""
         wanted = name or self.preferences.theme
         self.theme = wanted if wanted in self.own_themes else DEFAULT
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a toast. Whatever the text holds, it is shown as text: there is no markup."""
+        super().notify(
+            one_line(message[:_LONGEST_TOAST]),
+            title=one_line(title[:_LONGEST_TOAST]),
+            severity=severity,
+            timeout=timeout,
+            markup=False,
+        )
 
     def tell_trouble(self, error: EvalbenchError) -> None:
         """Show what went wrong; the app goes on."""
