@@ -158,6 +158,8 @@ class Benchmark(ABC):
             for every judge of the run.
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
         filters: tags that users may filter by (``--subject``), with help text.
+        data_source: where its questions come from, in one line for people; left out, it
+            has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
         seeded_data: whether :meth:`prepare` draws by the run's seed.
         judges: the role names of this run's judges, to be asked one by one.
@@ -172,6 +174,7 @@ class Benchmark(ABC):
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
     filters: ClassVar[Mapping[str, str]] = {}
+    data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
     seeded_data: ClassVar[bool] = False
     judges: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ answers are JSON lines on its pipes::
                                       ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
     {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
+    {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
     {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
@@ -45,6 +46,7 @@ from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.probing import models_with_abilities, probe
 from evalbench.engine.rehearsal import rehearse
+from evalbench.engine.rendering import render
 from evalbench.engine.roles import CANDIDATE, make_provider
 from evalbench.engine.settings import RunSpec, check_spec
 
@@ -121,6 +123,20 @@ def estimates(specs: Sequence[RunSpec], progress: Progress | None = None) -> lis
         {"ask": "estimate", "specs": [spec.to_json() for spec in specs]}, progress
     )
     return found
+
+
+def prompts(spec: RunSpec, count: int, progress: Progress | None = None) -> list[dict[str, Any]]:
+    """What the first samples of a run would be asked; see :func:`.rendering.render`.
+
+    In a child process. Needs no key, asks no provider, and does not mind whether the
+    models of the spec could answer.
+
+    Raises:
+        EvalbenchError: the child's error, as raised there.
+    """
+    request = {"ask": "prompts", "specs": [spec.to_json()], "count": count}
+    rendered: list[dict[str, Any]] = _ask(request, progress)[0]
+    return rendered
 
 
 def models(
@@ -226,9 +242,12 @@ def _converse(
 def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
     if "provider" in request:
         return asyncio.run(_ask_provider(request))
-    answers = []
+    answers: list[Any] = []
     for raw in request["specs"]:
         spec = RunSpec.from_json(raw)
+        if request["ask"] == "prompts":
+            answers.append(_prompts(spec, request["count"], say))
+            continue
         answers.append(
             _look_at(
                 spec,
@@ -238,6 +257,17 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
             )
         )
     return answers
+
+
+def _prompts(
+    spec: RunSpec, count: int, say: Callable[[dict[str, Any]], None]
+) -> list[dict[str, Any]]:
+    file = prepare(
+        spec, cache_dir(), lambda what, done, total: say({"progress": [what, done, total]})
+    )
+    # Filters that leave nothing are told, not answered with nothing.
+    selected_count(file, spec, registry.benchmark_class(spec.benchmark))
+    return asyncio.run(render(spec, file, count))
 
 
 def _look_at(

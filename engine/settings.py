@@ -119,7 +119,7 @@ class RunSpec:
         files: list[Path] = []
         for option in (option for option in declared if option.path):
             value = self.options.get(option.name)
-            given = value if option.many else [value]
+            given = (value or ()) if option.many else [value]
             paths = [Path(split_name(one)[1]) for one in given if one is not None]
             files += [path for path in paths if not path.is_dir()]
             files += [file for path in paths if path.is_dir() for file in _files_in(path)]

@@ -102,6 +102,7 @@ class CodeBenchmark(Benchmark):
         comparing: whether these are compared: values and metrics carry the effort.
     """
 
+    data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
     filters: ClassVar[Mapping[str, str]] = {
         "difficulty": "only problems of this difficulty, for example easy",
         "mutation": "only mutants of this kind, for example relational",

@@ -54,6 +54,7 @@ class Custom(Benchmark):
     version = "1"
     title = "Your own"
     summary = "questions of your own from CSV, JSON lines or Parquet; no Python needed"
+    data_source = "the table that the file names; --data reads another"
     roles = ("candidate", "judge")
     spread_by = "group"
     filters: ClassVar[Mapping[str, str]] = {"group": "only these groups"}

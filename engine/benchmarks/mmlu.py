@@ -47,6 +47,7 @@ class Mmlu(Benchmark):
     title = "MMLU"
     summary = "57 subjects, multiple choice: 14,042 questions from school to professional level"
     licence = "MIT"
+    data_source = "cais/mmlu of the Hugging Face hub; --data reads files or a folder instead"
     spread_by = "subject"
     filters: ClassVar[Mapping[str, str]] = {
         "subject": "only these subjects, for example anatomy",

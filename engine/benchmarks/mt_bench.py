@@ -56,6 +56,7 @@ class MtBench(Benchmark):
         "category": "only these categories: " + ", ".join(data.CATEGORIES)
     }
     roles = ("candidate", "judge")
+    data_source = "lmsys/mt-bench of the Hugging Face hub; --data FOLDER: FastChat's data/mt_bench"
     options = (
         Option(
             "references",

@@ -50,6 +50,7 @@ class OpenSeeSimE(Benchmark):
     title = "OpenSeeSimE"
     summary = "questions about pictures and videos of engineering simulations"
     licence = "MIT"
+    data_source = "--rows of a --set on the Hugging Face hub; --data FOLDER reads others instead"
     spread_by = "type"
     seeded_data = True
     filters: ClassVar[Mapping[str, str]] = {

@@ -54,6 +54,7 @@ class Quickstart(Benchmark):
         "topic": "only these topics, for example geography",
     }
     takes_data = False
+    data_source = "72 questions that come with evalbench"
 
     def prepare(self, source: DataSource) -> DataSet:
         """The bundled questions; ``source`` is not used."""

@@ -13,6 +13,7 @@ from evalbench.engine.benchmarks.spec_generate import (
     ANSWER_MAX_TOKENS,
     FILTERS,
     INPUTS,
+    SOURCE,
     inputs_of,
     specification,
 )
@@ -51,6 +52,7 @@ class SpecComply(Benchmark):
     name = "spec-comply"
     version = "1"
     title = "SpecEval: comply"
+    data_source = SOURCE
     summary = "the share of answers that comply with a behaviour specification, by judges"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS

@@ -17,6 +17,8 @@ from evalbench.engine.scoring.tally import Metric, Tally
 ANSWER_MAX_TOKENS = 4096
 """The original's cap for Anthropic's and Together's models."""
 
+SOURCE = "none of its own; --data SPEC.jsonl gives the specification"
+
 INPUTS = Option(
     "inputs",
     str,
@@ -39,6 +41,7 @@ class SpecGenerate(Benchmark):
     name = "spec-generate"
     version = "1"
     title = "SpecEval: generate"
+    data_source = SOURCE
     summary = "answers to the inputs of a behaviour specification, to be judged afterwards"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS

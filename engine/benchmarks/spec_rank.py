@@ -11,7 +11,7 @@ from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item
 from evalbench.engine.benchmarks import spec_data as data
 from evalbench.engine.benchmarks import spec_prompts as prompts
 from evalbench.engine.benchmarks.spec_comply import ANSWERS, NoAnswer
-from evalbench.engine.benchmarks.spec_generate import FILTERS, specification
+from evalbench.engine.benchmarks.spec_generate import FILTERS, SOURCE, specification
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import DataError
 from evalbench.engine.options import Option
@@ -38,6 +38,7 @@ class SpecRank(Benchmark):
     name = "spec-rank"
     version = "1"
     title = "SpecEval: rank"
+    data_source = SOURCE
     summary = "pairs of answers, which of them follows a behaviour specification better"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS

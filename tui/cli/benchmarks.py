@@ -1,4 +1,4 @@
-"""``evalbench benchmarks``: what can be run."""
+"""``evalbench benchmarks``: what can be run, and what it asks."""
 
 from __future__ import annotations
 
@@ -8,32 +8,65 @@ from typing import Any
 
 from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.options import Option, parse_options
+from evalbench.engine.roles import CANDIDATE, JUDGE
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options
 from evalbench.tui.cli.table import print_columns
+from evalbench.tui.cli.target import benchmark_name, declare_model, declare_target_settings
 from evalbench.tui.state.clean import clean
+
+_PROMPTS = Option(
+    "prompts", int, None, "show the prompts of the first N samples", minimum=1, maximum=1000
+)
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments."""
-    parser.add_argument("name", metavar="NAME", nargs="?", help="explain this benchmark")
+    """Arguments; with ``--prompts`` also the settings of a run, as they decide what is asked."""
+    parser.short_usage("[NAME|FILE.toml] [--prompts N [settings of evalbench run NAME]]")
+    parser.add_argument(
+        "target", metavar="NAME|FILE.toml", nargs="?", help="explain this benchmark"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.examples("evalbench benchmarks", "evalbench benchmarks mmlu")
+    parser.add_argument(
+        "--prompts",
+        metavar="N",
+        help="show what the first N samples would ask, of models and of judges; takes every"
+        " setting of evalbench run NAME, such as --data and --limit",
+    )
+    if any(word.partition("=")[0] == _PROMPTS.flag for word in words):
+        declare_model(parser)
+        declare_target_settings(parser, words)
+    parser.examples(
+        "evalbench benchmarks",
+        "evalbench benchmarks mmlu",
+        "evalbench benchmarks mmlu --prompts 3 --shots 2 --subject anatomy",
+        "evalbench benchmarks my.toml --prompts 1",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
-    """List them all, or explain one."""
+    """List them all, explain one, or show what it asks."""
     out = stdout()
-    found, code = _loaded([args.name] if args.name else registry.benchmark_names())
+    if args.prompts is not None:
+        if args.target is None:
+            raise UsageError(
+                "--prompts needs a benchmark", cure="evalbench benchmarks NAME --prompts N"
+            )
+        from evalbench.tui.cli.prompts import show_prompts
+
+        show_prompts(out, args, _PROMPTS.parse(args.prompts))
+        return 0
+    name = benchmark_name(args.target) if args.target else ""
+    found, code = _loaded([name] if name else registry.benchmark_names())
     if args.json:
         from evalbench.tui.cli import jsonlines
 
         for bench in found:
             jsonlines.write(out, "benchmark", **_benchmark_json(bench))
-    elif args.name:
+    elif name:
         _explain(out, found[0])
     else:
         print_columns(
@@ -62,6 +95,18 @@ def _metrics(bench: type[Benchmark]) -> list[Metric]:
     return [metric for metric in made.metrics(Tally()) if not metric.group]
 
 
+def data_source(bench: type[Benchmark]) -> str:
+    """Where a benchmark's questions come from, in one line."""
+    own = "its own; --data FILE reads another" if bench.takes_data else "its own, built in"
+    return bench.data_source or own
+
+
+_ROLES = {
+    CANDIDATE: "the model under test (--model)",
+    JUDGE: "judges (--judge, which may be repeated)",
+}
+
+
 def _benchmark_json(bench: type[Benchmark]) -> dict[str, Any]:
     return {
         "name": bench.name,
@@ -69,7 +114,9 @@ def _benchmark_json(bench: type[Benchmark]) -> dict[str, Any]:
         "title": bench.title,
         "summary": bench.summary,
         "licence": bench.licence,
+        "data_source": data_source(bench),
         "takes_data": bench.takes_data,
+        "roles": list(bench.roles),
         "options": [_option_json(option) for option in bench.options],
         "filters": dict(bench.filters),
         "metrics": [{"name": m.name, "title": m.title or m.name} for m in _metrics(bench)],
@@ -95,8 +142,8 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
     out.line(bench.summary)
     if bench.licence:
         out.line(f"data licence: {bench.licence}")
-    own = "its own; --data FILE reads another" if bench.takes_data else "its own, built in"
-    out.line(f"questions: {own}")
+    out.line(f"questions: {data_source(bench)}")
+    out.line("asks: " + ", ".join(_ROLES.get(role, role) for role in bench.roles))
     if bench.options:
         out.line()
         print_columns(
@@ -121,6 +168,7 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
         [(metric.title or metric.name, metric.name) for metric in _metrics(bench)],
     )
     out.line()
+    out.line(f"see what it asks: evalbench benchmarks {bench.name} --prompts 3")
     out.line(f"run it: evalbench run {bench.name}")
 
 

@@ -1,4 +1,4 @@
-"""What ``run`` and ``estimate`` are about: a benchmark and models, or a suite."""
+"""What ``run``, ``estimate`` and ``benchmarks`` are about: a benchmark and models, or a suite."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ def declare_target(parser: Parser) -> None:
         + ", ".join(registry.benchmark_names())
         + ", a file that describes one of your own, a suite, or a .yaml of MT-bench or SpecEval",
     )
+    declare_model(parser)
+
+
+def declare_model(parser: Parser) -> None:
+    """``--model``."""
     parser.add_argument(
         "--model",
         action="append",
@@ -38,7 +43,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     target = _target(bare_words(parser, words))
     if target and not is_suite(target) and not target.endswith(SUFFIXES):
         models = flag_values(words, "--model") or [DEFAULT_MODEL]
-        declare_settings(parser, registry.benchmark_class(_name(target)), models)
+        declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
 
 
 def _target(words: Sequence[str]) -> str | None:
@@ -59,7 +64,8 @@ def _is_own(word: str) -> bool:
     return word.endswith(".toml") and is_custom(Path(word).expanduser())
 
 
-def _name(target: str) -> str:
+def benchmark_name(target: str) -> str:
+    """The benchmark that a word names, itself or by a file of the user's own."""
     return "custom" if _is_own(target) else target
 
 
@@ -74,7 +80,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     if args.target.endswith(SUFFIXES):
         found = read_config(Path(args.target).expanduser(), given(args, COMMON))
         return found.specs, found.notes
-    name = _name(args.target)
+    name = benchmark_name(args.target)
     if _is_own(args.target):
         give(args, "file", args.target)
     if args.model:
