@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,13 +24,13 @@ from evalbench.engine.dataset import DataHeader
 from evalbench.engine.errors import DataError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.reader import tally_of
 from evalbench.engine.journal.schema import create
 from evalbench.engine.record import identity, record
 from evalbench.engine.roles import ANSWERS
 from evalbench.engine.runfolder import RunFolder, make_run
-from evalbench.engine.scoring.tally import Tally
 from evalbench.engine.settings import RunSpec, build_benchmark
-from evalbench.engine.status import State, Status, exit_code, metrics_json
+from evalbench.engine.status import State, exit_code, metrics_json
 
 NOT_RECORDED = "(this answer is not in the imported files)"
 
@@ -111,9 +112,11 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         for at in range(0, len(samples), _AT_ONCE):
             some = zip(samples[at : at + _AT_ONCE], told[at : at + _AT_ONCE], strict=True)
             await asyncio.gather(*(scoring.score(*sample, said) for sample, said in some))
+        journal.flush()
+        # As when it is scored anew, so that no figure differs in its last digit.
+        tally = journal.query(partial(tally_of, path=journal.path))
+        metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
         header = DataHeader(len(samples), "", source, "", recorded.shared)
-        metrics = metrics_json(benchmark.metrics(scoring.tally))
-        outcomes = scoring.tally.outcomes()
         journal.event("imported", source=source, notes=notes)
         journal.set(
             created=status.created,
@@ -130,17 +133,12 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         )
     finally:
         await journal.close()
-    _finish(status, scoring, metrics)
-    folder.write_status(status)
-
-
-def _finish(status: Status, scoring: _Scoring, metrics: Mapping[str, dict[str, Any]]) -> None:
     status.state, status.done = State.COMPLETE, status.total
-    status.outcomes = scoring.tally.outcomes()
-    status.failed = status.outcomes[Outcome.ERROR.value]
+    status.outcomes, status.failed = outcomes, outcomes[Outcome.ERROR.value]
     status.errors = scoring.errors
     status.exit_code = exit_code(status, None)
     status.metrics = {name: metric for name, metric in metrics.items() if not metric["group"]}
+    folder.write_status(status)
 
 
 @dataclass(slots=True)
@@ -150,7 +148,6 @@ class _Scoring:
     benchmark: Benchmark
     journal: Journal
     models: Mapping[str, ModelRef]
-    tally: Tally = field(default_factory=Tally)
     errors: dict[str, int] = field(default_factory=dict)
 
     async def score(self, row: int, sample: Sample, told: Mapping[Place, Told]) -> None:
@@ -166,13 +163,11 @@ class _Scoring:
             return
         detail = {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v}
         self.journal.store_score(row, 0, sample.tags, score.outcome, score.values, detail)
-        self.tally.add(sample.tags, score.outcome, score.values)
 
     def _fail(self, row: int, sample: Sample, error: str) -> None:
         kind = error.partition(":")[0]
         self.errors[kind] = self.errors.get(kind, 0) + 1
         self.journal.store_score(row, 0, sample.tags, Outcome.ERROR, {}, {"error": error})
-        self.tally.add(sample.tags, Outcome.ERROR, {})
 
 
 class _FromRecords:
