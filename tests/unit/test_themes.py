@@ -101,6 +101,21 @@ def test_text_stands_out(home: Path, name: str, reduced: Callable[[Color], Color
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED - {"ansi"}))
+def test_text_can_be_read_in_16_colours(home: Path, name: str) -> None:
+    def reduced(colour: Color) -> Color:
+        return Color(*colour.rich_color.downgrade(ColorSystem.STANDARD).get_truecolor())
+
+    theme = shipped(name)
+    values = {**theme.to_color_system().generate(), **theme.variables}
+    poor = []
+    for text, ground in PAIRS:
+        below = Color.parse(values[ground])
+        if (found := ratio(reduced(on(below, values[text])), reduced(below))) < 3:
+            poor.append(f"{text} on {ground}: {found:.1f}")
+    assert not poor
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED - {"ansi"}))
 def test_grounds_stay_grey_in_256_colours(home: Path, name: str) -> None:
     values = shipped(name).to_color_system().generate()
     for ground in GROUNDS:
