@@ -38,7 +38,7 @@ _HEAD = (
 )
 _QUESTION = Column("question", least=28)
 _GROUP = (Column("group"), Column("", 14), Column("samples", 9, right=True))
-_NUMBER_WIDTH, _TAG_WIDTH = 6, 18
+_NUMBER_WIDTH, _TAG_WIDTH = 7, 18
 _MOST_TAGS = 2
 
 _SEARCH_S, _REST_S = 0.02, 0.005
@@ -87,7 +87,7 @@ class SamplesPage(Page):
             yield Plain("find")
             yield Input(id="find", placeholder="text in question, gold answer or reply; enter")
         yield Plain(id="narrowed")
-        yield Table((Column("", 6), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples")
+        yield Table((Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples")
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
