@@ -69,7 +69,6 @@ all-tests: test rest
 snapshots: .make/dev
 	EVALBENCH_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/pilot/test_snapshots.py
 
-
 bench: .make/all
 	$(BIN)/python bench/engine_overhead.py
 	$(BIN)/python bench/provider_overhead.py
