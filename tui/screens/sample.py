@@ -27,7 +27,6 @@ from evalbench.tui.widgets.picture import Picture
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
-_STYLES = {"good": "$text-success", "bad": "$text-error", "warn": "$text-warning"}
 _LOOK_EVERY = 4
 """A sample in the making is read again at every fourth tick."""
 
@@ -235,8 +234,8 @@ def _parts(view: SampleView) -> Iterator[Widget]:
 def _facts(view: SampleView) -> Iterator[Pair]:
     found = view.verdict
     word = ", ".join(filter(None, [found.word, view.outcome]))
-    yield "result", f"{found.glyph} {word}", _STYLES.get(found.tone, "")
-    yield "gold", view.gold, "bold"
+    yield "result", f"{found.glyph} {word}", found.tone
+    yield "gold", view.gold, "strong"
     for score in view.scores:
         if score.title:
             yield score.title, score.outcome, ""
@@ -248,7 +247,7 @@ def _facts(view: SampleView) -> Iterator[Pair]:
             yield name, told, ""
     for tag, value in view.tags:
         yield tag, value, ""
-    yield "id", view.id, "$text-muted"
+    yield "id", view.id, "dim"
 
 
 def _block(block: Block) -> Iterator[Widget]:

@@ -11,8 +11,10 @@ from textual.widget import Widget
 
 from evalbench.tui.widgets.text import cell, plain
 
+TONES = ("dim", "good", "bad", "warn", "strong")
+
 Pair = tuple[str, str, str]
-"""Name, text, and the text's style: a theme variable such as ``$text-error``, or empty."""
+"""Name, text, and the text's tone: one of :data:`TONES`, or empty."""
 
 _NAMES_WIDTH = 12
 
@@ -20,7 +22,15 @@ _NAMES_WIDTH = 12
 class Pairs(Widget):
     """Pairs, one below the other. A name that is the one above is left out."""
 
-    DEFAULT_CSS = "Pairs { height: auto; }"
+    COMPONENT_CLASSES = {f"pairs--{tone}" for tone in TONES}
+    DEFAULT_CSS = """
+    Pairs { height: auto; }
+    Pairs .pairs--dim { color: $text-muted; }
+    Pairs .pairs--good { color: $text-success; }
+    Pairs .pairs--bad { color: $text-error; }
+    Pairs .pairs--warn { color: $text-warning; }
+    Pairs .pairs--strong { text-style: bold; }
+    """
 
     def __init__(self, pairs: Sequence[Pair] = (), *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -44,11 +54,14 @@ class Pairs(Widget):
         room = max(1, width - _NAMES_WIDTH)
         lines: list[Content] = []
         above = ""
-        for name, text, style in self._pairs:
+        for name, text, tone in self._pairs:
             shown = "" if name == above else name
             above = name
-            for wrapped in plain(text, style).wrap(room) or [Content("")]:
-                head = Content(cell(shown, _NAMES_WIDTH - 1) + " ").stylize("$text-muted")
-                lines.append(head + wrapped)
+            for wrapped in self._toned(plain(text), tone).wrap(room) or [Content("")]:
+                head = Content(cell(shown, _NAMES_WIDTH - 1) + " ")
+                lines.append(self._toned(head, "dim") + wrapped)
                 shown = ""
         return lines
+
+    def _toned(self, text: Content, tone: str) -> Content:
+        return text.stylize(self.get_visual_style(f"pairs--{tone}")) if tone else text
