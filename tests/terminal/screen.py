@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,10 @@ class Terminal:
             error.add_note(self.screen())
             raise
         return found
+
+    def record(self, file: Path) -> None:
+        """Write every byte that programs send to the terminal from now on to a file."""
+        self._tmux("pipe-pane", "-o", f"cat > {shlex.quote(str(file))}")
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the window another size, as a person pulling at its corner does."""
