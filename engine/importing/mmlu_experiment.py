@@ -37,8 +37,7 @@ def read_experiment(folder: Path) -> Recorded:
     unasked = 0
     for number, row in read_rows(results):
         try:
-            said = _told(row)
-            item = _item(row)
+            item, said = _item(row), _told(row)
         except (KeyError, IndexError, TypeError, ValueError) as error:
             what = "a result needs question, choices, subject, answer and predicted"
             raise malformed(what, results, number, error) from None
@@ -59,11 +58,11 @@ def read_experiment(folder: Path) -> Recorded:
 
 
 def _item(row: Row) -> Item:
-    subject, choices = str(row["subject"]), [str(choice) for choice in row["choices"]]
-    answer = int(row["answer"])
-    choices[answer]
+    subject, choices, answer = str(row["subject"]), row["choices"], int(row["answer"])
+    if not isinstance(choices, list) or not 0 <= answer < len(choices):
+        raise ValueError(f"its answer is {answer}, its choices are {choices!r}")
     return Item(
-        {"question": str(row["question"]), "choices": choices},
+        {"question": str(row["question"]), "choices": [str(choice) for choice in choices]},
         answer,
         {"subject": subject, "category": category_tag(subject)},
     )

@@ -135,6 +135,11 @@ def _said(value: Any) -> str | None:
     return None if not isinstance(value, str) or value.startswith(_FAILED) else value
 
 
+def _note_errors(count: int, notes: list[str]) -> None:
+    if count:
+        notes.append(f"{count} times there is an error in an answer's place: a failure, not judged")
+
+
 def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
     items = []
     failed = 0
@@ -147,8 +152,7 @@ def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: lis
         index = entry.body.get("original_index")
         index = entry.number - 1 if index is None else index
         items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), told))
-    if failed:
-        notes.append(f"{failed} answers are errors; they count as failures")
+    _note_errors(failed, notes)
     run = make_spec("spec-generate", stands_for(contestant(str(results))[0]))
     return Recorded(run, items, str(results), notes)
 
@@ -161,10 +165,13 @@ def _judged(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
     model = known_as(next(iter(named), "") or contestant(str(results))[0])
     judge = _judge_of(results, bodies, notes)
     items = []
+    failed = 0
     for entry in _entries(bodies, "results", ("input", "output", "compliant"), spec, notes):
         answer = _said(entry.body["output"])
+        failed += answer is None
         item = _item(spec, entry, {"contestant": model}, input=entry.body["input"], answer=answer)
         items.append((item, {(f"{JUDGE}/{judge}", "comply", 0): Told(_decision(entry.body))}))
+    _note_errors(failed, notes)
     notes.append("the judge's replies were not kept; what was read in each stands in its place")
     run = make_spec("spec-comply", answers_model([model]), judge=[judge])
     return Recorded(run, items, str(results), notes)
@@ -175,7 +182,9 @@ def _decision(body: Mapping[str, Any]) -> str:
     if body["compliant"] is None:
         return ""
     names = ("compliant", "confidence", "explanation")
-    return orjson.dumps({name: body[name] for name in names if name in body}).decode()
+    text = orjson.dumps({name: body[name] for name in names if name in body}).decode()
+    # An explanation may quote code; judges' replies are read from their first fence.
+    return text.replace("`", "\\u0060")
 
 
 def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
@@ -189,7 +198,7 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
     }
     role = f"{JUDGE}/{judge}"
     items = []
-    single = 0
+    single = failed = 0
     for entry in _entries(bodies, "rankings", needs, spec, notes):
         swapped = second.get((entry.statement, entry.body["input"]))
         single += swapped is None
@@ -200,8 +209,10 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
             input=entry.body["input"],
             answers=[_said(entry.body["output_a"]), _said(entry.body["output_b"])],
         )
+        failed += None in item.inputs["answers"]
         told = {(role, "first", 0): _verdict(entry.body), (role, "second", 0): _verdict(swapped)}
         items.append((item, told))
+    _note_errors(failed, notes)
     if single:
         notes.append(
             f"{single} pairs were judged in one order only; the other counts as unreadable, so"
