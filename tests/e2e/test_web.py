@@ -110,11 +110,12 @@ async def _visit(session: aiohttp.ClientSession, served: Served) -> aiohttp.Clie
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_ends_the_server_and_its_apps(served: Served, sign: int) -> None:
     async with aiohttp.ClientSession() as session:
-        await _visit(session, served)
+        kept = await _visit(session, served)
         apps = served.apps()
         assert len(apps) == 1
         served.child.send_signal(sign)
         await until(lambda: served.child.poll() is not None, "the server's end")
+        await kept.close()
     assert served.child.returncode == 0
     assert served.child.stderr
     assert served.child.stderr.read() == ""
@@ -123,19 +124,22 @@ async def test_a_signal_ends_the_server_and_its_apps(served: Served, sign: int) 
 
 async def test_closing_the_page_ends_its_app(served: Served) -> None:
     async with aiohttp.ClientSession() as session:
-        socket = await _visit(session, served)
-        await _visit(session, served)
+        first = await _visit(session, served)
+        second = await _visit(session, served)
         assert len(served.apps()) == 2
-        await socket.close()
+        await first.close()
         await until(lambda: len(served.apps()) == 1, "the app's end")
+        await second.close()
+        await until(lambda: not served.apps(), "the other's end")
 
 
 async def test_an_app_does_not_outlive_a_killed_server(served: Served) -> None:
     async with aiohttp.ClientSession() as session:
-        await _visit(session, served)
+        kept = await _visit(session, served)
         apps = served.apps()
         served.child.kill()
         await until(lambda: not any(map(_alive, apps)), "the app's end")
+        await kept.close()
 
 
 async def test_the_app_ends_the_visit(served: Served) -> None:
