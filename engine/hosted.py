@@ -10,6 +10,7 @@ import random
 import socket
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -338,12 +339,22 @@ class HostedRun:
                 self.halt(State.PAUSING)
             case {"do": "concurrency", "value": int() | None as calls} if self._can_send(calls):
                 self._dispatchers[CANDIDATE].set_concurrency(calls)
+                self._remember("concurrency", calls)
             case {"do": "budget", "value": float() | int() | None as limit}:
                 self._budget.ceiling = None if limit is None else Decimal(str(limit))
+                self._remember("budget", None if limit is None else float(limit))
             case _:
                 self.journal.event("command-refused", command=command)
                 return
         self.journal.event("command", **command)
+
+    def _remember(self, name: str, value: Any) -> None:
+        """Keep a setting that was changed live for whoever resumes the run."""
+        self.spec = replace(self.spec, common={**self.spec.common, name: value})
+        try:
+            self.folder.write_spec(self.spec)
+        except OSError as error:
+            log.warning("the spec of %s not written: %s", self.folder.id, error)
 
     def _can_send(self, calls: int | None) -> bool:
         """Whether so many calls can be in flight, now."""

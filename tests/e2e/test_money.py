@@ -275,3 +275,4 @@ def test_a_live_budget_can_be_raised(slow: CommandLine) -> None:
     run.command("budget", value=60)
     done = slow("attach", "last", "--json")
     assert done.lines[-1]["budget_usd"] == 60
+    assert run.spec().get("budget") == 60
