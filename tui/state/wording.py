@@ -53,6 +53,8 @@ def event_words(event: Event) -> str:
             text = f"on {body.get('file_system')}: using a rollback journal, which is slower"
         case "changes-accepted":
             text = f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
+        case "imported":
+            text = "; ".join([f"imported from {body.get('source')}", *body.get("notes", [])])
         case _:
             text = f"{event.kind}: {_facts(body)}"
     return one_line(text) + (f" ×{event.count}" if event.count > 1 else "")
