@@ -46,7 +46,6 @@ class HelpPage(Page):
     HelpPage #about { padding: 0 1 1 1; }
     HelpPage Table { margin-left: 1; }
     HelpPage #filter-line { height: 1; display: none; }
-    HelpPage #filter-line.-on { display: block; }
     HelpPage #filter-line Plain { width: auto; padding: 0 1; }
     HelpPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     """
@@ -100,8 +99,7 @@ class HelpPage(Page):
 
     def action_filter(self) -> None:
         """See the commands."""
-        self.query_one("#filter-line").add_class("-on")
-        self.query_one("#filter").focus()
+        self.open_field("#filter-line", "#filter")
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
@@ -116,5 +114,5 @@ class HelpPage(Page):
     def step_back(self) -> None:
         """Drop the filter."""
         self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").remove_class("-on")
+        self.query_one("#filter-line").display = False
         self.query_one(Table).focus()

@@ -41,7 +41,6 @@ class HomePage(Page):
     SCOPE: ClassVar[str] = "home"
     DEFAULT_CSS = """
     HomePage #filter-line { height: 1; display: none; }
-    HomePage #filter-line.-on { display: block; }
     HomePage #filter-line Plain { width: auto; padding: 0 1; }
     HomePage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     """
@@ -115,8 +114,7 @@ class HomePage(Page):
 
     def action_filter(self) -> None:
         """See the commands."""
-        self.query_one("#filter-line").add_class("-on")
-        self.query_one("#filter").focus()
+        self.open_field("#filter-line", "#filter")
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -135,7 +133,7 @@ class HomePage(Page):
     def step_back(self) -> None:
         """Drop the filter."""
         self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").remove_class("-on")
+        self.query_one("#filter-line").display = False
         self.query_one(Table).focus()
 
     # -- acting ------------------------------------------------------------------

@@ -50,7 +50,6 @@ class ModelsPage(Page):
     SCOPE: ClassVar[str] = "models"
     DEFAULT_CSS = """
     ModelsPage #filter-line { height: 1; display: none; }
-    ModelsPage #filter-line.-on { display: block; }
     ModelsPage #filter-line Plain { width: auto; padding: 0 1; }
     ModelsPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
@@ -158,8 +157,7 @@ class ModelsPage(Page):
 
     def action_filter(self) -> None:
         """See the commands."""
-        self.query_one("#filter-line").add_class("-on")
-        self.query_one("#filter").focus()
+        self.open_field("#filter-line", "#filter")
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
@@ -179,7 +177,7 @@ class ModelsPage(Page):
     def step_back(self) -> None:
         """Drop the filter."""
         self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").remove_class("-on")
+        self.query_one("#filter-line").display = False
         self.query_one(Table).focus()
 
     # -- acting ------------------------------------------------------------------

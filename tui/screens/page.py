@@ -66,6 +66,15 @@ class Page(Screen[None]):
     def step_back(self) -> None:
         """Undo what is begun."""
 
+    def open_field(self, line: str, field: str) -> None:
+        """Show a line that is hidden, with the keyboard in its field at once.
+
+        ``focus()`` and style classes take effect a moment later, in which a
+        letter that is typed right after would be lost.
+        """
+        self.query_one(line).display = True
+        self.set_focus(self.query_one(field))
+
     def action_copy_text(self) -> None:
         """Copy what is selected; with nothing selected, say how to leave."""
         if selected := self.get_selected_text():

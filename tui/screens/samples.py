@@ -60,7 +60,6 @@ class SamplesPage(Page):
     SCOPE: ClassVar[str] = "samples"
     DEFAULT_CSS = """
     SamplesPage #find-line { height: 1; display: none; }
-    SamplesPage #find-line.-on { display: block; }
     SamplesPage #find-line Plain { width: auto; padding: 0 1; }
     SamplesPage #find { border: none; height: 1; padding: 0; width: 1fr; }
     SamplesPage #narrowed { display: none; height: 1; padding: 0 1; color: $text-accent; }
@@ -87,7 +86,9 @@ class SamplesPage(Page):
             yield Plain("find")
             yield Input(id="find", placeholder="text in question, gold answer or reply; enter")
         yield Plain(id="narrowed")
-        yield Table((Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples")
+        yield Table(
+            (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"
+        )
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
@@ -289,19 +290,18 @@ class SamplesPage(Page):
     def action_clear(self) -> None:
         """See the commands."""
         self.query_one("#find", Input).value = ""
-        self.query_one("#find-line").remove_class("-on")
+        self.query_one("#find-line").display = False
         self.query_one(Table).focus()
         self._set_filter(Filter())
 
     def action_filter(self) -> None:
         """See the commands."""
-        self.query_one("#find-line").add_class("-on")
-        self.query_one("#find").focus()
+        self.open_field("#find-line", "#find")
 
     @on(Input.Submitted, "#find")
     def _find(self, event: Input.Submitted) -> None:
         text = event.value.strip()
-        self.query_one("#find-line").remove_class("-on")
+        self.query_one("#find-line").display = False
         self.query_one(Table).focus()
         self._set_filter(replace(self._filter, text=text))
 
@@ -315,7 +315,7 @@ class SamplesPage(Page):
         entry = self.query_one("#find", Input)
         if entry.has_focus:
             entry.value = self._filter.text
-            self.query_one("#find-line").remove_class("-on")
+            self.query_one("#find-line").display = False
             self.query_one(Table).focus()
         else:
             self.action_clear()
