@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import resource
 import statistics
@@ -101,6 +102,7 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
     from evalbench.tui.widgets.table import Table
 
     app = EvalbenchApp(Preferences(welcomed=True))
+    gc.freeze()  # as the app's start does
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         into["memory before, MB"].append(memory_mb())

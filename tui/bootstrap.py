@@ -7,6 +7,7 @@ and restores the terminal's settings.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -83,6 +84,8 @@ def _run_app(preferences: Preferences, run: RunFolder | None, *, low: bool) -> i
     from evalbench.tui.app import EvalbenchApp
 
     app = EvalbenchApp(preferences, run=run, low_bandwidth=low)
+    # What imports have made is never garbage; to look through it takes as long as several frames.
+    gc.freeze()
     code = app.run(mouse=preferences.mouse)
     if app.crash is not None:
         from evalbench.tui.cli.problems import report
