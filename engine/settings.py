@@ -182,7 +182,7 @@ def make_spec(
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
-        values["data"] = _existing(values["data"])
+        values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
     return RunSpec(
         benchmark,
@@ -206,7 +206,12 @@ def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
         raise SpecError(JUDGE, f"the judge {twice} is named twice")
 
 
-def _existing(data: str) -> str:
+def existing_data(data: str) -> str:
+    """The absolute path of what ``--data`` names.
+
+    Raises:
+        SpecError: it is not there.
+    """
     why = ""
     try:
         path = Path(data).expanduser()

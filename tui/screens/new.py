@@ -22,7 +22,7 @@ from evalbench.tui.screens.new_takes import SETTLED_S, Takes
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.asking import at_most, question
-from evalbench.tui.state.draft import Draft, help_words
+from evalbench.tui.state.draft import Draft, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.known import load_known
 from evalbench.tui.state.offered import Offered
@@ -249,10 +249,13 @@ class NewRunPage(Page):
         self.query_one("#about", Plain).show(help_words(event.option))
 
     @on(Field.Changed)
-    def _field_changed(self, event: Field.Changed) -> None:
-        before = self._draft.asking_words()
+    async def _field_changed(self, event: Field.Changed) -> None:
+        before, given = self._draft.asking_words(), bool(self._draft.stand_in)
         self._draft.typed[event.name] = event.text
-        self._settle()
+        if bool(self._draft.stand_in) != given:
+            await self._changed()
+        else:
+            self._settle()
         if self._draft.asking_words() != before:
             self._ask_models(pause=SETTLED_S)
         if self._draft.known_benchmark and event.name in {
@@ -268,7 +271,7 @@ class NewRunPage(Page):
     def _settle(self) -> None:
         """Show the command line and faults now, and what it takes when nothing changes any more."""
         draft, takes = self._draft, self.query_one(Takes)
-        faults = {name: error.what for name, error in draft.faults().items()}
+        faults = {name: fault_words(error) for name, error in draft.faults().items()}
         self.query_one(Form).show_faults(
             {
                 name: words.removeprefix(f"--{name.replace('_', '-')} ")
@@ -287,7 +290,9 @@ class NewRunPage(Page):
     def _tell_state(self) -> None:
         provider = self._draft.known_provider
         parts = []
-        if provider:
+        if self._draft.stand_in:
+            parts.append("no model is asked: the answers are there")
+        elif provider:
             parts.append(provider.mode.partition(":")[0])
             if places := self._offered.keys.get(provider.name):
                 lacking = "no key yet" if places.required else "no key, which is often fine"
@@ -295,7 +300,7 @@ class NewRunPage(Page):
             elif not provider.takes_key:
                 parts.append("needs no key")
         self.query_one(Takes).tell_state(" · ".join(parts))
-        full = self._draft.full_model
+        full = self._draft.stand_in or self._draft.full_model
         chosen = " × ".join(filter(None, [self._draft.benchmark, full]))
         self.query_one(TopLine).tell(right=chosen)
 
@@ -310,6 +315,9 @@ class NewRunPage(Page):
         draft = self._draft
         if draft.missing:
             self.notify(draft.missing, severity="warning", markup=False)
+            if draft.known_benchmark and (draft.stand_in or draft.full_model):
+                self._reveal("judge")
+                return False
             lacking = "model" if draft.known_provider else "provider"
             self._picker(lacking if draft.known_benchmark else "benchmark").take_focus()
             return False
@@ -330,7 +338,7 @@ class NewRunPage(Page):
             return
         draft = self._draft
         words = draft.words()
-        if not (draft.known_provider and draft.known_provider.local) and not await self._agreed():
+        if not draft.free and not await self._agreed():
             return
         self.the_app.prefer(benchmark=draft.benchmark, model=draft.full_model)
         await start(self.the_app, ("run", *words))
@@ -346,7 +354,7 @@ class NewRunPage(Page):
         asked = question(at_most(estimate, self._draft.given().get("budget")))
         if not asked:
             return True
-        note = f"{self._draft.benchmark} × {self._draft.full_model}"
+        note = f"{self._draft.benchmark} × {self._draft.stand_in or self._draft.full_model}"
         agreed = await self.app.push_screen_wait(Confirm(asked, yes="Start", note=note))
         return agreed is True
 

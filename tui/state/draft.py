@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.engine.options import Option
-from evalbench.engine.settings import COMMON
+from evalbench.engine.roles import JUDGE
+from evalbench.engine.settings import COMMON, existing_data
+from evalbench.tui.state.judges import FORM, read_judges, split_judges
 from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
 
 FIRST = (
@@ -94,9 +96,32 @@ class Draft:
         """What is still to be chosen, in words; empty when nothing is."""
         if not self.known_benchmark:
             return "choose a benchmark"
-        if not self.known_provider:
-            return "choose a provider"
-        return "" if self.model else "choose a model, or type its name"
+        if not self.stand_in:
+            if not self.known_provider:
+                return "choose a provider"
+            if not self.model:
+                return "choose a model, or type its name"
+        return f"name a judge, as {FORM}" if self.lacks_judge else ""
+
+    @property
+    def lacks_judge(self) -> bool:
+        """Whether somebody has to judge, and nobody is named."""
+        bench = self.known_benchmark
+        typed = self.typed.get(JUDGE, "").strip()
+        return bool(bench and not typed and bench.needs_judge(self._own()))
+
+    @property
+    def stand_in(self) -> str:
+        """What stands for the model where answers are given; empty where a model is asked."""
+        return self.known_benchmark.stand_in(self._own()) if self.known_benchmark else ""
+
+    @property
+    def free(self) -> bool:
+        """Whether all who are asked run on this machine."""
+        names = [] if self.stand_in else [self.provider]
+        names += [one.partition("/")[0] for one in self.given().get(JUDGE, ())]
+        asked = [self.known.providers.get(name) for name in names]
+        return all(one and one.local for one in asked)
 
     # -- settings ------------------------------------------------------------------
 
@@ -109,13 +134,15 @@ class Draft:
         common = {option.name: option for option in COMMON}
         if bench and not bench.takes_data:
             common.pop("data")
-        wanted = (*FIRST, "judge") if bench and bench.judged else FIRST
+        elif bench and bench.data_source:
+            common["data"] = replace(common["data"], help=bench.data_source)
+        wanted = (JUDGE, *FIRST) if bench and bench.judged else FIRST
         first = [common.pop(name) for name in wanted if name in common]
         found = [Section(FIRST_TITLE, tuple(first))]
         if bench:
             filters = [Option(tag, str, (), text, many=True) for tag, text in bench.filters.items()]
             found.append(Section(f"of {bench.name}", (*bench.options, *filters)))
-        if provider:
+        if provider and not self.stand_in:
             found.append(Section(f"of {provider.name}", provider.options))
         found.append(Section(MORE, tuple(common.values())))
         return list(_without_repeats(found))
@@ -131,7 +158,11 @@ class Draft:
             what = f"{option.flag} is no place for a key"
             return SpecError(option.name, what, cure="put it into the keychain")
         try:
-            parsed(option, text)
+            value = parsed(option, text)
+            if option.name == JUDGE:
+                read_judges(text)
+            elif option.name == "data" and value is not None:
+                existing_data(value)
         except SpecError as error:
             return error
         return None
@@ -142,14 +173,16 @@ class Draft:
 
     def needs(self) -> frozenset[str]:
         """Kinds of calls that the benchmark makes with its settings."""
-        if not self.known_benchmark:
-            return frozenset()
-        given = {
-            option.name: text
-            for option in self.known_benchmark.options
+        return self.known_benchmark.needs(self._own()) if self.known_benchmark else frozenset()
+
+    def _own(self) -> dict[str, str]:
+        """What was typed for the benchmark's own settings, without what is at fault."""
+        options = self.known_benchmark.options if self.known_benchmark else ()
+        return {
+            option.name: parsed(option, text)
+            for option in options
             if (text := self.typed.get(option.name, "")) and not self.fault(option)
         }
-        return self.known_benchmark.needs(given)
 
     def given(self) -> dict[str, Any]:
         """Values that differ from their defaults, by name; those at fault are left out."""
@@ -166,7 +199,8 @@ class Draft:
 
     def words(self) -> tuple[str, ...]:
         """The command line after ``evalbench run``."""
-        model = ("--model", self.full_model) if self.full_model else ()
+        asked = self.full_model and not self.stand_in
+        model = ("--model", self.full_model) if asked else ()
         return (self.benchmark, *model, *self._flags(self.given()))
 
     def probe_words(self) -> tuple[str, ...]:
@@ -210,6 +244,8 @@ def parsed(option: Option, text: str) -> Any:
     """
     if not text.strip():
         return option.default
+    if option.name == JUDGE:
+        return option.parse(split_judges(text))
     if option.many:
         parts = next(csv.reader([text], skipinitialspace=True))
         return option.parse([part.strip() for part in parts if part.strip()])
@@ -239,11 +275,17 @@ _UNSET = {
     "price": "as known",
     "key": "found by itself",
     "env_file": "none",
-    "judge": "none",
+    "judge": FORM,
     "desc": "none",
     "tag": "none",
     "base_url": "its own address",
 }
+
+
+def fault_words(error: SpecError) -> str:
+    """What is wrong with a setting, and what to do."""
+    cure = f"try: {error.cure}" if error.cure else ""
+    return "; ".join(filter(None, [error.what, error.why, cure]))
 
 
 def help_words(option: Option) -> str:

@@ -19,7 +19,8 @@ def estimate_lines(found: Estimate) -> list[str]:
     several = len(found["roles"]) > 1
     for role in found["roles"]:
         named = f"{one_line(role['role'])}: " if several else ""
-        lines.append(named + _tokens(role))
+        cost = role["realtime"] if several and found["realtime"] is not None else None
+        lines.append(named + _tokens(role) + (f" · {money_range(cost)}" if cost else ""))
     lines.append(_money(found))
     for role in found["roles"]:
         if role["prices"] and not (found["realtime"] and not found["realtime"][1]):

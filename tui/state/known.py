@@ -25,7 +25,8 @@ class KnownBenchmark:
     filters: Mapping[str, str]
     takes_data: bool
     judged: bool
-    make: Callable[[Mapping[str, Any]], Benchmark]
+    data_source: str
+    make: type[Benchmark]
 
     def needs(self, given: Mapping[str, Any]) -> frozenset[str]:
         """Kinds of calls it makes with these settings; none for settings that do not fit."""
@@ -33,6 +34,20 @@ class KnownBenchmark:
             return self.make(parse_options(self.options, given, self.name)).needs()
         except EvalbenchError:
             return frozenset()
+
+    def needs_judge(self, given: Mapping[str, Any]) -> bool:
+        """Whether it asks judges with these settings; no for settings that do not fit."""
+        try:
+            return self.make(parse_options(self.options, given, self.name)).needs_judge()
+        except EvalbenchError:
+            return False
+
+    def stand_in(self, given: Mapping[str, Any]) -> str:
+        """What stands for the model where these settings give answers; empty: one is asked."""
+        try:
+            return self.make.default_model(parse_options(self.options, given, self.name))
+        except EvalbenchError:
+            return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,7 @@ def _benchmark(name: str) -> KnownBenchmark:
         dict(cls.filters),
         takes_data=cls.takes_data,
         judged="judge" in cls.roles,
+        data_source=cls.data_source,
         make=cls,
     )
 

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Select
 
 from evalbench.engine.options import Option
+from evalbench.engine.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
 from evalbench.tui.widgets.text import Plain
 
@@ -208,8 +209,14 @@ class Box(Vertical):
         elif self.section.title != FIRST_TITLE:
             yield Plain(self.section.title, classes="title")
         if self.is_open:
-            typed = self._typed
-            yield FieldGrid(*(Field(one, typed.get(one.name, "")) for one in self.section.options))
+            fields = [Field(one, self._typed.get(one.name, "")) for one in self.section.options]
+            yield from (field for field in fields if _is_long(field.option))
+            yield FieldGrid(*(field for field in fields if not _is_long(field.option)))
+
+
+def _is_long(option: Option) -> bool:
+    """Whether what is typed there needs a line of its own: judges, named folders."""
+    return option.name == JUDGE or option.path == "named"
 
 
 class Form(VerticalScroll, can_focus=False):

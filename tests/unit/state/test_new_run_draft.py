@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option
-from evalbench.tui.state.draft import MORE, Draft, default_words, help_words, parsed
+from evalbench.tui.state.draft import (
+    MORE,
+    Draft,
+    default_words,
+    fault_words,
+    help_words,
+    parsed,
+)
+from evalbench.tui.state.judges import split_judges
 from evalbench.tui.state.known import Known, load_known
 
 
@@ -176,3 +185,109 @@ def test_defaults_and_help_are_in_words() -> None:
     shown = help_words(Option("temperature", float, None, "How warm", minimum=0, maximum=2))
     assert shown == "--temperature: how warm (0 to 2)"
     assert "several: with commas" in help_words(Option("tag", str, (), "a label", many=True))
+
+
+# -- judges ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "judges"),
+    [
+        ("", []),
+        ("openai/a", ["openai/a"]),
+        ("openai/a,temperature=0,qps=10", ["openai/a,temperature=0,qps=10"]),
+        (
+            "openai/a, temperature=0 , compatible/b,base-url=http://x/v1?a=b,c/d",
+            ["openai/a,temperature=0", "compatible/b,base-url=http://x/v1?a=b", "c/d"],
+        ),
+        ("openai/a,,openai/b,", ["openai/a", "openai/b"]),
+        ("temperature=0", ["temperature=0"]),
+    ],
+)
+def test_judges_in_one_field_are_told_apart(text: str, judges: list[str]) -> None:
+    assert split_judges(text) == judges
+
+
+def test_a_judge_comes_first_and_is_missed_until_it_is_named(known: Known) -> None:
+    draft = Draft(known, "mt-bench", "openai", "gpt-4.1")
+    section = draft.sections()[0]
+    assert section.options[0].name == "judge"
+    assert "PROVIDER/NAME,temperature=0,qps=10" in default_words(section.options[0])
+    assert draft.lacks_judge
+    assert draft.missing == "name a judge, as PROVIDER/NAME,temperature=0,qps=10"
+    draft.typed["judge"] = "openai/gpt-5-mini,temperature=0,qps=2, anthropic/claude-haiku-4-5"
+    assert (draft.missing, draft.faults()) == ("", {})
+    assert draft.words()[3:] == (
+        *("--judge", "openai/gpt-5-mini,temperature=0,qps=2"),
+        *("--judge", "anthropic/claude-haiku-4-5"),
+    )
+    assert not Draft(known, "mmlu", "openai", "gpt-4.1").lacks_judge
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gpt-5-mini", "does not name a model"),
+        ("opnai/gpt-5-mini", "did you mean openai"),
+        ("openai/a,temprature=0", "did you mean temperature"),
+        ("openai/a,temperature=9", "at most 2"),
+        ("openai/a, openai/a", "named twice"),
+        ("openai/a,key=sk-proj-0123456789abcdefghij", "no place for a key"),
+    ],
+)
+def test_what_is_wrong_with_a_judge_is_told_with_its_cure(
+    known: Known, text: str, said: str
+) -> None:
+    draft = Draft(known, "mt-bench", "openai", "gpt-4.1", {"judge": text})
+    assert set(draft.faults()) == {"judge"}
+    assert said in fault_words(draft.faults()["judge"])
+    assert "sk-proj" not in fault_words(draft.faults()["judge"]) + draft.command()
+
+
+def test_a_local_candidate_with_a_hosted_judge_is_not_free(known: Known) -> None:
+    draft = Draft(known, "mt-bench", "local", "smollm2-135m-instruct")
+    assert draft.free
+    draft.typed["judge"] = "local/other"
+    assert draft.free
+    draft.typed["judge"] = "local/other, openai/gpt-5-mini"
+    assert not draft.free
+
+
+# -- answers that are there already, and paths ---------------------------------------------
+
+
+def test_no_model_is_needed_where_answers_are_given(known: Known, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    draft = Draft(known, "spec-comply", typed={"judge": "openai/gpt-5-mini"})
+    assert draft.missing == "choose a provider"
+    draft.typed["answers"] = f"first={tmp_path}/one, {tmp_path}/two"
+    assert (draft.missing, draft.stand_in) == ("", "answers/first+two")
+    assert not draft.free
+    draft.choose_model("openai/gpt-4.1")
+    assert "--model" not in draft.words()
+    assert "of openai" not in [part.title for part in draft.sections()]
+    assert draft.words()[-4:] == (
+        *("--answers", f"first={tmp_path}/one"),
+        *("--answers", f"{tmp_path}/two"),
+    )
+
+
+def test_paths_are_looked_up_as_they_are_typed(known: Known, tmp_path: Path) -> None:
+    draft = Draft(known, "spec-comply", "openai", "gpt-4.1")
+    nowhere = f"{tmp_path}/nowhere"
+    draft.typed |= {"answers": nowhere, "inputs": nowhere, "data": nowhere}
+    faults = {name: fault_words(error) for name, error in draft.faults().items()}
+    assert faults == {
+        "data": f"there is no file or folder {nowhere}; try: check the path given to --data",
+        "inputs": f"there is no folder {nowhere}; try: check the path given to --inputs",
+        "answers": f"there is no file or folder {nowhere}; try: check the path given to --answers",
+    }
+    assert draft.stand_in == ""
+    draft.typed = dict.fromkeys(draft.typed, str(tmp_path))
+    assert draft.faults() == {}
+
+
+def test_where_questions_come_from_is_told_at_data(known: Known) -> None:
+    draft = Draft(known, "spec-comply", "openai", "gpt-4.1")
+    assert "none of its own" in help_words(draft.options()["data"])

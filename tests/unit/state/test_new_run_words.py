@@ -22,6 +22,7 @@ def estimate(**changed: Any) -> dict[str, Any]:
         "images": [0.0, 0.0],
         "image_tokens": [0.0, 0.0],
         "prices": prices,
+        "realtime": [0.25, 0.75],
     }
     found = {
         "samples": 500,
@@ -71,6 +72,7 @@ def test_roles_are_named_when_there_are_several() -> None:
         "candidate",
         "judge/x/j",
     ]
+    assert all(line.endswith(" out · $0.2500–$0.7500") for line in lines[1:3])
 
 
 @pytest.mark.parametrize(
