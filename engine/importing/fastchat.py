@@ -129,6 +129,8 @@ def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Tol
         judged.unlike += 1
     if score is not None:
         text = _agreeing(text, read_rating(text), given, f"[[{score}]]")
+        if given is not None and read_rating(text) != given:
+            raise ValueError(f"its score is {score}")
     return {(role, f"rate-{turn}", 0): Told(text, str(row.get("user_prompt") or ""))}
 
 
@@ -189,16 +191,16 @@ def _items(
     judges: Sequence[str],
 ) -> Iterator[tuple[Item, Mapping[Place, Told]]]:
     """The question once, and again for whatever was judged again."""
-    for time in range(max(map(len, said.values()))):
+    for copy in range(max(map(len, said.values()))):
         told: dict[Place, Told] = {
             ("candidate", f"turn-{turn}", 0): Told(text)
             for turn, text in zip(TURNS, answers, strict=True)
         }
         turns: dict[str, list[int]] = {judge: [] for judge in judges}
         for (judge, turn), rows in sorted(said.items()):
-            if time < len(rows):
+            if copy < len(rows):
                 turns[judge].append(turn)
-                told |= rows[time]
+                told |= rows[copy]
         whole = all(tuple(given) == TURNS for given in turns.values())
         inputs = item.inputs if whole else {**item.inputs, "judged": turns}
         yield Item(inputs, item.gold, item.tags), told

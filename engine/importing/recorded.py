@@ -35,6 +35,8 @@ from evalbench.engine.status import State, exit_code, metrics_json
 NOT_RECORDED = "(this answer is not in the imported files)"
 
 _AT_ONCE = 256
+_LATEST = 8
+"""Scores that a screen shows at once."""
 
 Place = tuple[str, str, int]
 """Role, step and repeat of a call."""
@@ -136,6 +138,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
     status.state, status.done = State.COMPLETE, status.total
     status.outcomes, status.failed = outcomes, outcomes[Outcome.ERROR.value]
     status.errors = scoring.errors
+    status.latest = [(row, 0) for row, _ in samples[-_LATEST:]]
     status.exit_code = exit_code(status, None)
     status.metrics = {name: metric for name, metric in metrics.items() if not metric["group"]}
     folder.write_status(status)

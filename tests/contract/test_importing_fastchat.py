@@ -214,6 +214,7 @@ def test_comparisons_are_won_by_who_wins_both_games(questions: Path, tmp_path: P
         ({"question_id": 999}, "no question 999"),
         ({"turn": 3}, "turn is 3"),
         ({"score": "good"}, "good"),
+        ({"score": -2}, "its score is -2"),
         ({"judge": []}, "no judgment of FastChat's"),
         ({"model": None, "model_1": "x"}, "'model_2'"),
     ],
