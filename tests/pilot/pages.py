@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
@@ -17,9 +18,12 @@ from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens.dialogs import Confirm, Enter
+from evalbench.tui.screens.help import HelpPage
+from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.screens.welcome import Welcome
 from evalbench.tui.state.preferences import save_preferences
 from tests.pilot.driving import shown, until, until_shown
@@ -107,6 +111,22 @@ async def runs_of_every_state(_patch: pytest.MonkeyPatch) -> None:
         engine.folder.path.rename(engine.folder.path.with_name(f"20260101-00000{9 - number}-run"))
 
 
+async def turn_to(pilot: Pilot[int], page: type[Page], key: str) -> None:
+    """Press a key and wait for the page that it opens to have the keyboard."""
+    app = pilot.app
+    await pilot.press(key)
+    await until(pilot, lambda: isinstance(app.screen, page) and app.screen.focused, page.__name__)
+
+
+async def filter_by(pilot: Pilot[int], words: str) -> None:
+    """Type into the filter of the page."""
+    entry = pilot.app.screen.query_one("#filter", Input)
+    await pilot.press("slash")
+    await until(pilot, lambda: entry.has_focus, "the filter")
+    await pilot.press(*words)
+    await until(pilot, lambda: entry.value == words, "all letters")
+
+
 @shot("home-empty")
 async def _(pilot: Pilot[int]) -> None:
     await pilot.pause()
@@ -119,28 +139,30 @@ async def _(pilot: Pilot[int]) -> None:
 
 @shot("home-filter", runs_of_every_state)
 async def _(pilot: Pilot[int]) -> None:
-    await pilot.press("slash", *"pa")
+    await filter_by(pilot, "pa")
 
 
 @shot("help")
 async def _(pilot: Pilot[int]) -> None:
-    await pilot.press("f1")
+    await turn_to(pilot, HelpPage, "f1")
 
 
 @shot("help-filter")
 async def _(pilot: Pilot[int]) -> None:
-    await pilot.press("f1", "slash", *"run")
+    await turn_to(pilot, HelpPage, "f1")
+    await filter_by(pilot, "run")
 
 
 @shot("settings")
 async def _(pilot: Pilot[int]) -> None:
-    await pilot.press("f6")
+    await turn_to(pilot, SettingsPage, "f6")
 
 
 @shot("settings-keys")
 async def _(pilot: Pilot[int]) -> None:
     the_app(pilot).prefer(keymap={"home.open": "f7", "home.stop": ""})
-    await pilot.press("f6", "tab", "tab", "down")
+    await turn_to(pilot, SettingsPage, "f6")
+    await pilot.press("tab", "tab", "down")
 
 
 @shot("palette", sizes=SMALL)
