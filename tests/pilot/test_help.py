@@ -12,6 +12,7 @@ from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown
+from tests.pilot.pages import filter_by, turn_to
 
 
 def an_app(keymap: dict[str, str] | None = None) -> EvalbenchApp:
@@ -38,7 +39,7 @@ def test_every_page_says_what_it_is() -> None:
 async def test_the_pages_own_commands_then_lists_then_everywhere() -> None:
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("f1")
+        await turn_to(pilot, HelpPage, "f1")
         rows = cells(app)
         told = [
             (keys_words(command, {}) or "–", command.title, command.help)
@@ -67,7 +68,7 @@ async def test_every_scope_has_its_help(scope: str) -> None:
 async def test_the_users_keys_are_told() -> None:
     app = an_app({"home.open": "f12,ctrl+o", "home.delete": ""})
     async with app.run_test() as pilot:
-        await pilot.press("f1")
+        await turn_to(pilot, HelpPage, "f1")
         told = {row[1]: row[0] for row in cells(app)[:12]}
         assert told["Open"] == "F12 ctrl+o"
         assert told["Delete"] == "–"
@@ -76,15 +77,14 @@ async def test_the_users_keys_are_told() -> None:
 async def test_filtering_as_one_types() -> None:
     app = an_app()
     async with app.run_test() as pilot:
-        await pilot.press("f1", "slash", *"page down")
-        await pilot.pause()
+        await turn_to(pilot, HelpPage, "f1")
+        await filter_by(pilot, "page down")
         assert [row[1] for row in cells(app) if row[1]] == ["Page down"]
         await pilot.press("escape")
         await pilot.pause()
         assert len(cells(app)) > 20
         assert isinstance(app.screen, HelpPage)
-        await pilot.press("slash", *"nothing like it")
-        await pilot.pause()
+        await filter_by(pilot, "nothing like it")
         assert "No command has these words. escape shows all." in shown(app)
 
 
@@ -92,8 +92,7 @@ async def test_filtering_as_one_types() -> None:
 async def test_ways_out(key: str) -> None:
     app = an_app()
     async with app.run_test() as pilot:
-        await pilot.press("question_mark")
-        assert isinstance(app.screen, HelpPage)
+        await turn_to(pilot, HelpPage, "question_mark")
         await pilot.press(key)
         await pilot.pause()
         assert isinstance(app.screen, HomePage)

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from evalbench.tui.app import LOW_BANDWIDTH_S, NORMAL_S, EvalbenchApp
+from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.settings import SettingsPage
@@ -33,8 +34,20 @@ def told(app: EvalbenchApp) -> str:
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:
-    await pilot.press(*keys)
-    await pilot.pause()
+    """Press keys one by one; after one that opens a page, wait for it to have the keyboard."""
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause()
+        if key in _OPENS:
+            page = _OPENS[key]
+            await until(
+                pilot,
+                lambda page=page: isinstance(pilot.app.screen, page) and pilot.app.screen.focused,
+                page.__name__,
+            )
+
+
+_OPENS = {"f1": HelpPage, "f2": HomePage, "f6": SettingsPage}
 
 
 async def on_the_key_of(pilot: Pilot[int], ident: str) -> None:
@@ -101,7 +114,7 @@ async def test_themes_of_the_users_and_what_is_wrong_with_them() -> None:
     folder = themes_dir()
     folder.mkdir(parents=True)
     (folder / "a.toml").write_text(
-        'name = "mine"\nprimary = "#884400"\n[variables]\npanel = "red 50%"\nborder = "red 10%"\n'
+        'name = "mine"\nprimary = "#884400"\n[variables]\npanel = "#552200"\nborder = "red 10%"\n'
         'text = "auto 75%"\ntext-muted = "rgb(1, 2, 3)"\nblock-cursor-text-style = "reverse"\n'
     )
     (folder / "b.toml").write_text('name = "[/bad]"\nprimary = "rose"\n')
