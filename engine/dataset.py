@@ -53,8 +53,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
     """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
 
     The name depends on the benchmark and its version, the options that affect
-    data, the seed where rows are drawn by it, and on path, size and time of change of every file that ``--data`` or
-    an option names.
+    data, the seed where rows are drawn by it, and on path, size and time of
+    change of every file that ``--data`` or an option names.
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}

@@ -67,6 +67,43 @@ class Judged:
             yield f"{self.unlike} judgments read otherwise than their rows say; the rows count"
 
 
+def read_results(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
+    """Runs of a file of judgments, or the run of a file of answers that nobody judged.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+    _, first = next(read_rows(path), (0, {}))
+    if "choices" in first:
+        return [_unjudged(path, questions)]
+    return read_judgments(path, questions, answers)
+
+
+def _unjudged(path: Path, questions: Path) -> Recorded:
+    held = read_answers(path)
+    rows = [row for _, row in read_rows(path)]
+    wanted = {int(row["question_id"]) for row in rows}
+    items = [
+        (item, _turns(held[ident]) if ident in held else {})
+        for item in read_questions(question_files(questions), "original", None)
+        if (ident := item.inputs["question_id"]) in wanted
+    ]
+    notes = ["nobody judged these answers: there is no score"]
+    if lost := len(wanted - held.keys()):
+        notes.append(f"{lost} answers are errors; they count as failures")
+    if len(items) < len(wanted):
+        notes.append(f"{len(wanted) - len(items)} answers are to questions that are not in --data")
+    spec = make_spec("mt-bench", stands_for(rows[0].get("model_id") or path.stem))
+    return Recorded(spec, items, str(path), notes)
+
+
+def _turns(answers: Turns) -> dict[Place, Told]:
+    return {
+        ("candidate", f"turn-{turn}", 0): Told(text)
+        for turn, text in zip(TURNS, answers, strict=True)
+    }
+
+
 def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
     """Runs of a judgment file: one for each model or pair, with every judge that judged it.
 
@@ -192,10 +229,7 @@ def _items(
 ) -> Iterator[tuple[Item, Mapping[Place, Told]]]:
     """The question once, and again for whatever was judged again."""
     for copy in range(max(map(len, said.values()))):
-        told: dict[Place, Told] = {
-            ("candidate", f"turn-{turn}", 0): Told(text)
-            for turn, text in zip(TURNS, answers, strict=True)
-        }
+        told = _turns(answers)
         turns: dict[str, list[int]] = {judge: [] for judge in judges}
         for (judge, turn), rows in sorted(said.items()):
             if copy < len(rows):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.fastchat import read_judgments
+from evalbench.engine.importing.fastchat import read_judgments, read_results
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, write_lines, written
 
@@ -140,6 +140,23 @@ def test_answers_and_questions_are_those_of_a_run_made_here(
             row.sample for row in journal.samples() if row.sample.tags["category"] == "math"
         )
         assert len(math.inputs["references"]) == 2
+
+
+def test_answers_that_nobody_judged(questions: Path, tmp_path: Path) -> None:
+    turns = {81: ["first", "second"], 111: ["$ERROR$", "$ERROR$"], 999: ["no", "question"]}
+    answers = [
+        {"question_id": q, "answer_id": "a", "model_id": "m", "choices": [{"turns": t}]}
+        for q, t in turns.items()
+    ]
+    file = write_lines(tmp_path / "m.jsonl", answers)
+    (recorded,) = read_results(file, questions, None)
+    run = written(recorded)
+    status = run.folder.status()
+    assert (status.model, status.total, status.failed) == ("answers/m", 2, 1)
+    assert run.metrics["score"]["value"] is None
+    assert len(recorded.notes) == 3
+    with JournalReader(run.folder.journal) as journal:
+        assert [call.reply and call.reply.text for call in journal.calls(1)] == turns[81]
 
 
 WINNERS = ("model_1", "model_2", "tie", "error")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalbench.engine.runfolder import RunFolder
 
 _KINDS = {
-    "fastchat": "FastChat judgments of MT-bench, single or in pairs; --data names the questions",
+    "fastchat": "MT-bench judgments or answers of FastChat; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
     "speceval": "a results folder: answers, rankings or compliance; --data names the specification",
     "bedrock": "a JSON file of execution prediction on Bedrock; --data may name the problems",
@@ -132,10 +132,10 @@ def _read(kind: str, path: Path, data: Path | None, answers: Path | None) -> lis
 
 def _readers(kind: str, path: Path, data: Path | None, answers: Path | None) -> list[Recorded]:
     if kind == "fastchat":
-        from evalbench.engine.importing.fastchat import read_judgments
+        from evalbench.engine.importing import fastchat
 
         assert data
-        return read_judgments(path, data, answers)
+        return fastchat.read_results(path, data, answers)
     if kind == "speceval":
         from evalbench.engine.importing.speceval import read_folder
 
