@@ -27,6 +27,7 @@ from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.screens.welcome import Welcome
 from evalbench.tui.state.preferences import save_preferences
 from tests.pilot.driving import shown, until, until_shown
+from tests.pilot.judged import judged_run
 from tests.pretending import ACCURACY, pretend
 
 DAY_S = 86400.0
@@ -336,3 +337,15 @@ async def _(pilot: Pilot[int]) -> None:
     await pilot.press("down", "enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
     await until_shown(pilot, "is number 2")
+
+
+async def _judged(_patch: pytest.MonkeyPatch) -> None:
+    engine = await judged_run()
+    engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
+
+
+@shot("run-judged", _judged)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the page of the run")
+    await until_shown(pilot, "Krippendorff's alpha")

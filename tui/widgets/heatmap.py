@@ -59,7 +59,8 @@ def heatmap_lines(matrix: Heatmap, width: int) -> list[Line]:
         for spot in spots:
             row += _cell(spot, wide)
         lines.append(row)
-    lines.append([(_legend(matrix), "dim")])
+    if legend := _legend(matrix):
+        lines.append([(legend, "dim")])
     return lines
 
 
@@ -72,7 +73,9 @@ def _cell(spot: Spot, wide: int) -> list[Piece]:
 
 
 def _legend(matrix: Heatmap) -> str:
-    words = f"{SHADES[0]} from {matrix.lowest}  {SHADES[-1]} to {matrix.highest}"
+    words = []
+    if matrix.lowest:
+        words.append(f"{SHADES[0]} from {matrix.lowest}  {SHADES[-1]} to {matrix.highest}")
     if any(spot.own for spots in matrix.spots for spot in spots):
-        words += f"  {OWN} a judge on answers of its own model"
-    return words
+        words.append(f"{OWN} a judge on answers of its own model")
+    return "  ".join(words)
