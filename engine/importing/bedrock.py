@@ -15,7 +15,7 @@ from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
 from evalbench.engine.benchmarks.code_data import Selection, read_problems
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed, read_json
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_prediction
 from evalbench.engine.settings import make_spec
@@ -68,9 +68,11 @@ def read_results(path: Path, data: Path | None) -> Recorded:
     if not problems:
         notes.append("programs and inputs are not in the file and were not given (--data)")
     if alike:
-        notes.append(f"{alike} problems have no mutant: the original was asked twice and counts so")
+        notes.append(f"{counted(alike, 'problem')} without a mutant: the original was asked twice")
     if unlike:
-        notes.append(f"{unlike} predictions are not what is read in their replies; they count")
+        notes.append(
+            f"{counted(unlike, 'prediction')} other than what is read in the reply: it counts"
+        )
     if "execution_choice_results" in whole or "choice" in whole:
         notes.append("the results of execution choice that are in the file too were left out")
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")

@@ -17,7 +17,7 @@ from evalbench.engine.benchmarks.mt_bench_data import (
 from evalbench.engine.benchmarks.mt_bench_metrics import TURNS
 from evalbench.engine.benchmarks.reading import Row, read_rows
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import malformed
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import (
     NOT_RECORDED,
     Place,
@@ -60,11 +60,11 @@ class Judged:
     def notes(self) -> Iterator[str]:
         """What is odd in the rows."""
         if self.again:
-            yield f"{self.again} judgments are of what had been judged; all count, as in FastChat"
+            yield f"{counted(self.again, 'judgment')} of what had been judged; all count"
         if self.silent:
-            yield f"{self.silent} judgments have no text; the row's result stands in its place"
+            yield f"{counted(self.silent, 'judgment')} without a text; the row's result stands in"
         if self.unlike:
-            yield f"{self.unlike} judgments read otherwise than their rows say; the rows count"
+            yield f"{counted(self.unlike, 'judgment')} read otherwise than the row; the row counts"
 
 
 def read_results(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
@@ -90,9 +90,9 @@ def _unjudged(path: Path, questions: Path) -> Recorded:
     ]
     notes = ["nobody judged these answers: there is no score"]
     if lost := len(wanted - held.keys()):
-        notes.append(f"{lost} answers are errors; they count as failures")
-    if len(items) < len(wanted):
-        notes.append(f"{len(wanted) - len(items)} answers are to questions that are not in --data")
+        notes.append(f"{counted(lost, 'answer')} with an error in its place: failed")
+    if strange := len(wanted) - len(items):
+        notes.append(f"{counted(strange, 'answer')} to questions that are not in --data, left out")
     spec = make_spec("mt-bench", stands_for(rows[0].get("model_id") or path.stem))
     return Recorded(spec, items, str(path), notes)
 
@@ -267,7 +267,7 @@ class _Answers:
         }
         if file and (lost := sum(NOT_RECORDED in found.get(i, (NOT_RECORDED,)) for i in wanted)):
             notes.append(
-                f"{lost} answers of {known_as(model)} are missing, empty or errors; what judges"
-                " said of them counts, as in FastChat"
+                f"{counted(lost, 'answer')} of {known_as(model)} missing, empty or an error; what"
+                " judges said of it counts, as in FastChat"
             )
         return {ident: found.get(ident, (NOT_RECORDED, NOT_RECORDED)) for ident in wanted}

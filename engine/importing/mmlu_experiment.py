@@ -10,7 +10,7 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.mmlu_subjects import category_tag
 from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed, read_json
 from evalbench.engine.importing.recorded import Recorded, Told, stands_for
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.settings import make_spec
@@ -53,7 +53,7 @@ def read_experiment(folder: Path) -> Recorded:
     )
     notes = ["the replies were not kept; the letter that was read stands in the place of each"]
     if unasked:
-        notes.append(f"{unasked} questions have no prediction yet and were left out")
+        notes.append(f"{counted(unasked, 'question')} without a prediction yet, left out")
     return Recorded(spec, items, str(folder), notes)
 
 

@@ -11,7 +11,7 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.openseesime_data import simulation
 from evalbench.engine.benchmarks.reading import Row, read_rows
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import malformed
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.literals import NotALiteral, literal
 from evalbench.engine.settings import make_spec
@@ -65,7 +65,7 @@ def _run(path: Path, model: str, items: Items) -> Recorded:
         "the pictures and videos are not in the file",
     ]
     if failed:
-        notes.append(f"{failed} answers are texts of errors; they count as failures, not as wrong")
+        notes.append(f"{counted(failed, 'answer')} with the text of an error: failed, not wrong")
     return Recorded(make_spec("openseesime", stands_for(model)), items, str(path), notes)
 
 

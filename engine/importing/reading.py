@@ -25,6 +25,11 @@ def read_json(path: Path) -> Any:
         raise DataError("this is not JSON", path=str(path), why=str(error)) from None
 
 
+def counted(number: int, what: str) -> str:
+    """``1 answer``, ``2 answers``."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
 def malformed(what: str, path: Path, row: int, error: Exception) -> DataError:
     """The error for a row that lacks something or holds it in another form."""
     why = f"it has no {error}" if isinstance(error, KeyError) else str(error)

@@ -11,7 +11,7 @@ import orjson
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.spec_data import Spec, contestant, is_time, read_spec
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed, read_json
 from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as, stands_for
 from evalbench.engine.roles import JUDGE, answers_model
 from evalbench.engine.settings import make_spec
@@ -137,7 +137,7 @@ def _said(value: Any) -> str | None:
 
 def _note_errors(count: int, notes: list[str]) -> None:
     if count:
-        notes.append(f"{count} times there is an error in an answer's place: a failure, not judged")
+        notes.append(f"{counted(count, 'answer')} with an error in its place: failed, not judged")
 
 
 def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
@@ -215,8 +215,8 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
     _note_errors(failed, notes)
     if single:
         notes.append(
-            f"{single} pairs were judged in one order only; the other counts as unreadable, so"
-            " that they are ties"
+            f"{counted(single, 'pair')} judged in one order only; the other counts as unreadable,"
+            " which makes a tie"
         )
     # The option names folders; the answers are in the run.
     given = [f"{name}={results}" for name in names]

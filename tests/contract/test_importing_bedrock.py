@@ -187,7 +187,7 @@ def test_several_test_cases_and_skipped_problems(home: Path, tmp_path: Path) -> 
         (2, 3),
     ]
     assert run.counts("left_out") == (1, 2)
-    assert any(note.startswith("1 problems have no mutant") for note in recorded.notes)
+    assert any(note.startswith("1 problem without a mutant") for note in recorded.notes)
 
 
 def test_a_prediction_counts_as_the_file_has_it(problems: list[Row], tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_prediction_counts_as_the_file_has_it(problems: list[Row], tmp_path: P
     recorded = read_results(write_json(tmp_path / "r.json", body), None)
     run = written(recorded)
     assert run.counts("oc_faithful") == run.counts("mr_faithful") == (1, 1)
-    assert any(note.startswith("1 predictions are not") for note in recorded.notes)
+    assert any(note.startswith("1 prediction other than") for note in recorded.notes)
 
 
 @pytest.mark.parametrize(

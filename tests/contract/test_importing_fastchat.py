@@ -132,7 +132,7 @@ def test_answers_and_questions_are_those_of_a_run_made_here(
     recorded = read_judgments(file, questions, tmp_path / "model_answer")[0]
     run = written(recorded)
     assert run.counts("score") == (32, 8)
-    assert any(note.startswith("3 answers of m are missing") for note in recorded.notes)
+    assert any(note.startswith("3 answers of m missing") for note in recorded.notes)
     with JournalReader(run.folder.journal) as journal:
         first = journal.calls(1)
         assert [call.reply and call.reply.text for call in first[:2]] == ["first", "second"]

@@ -136,7 +136,7 @@ def test_seven_options_and_questions_not_asked_yet(tmp_path: Path, home: Path) -
     ]
     recorded = read_experiment(folder_of(tmp_path / "e", rows))
     assert written(recorded).counts("accuracy") == (1, 2)
-    assert recorded.notes[-1].startswith("2 questions have no prediction")
+    assert recorded.notes[-1].startswith("2 questions without a prediction")
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_one_order_alone_gives_ties_and_says_so(sample: Path, spec: Path, tmp_pa
     wins, n = run.counts(f"win_rate/contestant={A}")
     assert wins == 0
     assert run.counts(f"tie_rate/contestant={A}") == (n, n)
-    assert any("12 pairs were judged in one order only" in note for note in recorded.notes)
+    assert any("12 pairs judged in one order only" in note for note in recorded.notes)
     assert run.folder.spec().get("judge") == ("answers/openai/judge",)
 
 

@@ -82,7 +82,7 @@ def test_errors_that_were_stored_as_answers_are_failures(file: Path) -> None:
     assert run.counts("accuracy/type=binary") == (1, 1)
     assert run.counts("accuracy/medium=video") == (1, 1)
     assert run.counts("accuracy/simulation=Beams") == (3, 5)
-    assert recorded.notes[-1].startswith(f"{len(ERRORS)} answers are texts of errors")
+    assert recorded.notes[-1].startswith(f"{len(ERRORS)} answers with the text of an error")
 
 
 def test_the_word_none_may_be_an_option(file: Path) -> None:
