@@ -138,7 +138,7 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
             await until(pilot, lambda: len(table.rows) == everything)
 
         def narrowed() -> bool:
-            return len(table.rows) < everything
+            return isinstance(app.screen, SamplesPage) and len(table.rows) < everything
 
         await filtered("by outcome", lambda: pilot.press("o"), done=narrowed)
         await filtered("by score (wrong)", lambda: pilot.press("w"), done=narrowed)
@@ -157,8 +157,7 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
             await pilot.press("enter")
 
         def searched() -> bool:
-            page = app.screen
-            return narrowed() and isinstance(page, SamplesPage) and not page.looking
+            return narrowed() and not app.screen.looking
 
         await filtered("by text, all of it", lambda: find("cannot"), done=searched)
 
