@@ -37,6 +37,9 @@ PROBED = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budg
 """Common settings that a probe takes too, besides the key's."""
 
 
+_DATA = next(option for option in COMMON if option.name == "data")
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """Settings that belong together."""
@@ -256,6 +259,9 @@ def default_words(option: Option) -> str:
     """What holds when nothing is typed, for the empty field."""
     if option.default not in (None, "", ()):
         return f"{option.default:g}" if option.type is float else str(option.default)
+    if option.name == "data" and option.help != _DATA.help:
+        # What the benchmark says of its source; how to read another is told in the help.
+        return option.help.partition(";")[0]
     return _UNSET.get(option.name, "any" if option.many else "not set")
 
 

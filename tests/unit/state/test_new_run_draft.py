@@ -290,4 +290,6 @@ def test_paths_are_looked_up_as_they_are_typed(known: Known, tmp_path: Path) -> 
 
 def test_where_questions_come_from_is_told_at_data(known: Known) -> None:
     draft = Draft(known, "spec-comply", "openai", "gpt-4.1")
-    assert "none of its own" in help_words(draft.options()["data"])
+    data = draft.options()["data"]
+    assert "none of its own; --data SPEC.jsonl" in help_words(data)
+    assert default_words(data) == "none of its own"
