@@ -174,6 +174,9 @@ def bad(tmp_path: Path) -> Path:
         (("openseesime", "short.csv"), "short.csv, row 1: 1 cells where"),
         (("openseesime", "list.json"), "cannot be read"),
         (("nothing", "list.json"), "nothing"),
+        (("openseesime", "x" * 300), "it cannot be read"),
+        (("openseesime", "\udcff.csv"), "its name is not UTF-8 text"),
+        (("openseesime", "~nobody-of-this-name/x"), "no such file"),
     ],
 )
 def test_bad_input_is_told_and_leaves_nothing(

@@ -109,7 +109,15 @@ def _existing(
     except RuntimeError as error:
         raise UsageError(str(error)) from None
     for one in found:
-        if one is not None and not one.exists():
+        try:
+            str(one).encode()  # fails for a name that no run could carry
+            there = one is None or one.exists()
+        except UnicodeEncodeError:
+            cure = "rename it, or make a link to it"
+            raise DataError("its name is not UTF-8 text", path=str(one), cure=cure) from None
+        except OSError as error:
+            raise DataError("it cannot be read", path=str(one), why=error.strerror or "") from None
+        if not there:
             raise DataError("there is no such file or folder", path=str(one))
     wants_folder = kind in ("mmlu-experiment", "speceval")
     place = found[0]
