@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalbench.engine.journal import Event
@@ -22,41 +22,46 @@ _SILENT = ("started", "ended", "problem", "command")
 """Said elsewhere: by the start, the end and whoever gave the command."""
 
 
+_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "wait": lambda body: (
+        f"waiting: {body.get('reason')}: {body.get('what')}"
+        + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
+    ),
+    "model-loaded": lambda body: "model loaded: " + _facts(body),
+    "pilot-started": lambda body: f"pilot: {body.get('samples')} samples first, drawn at random",
+    "budget-reached": lambda body: (
+        f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
+        f" US dollars and {body.get('left_usd')} are left"
+    ),
+    "sample-failed": lambda body: f"sample failed: {body.get('error')}",
+    "cut-off": lambda body: f"{body.get('calls')} calls were in flight when the engine last ended",
+    "worker-restarted": lambda body: (
+        f"the local worker died (exit {body.get('exit')}) and was started again"
+    ),
+    "out-of-memory": lambda body: (
+        f"a batch did not fit into memory; going on with {body.get('budget')} tokens"
+    ),
+    "rollback-journal": lambda body: (
+        f"on {body.get('file_system')}: using a rollback journal, which is slower"
+    ),
+    "changes-accepted": lambda body: (
+        f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
+    ),
+    "imported": lambda body: "; ".join(
+        [f"imported from {body.get('source')}", *body.get("notes", [])]
+    ),
+    "rescored": lambda body: (
+        f"scored anew: {body.get('scored')} scores, {body.get('changed')} of them changed"
+    ),
+}
+
+
 def event_words(event: Event) -> str:
     """One line about an event; empty for those that are said elsewhere."""
     if event.kind in _SILENT:
         return ""
-    body = event.body
-    match event.kind:
-        case "wait":
-            asked = body.get("asked")
-            text = f"waiting: {body.get('reason')}: {body.get('what')}"
-            text += f" (asked to wait {figures.duration(asked)})" if asked else ""
-        case "model-loaded":
-            text = "model loaded: " + _facts(body)
-        case "pilot-started":
-            text = f"pilot: {body.get('samples')} samples first, drawn at random"
-        case "budget-reached":
-            text = (
-                f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
-                f" US dollars and {body.get('left_usd')} are left"
-            )
-        case "sample-failed":
-            text = f"sample failed: {body.get('error')}"
-        case "cut-off":
-            text = f"{body.get('calls')} calls were in flight when the engine last ended"
-        case "worker-restarted":
-            text = f"the local worker died (exit {body.get('exit')}) and was started again"
-        case "out-of-memory":
-            text = f"a batch did not fit into memory; going on with {body.get('budget')} tokens"
-        case "rollback-journal":
-            text = f"on {body.get('file_system')}: using a rollback journal, which is slower"
-        case "changes-accepted":
-            text = f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
-        case "imported":
-            text = "; ".join([f"imported from {body.get('source')}", *body.get("notes", [])])
-        case _:
-            text = f"{event.kind}: {_facts(body)}"
+    words = _WORDS.get(event.kind)
+    text = words(event.body) if words else f"{event.kind}: {_facts(event.body)}"
     return one_line(text) + (f" ×{event.count}" if event.count > 1 else "")
 
 
