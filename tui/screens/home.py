@@ -27,7 +27,7 @@ _COLUMNS = (
     Column("model"),
     Column("score", 20, drop=2),
     Column("done", 18, drop=3),
-    Column("spent", 15, drop=4),
+    Column("spent", 16, drop=4),
     Column("age", 7, right=True, drop=1),
 )
 
