@@ -144,7 +144,8 @@ class RunPage(Page):
         self._ready = True
         self.tick()
         table = self._first() if self.view.state == "complete" else "#answers"
-        self.query(table).first().focus(scroll_visible=False)
+        for found in self.query(table)[:1]:
+            found.focus(scroll_visible=False)
 
     def on_resize(self, event: events.Resize) -> None:
         """Say more or less, as there is room."""
@@ -155,7 +156,8 @@ class RunPage(Page):
 
     def tick(self) -> None:
         """Read what changed and draw it, now and then."""
-        if not self._ready:
+        # Somebody who leaves at once takes the panels away while the page is still coming.
+        if not self._ready or not self.is_current or not self.app.is_running:
             return
         self._stale = self.view.look() or self._stale
         turned = self.view.state != self._drawn_state
