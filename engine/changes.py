@@ -12,7 +12,7 @@ from evalbench.engine.benchmark import Benchmark, Sample
 from evalbench.engine.calls import ModelRef, Outcome
 from evalbench.engine.errors import RunChanged
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.reader import count_scores, unfinished
+from evalbench.engine.journal.paging import count_scores, unfinished
 
 Identity = Mapping[str, Any]
 Roles = Mapping[str, tuple[ModelRef, Mapping[str, object]]]

@@ -17,6 +17,7 @@ from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.paging import unfinished
 from evalbench.engine.journal.reader import (
     Shelf,
     Totals,
@@ -24,7 +25,6 @@ from evalbench.engine.journal.reader import (
     scores_by_sample,
     tally_of,
     totals,
-    unfinished,
 )
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.status import State

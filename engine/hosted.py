@@ -16,15 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.ask import Contestant
-from evalbench.engine.calls import Call, Outcome, WorkerProvider
+from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.casting import Casting
 from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.local import Local
-from evalbench.engine.dispatch.pace import SharedPace
-from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import (
     AccessDenied,
@@ -37,16 +34,15 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.gpu import Gpus
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.reader import Shelf, Totals, count_scores
+from evalbench.engine.journal.paging import count_scores
+from evalbench.engine.journal.reader import Shelf, Totals
 from evalbench.engine.journal.schema import create
-from evalbench.engine.keys import HUGGINGFACE, KeyRef, fingerprint
+from evalbench.engine.keys import KeyRef
 from evalbench.engine.loading import load_samples
 from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.unit_prices import UnitPrices
-from evalbench.engine.paths import cache_dir
 from evalbench.engine.record import identity, record
-from evalbench.engine.roles import CANDIDATE, RoleSpec
+from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.settings import build_benchmark
@@ -80,7 +76,7 @@ class HostedRun:
         self._lock = Lock(folder)
         self._seconds_before = 0.0
         self._driver: Driver | None = None
-        self._dispatchers: dict[str, Dispatcher] = {}
+        self._casting: Casting | None = None
         self._halt: State | None = None
         self._metrics_fault: Exception | None = None
         self._budget = Budget()
@@ -226,19 +222,23 @@ class HostedRun:
                 )
                 if expected is None:
                     await loading
-            cast = {
-                role: Contestant(part.ref, self._dispatcher(part), part.overrides())
-                for role, part in self._cast.items()
-            }
+            self._casting = casting = Casting(
+                self._cast,
+                self._secrets,
+                self._prices,
+                self._budget,
+                report=self.journal.event,
+                worker_log=self.folder.worker_log,
+            )
             self._driver = driver = Driver(
                 self.journal,
                 self.benchmark,
-                cast,
+                casting.contestants(),
                 epochs=self.spec.get("epochs"),
                 ask_again=self._ask_again,
                 rows=self._pilot_rows(),
             )
-            self._close_cut_calls()
+            self._close_cut_calls(casting)
             driver.open(self._size if self._loaded else expected)
             self._open_budget(driver.before)
             driver.notes = dict(self.status.params)
@@ -250,21 +250,12 @@ class HostedRun:
             if loading:
                 loading.cancel()
                 await asyncio.wait({loading})
-            for dispatcher in self._dispatchers.values():
-                await dispatcher.close()
+            if self._casting:
+                await self._casting.close()
 
-    def _close_cut_calls(self) -> None:
+    def _close_cut_calls(self, casting: Casting) -> None:
         """Count calls that an earlier engine left in flight at their worst case."""
-        purses = {
-            part.model: Purse(self._budget, self._prices.get(role))
-            for role, part in self._cast.items()
-        }
-
-        def worst_case(call: Call) -> Decimal:
-            purse = purses.get(str(call.model))
-            return purse.worst_case(call) if purse else Decimal(0)
-
-        if cut := self.journal.close_cut_calls(worst_case):
+        if cut := self.journal.close_cut_calls(casting.worst_case):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
     def _open_budget(self, before: Totals) -> None:
@@ -293,33 +284,9 @@ class HostedRun:
         self.journal.event("pilot-started", samples=self._pilot)
         return frozenset(draw.sample(range(1, size + 1), self._pilot))
 
-    def _dispatcher(self, part: RoleSpec) -> Dispatcher:
-        """What answers the calls of one role. Equal local models share one worker."""
-        for role, other in self._cast.items():
-            if role in self._dispatchers and _same_worker(part, other):
-                return self._dispatchers[role]
-        self._dispatchers[part.role] = made = self._new_dispatcher(part)
-        return made
-
-    def _new_dispatcher(self, part: RoleSpec) -> Dispatcher:
-        secret = self._secrets[part.role]
-        provider = part.provider(secret)
-        report = self.journal.event
-        if isinstance(provider, WorkerProvider):
-            return Local(
-                provider,
-                part.model.partition("/")[2],
-                report=report,
-                log=self.folder.worker_log,
-                env={HUGGINGFACE.variables[0]: secret} if secret else {},
-                window=part.get("concurrency"),
-            )
-        pace = None
-        if secret:
-            pace = SharedPace(cache_dir() / "limits", fingerprint(secret), part.ref.name)
-        limiter = Limiter(concurrency=part.get("concurrency"), qps=part.get("qps"), pace=pace)
-        purse = Purse(self._budget, self._prices.get(part.role))
-        return Realtime(provider, limiter, purse, attempts=part.get("attempts"), report=report)
+    @property
+    def _dispatchers(self) -> Mapping[str, Dispatcher]:
+        return self._casting.dispatchers if self._casting else {}
 
     def halt(self, how: State) -> None:
         """Pause or stop this run."""
@@ -481,12 +448,6 @@ def _crash(error: Exception, folder: RunFolder) -> EvalbenchError:
     )
     problem.exit_code = 6
     return problem
-
-
-def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
-    """Whether two roles can be answered by one worker: the same local model, loaded alike."""
-    alike = one.model == other.model and one.provider_options == other.provider_options
-    return alike and isinstance(one.provider(), WorkerProvider)
 
 
 def _prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:

@@ -17,7 +17,8 @@ from evalbench.engine.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.benchmark import Benchmark, Sample, Score
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.reader import Shelf, scored_samples, tally_of
+from evalbench.engine.journal.paging import scored_samples
+from evalbench.engine.journal.reader import Shelf, tally_of
 from evalbench.engine.record import identity
 from evalbench.engine.runfolder import Lock, RunFolder
 from evalbench.engine.settings import RunSpec, build_benchmark

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +17,6 @@ from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.records import (
-    OUTCOME_CODE,
     OUTCOMES,
     CallKey,
     CallRow,
@@ -310,40 +309,6 @@ def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
     return found
 
 
-class Scored(NamedTuple):
-    """A sample with all its calls, and outcome and values of each epoch that has a score."""
-
-    row: int
-    sample: Sample
-    calls: list[CallRow]
-    scores: dict[int, tuple[Outcome, dict[str, float]]]
-
-
-def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scored]:
-    """Samples beyond row ``after``, at most so many, in row order."""
-    try:
-        rows = shelf.db.execute(
-            "SELECT row, hash, occurrence, tags, body FROM sample WHERE row > ?"
-            " ORDER BY row LIMIT ?",
-            (after, most),
-        ).fetchall()
-        found = []
-        for row, *columns in rows:
-            scores = shelf.db.execute(
-                "SELECT id, outcome, vals FROM score WHERE id BETWEEN ? AND ?",
-                (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
-            ).fetchall()
-            held = {
-                ident & ((1 << EPOCH_BITS) - 1): (OUTCOMES[outcome], shelf.named(values))
-                for ident, outcome, values in scores
-            }
-            sample = shelf.sample(row, *columns).sample
-            found.append(Scored(row, sample, calls_of(shelf, path, row), held))
-        return found
-    except sqlite3.Error as error:
-        raise understand(error, path) from error
-
-
 class Totals(NamedTuple):
     """Sums over all replies.
 
@@ -386,87 +351,3 @@ def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
         (SLOT_BITS,),
     ).fetchall()
     return [call for (row,) in rows for call in calls_of(shelf, path, row) if call.reply is None]
-
-
-def count_scores(shelf: Shelf, ignoring: Iterable[Outcome] = ()) -> int:
-    """How many scores there are, leaving out those of some outcomes."""
-    sql = "SELECT count(*) FROM score WHERE ? >> outcome & 1 = 0"
-    return int(shelf.db.execute(sql, (_mask(ignoring),)).fetchone()[0])
-
-
-def _mask(outcomes: Iterable[Outcome]) -> int:
-    return sum(1 << OUTCOME_CODE[outcome] for outcome in set(outcomes))
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """A sample that lacks a score in some epochs, with the calls it has already made."""
-
-    row: int
-    sample: Sample
-    epochs: list[int]
-    calls: list[CallRow]
-
-
-_UNFINISHED = """
-SELECT s.row, s.hash, s.occurrence, s.tags, s.body,
-    (SELECT group_concat(k.id - (s.row << :epoch_bits)) FROM score k
-     WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
-     AND :again >> k.outcome & 1 = 0),
-    EXISTS (SELECT 1 FROM call c
-     WHERE c.id BETWEEN s.row << :slot_bits AND (s.row + 1 << :slot_bits) - 1) AS asked
-FROM sample s
-WHERE s.row > :after
-    AND (SELECT count(*) FROM score k
-     WHERE k.id BETWEEN s.row << :epoch_bits AND (s.row << :epoch_bits) + :epochs - 1
-     AND :again >> k.outcome & 1 = 0) < :epochs
-    AND (:rows IS NULL OR s.row IN (SELECT value FROM json_each(:rows)))
-    AND (asked OR NOT :asked_only)
-ORDER BY s.row LIMIT :most
-"""
-
-
-def unfinished(
-    shelf: Shelf,
-    path: Path,
-    *,
-    after: int,
-    epochs: int,
-    most: int,
-    ask_again: Iterable[Outcome] = (),
-    asked_only: bool = False,
-    rows: Collection[int] | None = None,
-) -> list[Unfinished]:
-    """Samples beyond row ``after`` without a score in every epoch, in row order.
-
-    Args:
-        shelf, path: the journal.
-        after: the last row of the page before; 0 at first.
-        epochs: how many scores a finished sample has.
-        most: samples to return at most.
-        ask_again: scores of these outcomes do not count.
-        asked_only: leave out samples that have made no call.
-        rows: look at these samples only.
-    """
-    limits = {
-        "after": after,
-        "epochs": epochs,
-        "most": most,
-        "again": _mask(ask_again),
-        "asked_only": asked_only,
-        "rows": None if rows is None else str(sorted(rows)),
-        "epoch_bits": EPOCH_BITS,
-        "slot_bits": SLOT_BITS,
-    }
-    try:
-        found_rows = shelf.db.execute(_UNFINISHED, limits).fetchall()
-    except sqlite3.Error as error:
-        raise understand(error, path) from error
-    found = []
-    for row, *columns, done, asked in found_rows:
-        scored = set(map(int, done.split(","))) if done else ()
-        missing = [epoch for epoch in range(epochs) if epoch not in scored]
-        sample = shelf.sample(row, *columns).sample
-        calls = calls_of(shelf, path, row) if asked else []
-        found.append(Unfinished(row, sample, missing, calls))
-    return found

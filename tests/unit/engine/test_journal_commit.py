@@ -12,7 +12,8 @@ import pytest
 from evalbench.engine.calls import Outcome, Reply, Usage, generate
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import Journal, JournalReader
-from evalbench.engine.journal.reader import Totals, count_scores, totals
+from evalbench.engine.journal.paging import count_scores
+from evalbench.engine.journal.reader import Totals, totals
 from tests.unit.engine.journals import KEY, ask, fill, journal, sample
 
 

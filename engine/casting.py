@@ -1,0 +1,115 @@
+"""Who answers the calls of each role in a run: provider, limits, purse, or a local worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+
+from evalbench.engine.ask import Contestant
+from evalbench.engine.calls import Call, WorkerProvider
+from evalbench.engine.dispatch.base import Dispatcher, Report
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.pace import SharedPace
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.keys import HUGGINGFACE, fingerprint
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import UnitPrices
+from evalbench.engine.paths import cache_dir
+from evalbench.engine.roles import RoleSpec
+
+
+class Casting:
+    """Finds every role something that answers its calls.
+
+    Attributes:
+        dispatchers: by role, in the order in which they were made; a role that
+            shares another's local worker has none of its own.
+    """
+
+    def __init__(
+        self,
+        cast: Mapping[str, RoleSpec],
+        secrets: Mapping[str, str],
+        prices: Mapping[str, UnitPrices | None],
+        budget: Budget,
+        *,
+        report: Report,
+        worker_log: Path,
+    ) -> None:
+        """Prepare casting.
+
+        Args:
+            cast: the run's models by role.
+            secrets: their keys, by role.
+            prices: their unit prices, by role.
+            budget: of the whole run.
+            report: puts an event into the run's journal.
+            worker_log: where local workers write.
+        """
+        self._cast = cast
+        self._secrets = secrets
+        self._budget = budget
+        self._report = report
+        self._worker_log = worker_log
+        self._purses = {role: Purse(budget, prices.get(role)) for role in cast}
+        self.dispatchers: dict[str, Dispatcher] = {}
+
+    def contestants(self) -> dict[str, Contestant]:
+        """Every role with its model, dispatcher and parameters."""
+        return {
+            role: Contestant(part.ref, self._dispatcher(part), part.overrides())
+            for role, part in self._cast.items()
+        }
+
+    def worst_case(self, call: Call) -> Decimal:
+        """The most that one attempt at a call of an earlier engine can have cost, in US dollars."""
+        for role, part in self._cast.items():
+            if part.model == str(call.model):
+                return self._purses[role].worst_case(call)
+        return Decimal(0)
+
+    def _dispatcher(self, part: RoleSpec) -> Dispatcher:
+        """What answers the calls of one role. Equal local models share one worker."""
+        for role, other in self._cast.items():
+            if role in self.dispatchers and _same_worker(part, other):
+                return self.dispatchers[role]
+        self.dispatchers[part.role] = made = self._new_dispatcher(part)
+        return made
+
+    def _new_dispatcher(self, part: RoleSpec) -> Dispatcher:
+        secret = self._secrets[part.role]
+        provider = part.provider(secret)
+        if isinstance(provider, WorkerProvider):
+            return Local(
+                provider,
+                part.model.partition("/")[2],
+                report=self._report,
+                log=self._worker_log,
+                env={HUGGINGFACE.variables[0]: secret} if secret else {},
+                window=part.get("concurrency"),
+            )
+        pace = None
+        if secret:
+            pace = SharedPace(cache_dir() / "limits", fingerprint(secret), part.ref.name)
+        limiter = Limiter(concurrency=part.get("concurrency"), qps=part.get("qps"), pace=pace)
+        return Realtime(
+            provider,
+            limiter,
+            self._purses[part.role],
+            attempts=part.get("attempts"),
+            report=self._report,
+        )
+
+    async def close(self) -> None:
+        """Close every dispatcher."""
+        for dispatcher in self.dispatchers.values():
+            await dispatcher.close()
+
+
+def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
+    """Whether two roles can be answered by one worker: the same local model, loaded alike."""
+    alike = one.model == other.model and one.provider_options == other.provider_options
+    return alike and isinstance(one.provider(), WorkerProvider)
