@@ -33,6 +33,8 @@ from evalbench.engine.errors import (
 WINDOW = 768
 _LINGER_S = 0.05
 _MOST_RESTARTS = 3
+_MOST_CULPRITS = 3
+"""So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
 _KILLINGS = 2
 
 
@@ -60,7 +62,8 @@ class Local:
         self._log = log
         self._env = env or {}
         self._queue: deque[str] = deque()
-        self._inside: set[str] = set()
+        # Calls that the worker holds, in the order in which they were sent.
+        self._inside: dict[str, None] = {}
         self._suspects: deque[str] = deque()
         self._killings: dict[str, int] = {}
         self._alone = ""
@@ -136,17 +139,24 @@ class Local:
     # -- keeping the worker alive -------------------------------------------
 
     async def _keep(self) -> None:
-        """Run workers until closed; give up when they die again and again without answering."""
-        deaths = 0
+        """Run workers until closed; give up when they die again and again without answering.
+
+        A death that was found to be one call's fault counts apart: calls like
+        that may come one after the other.
+        """
+        deaths = culprits = 0
         try:
             while True:
-                answered = await self._run_worker()
-                deaths = 1 if answered else deaths + 1
+                if await self._run_worker():
+                    deaths = culprits = 0
                 code = self._process.returncode if self._process else None
-                self._suspect(code)
-                if deaths > _MOST_RESTARTS:
+                if self._suspect(code):
+                    culprits += 1
+                else:
+                    deaths += 1
+                if deaths > _MOST_RESTARTS or culprits == _MOST_CULPRITS:
                     raise WorkerFailed(
-                        f"the local worker died {deaths} times in a row (exit {code})",
+                        f"the local worker died {deaths + culprits} times in a row (exit {code})",
                         why=self._last_words(),
                         cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
                     )
@@ -165,11 +175,15 @@ class Local:
                 )
             )
 
-    def _suspect(self, code: int | None) -> None:
+    def _suspect(self, code: int | None) -> bool:
         """Note which calls the worker died with; one that it died with twice fails.
 
         The second time it was alone. A death while the model loads is no call's fault.
+
+        Returns:
+            Whether a call failed.
         """
+        found = False
         inside = [key for key in self._inside if self._open(key)] if self._loaded_here else []
         for key in inside:
             self._killings[key] = self._killings.get(key, 0) + 1
@@ -181,7 +195,9 @@ class Local:
                 cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
             )
             self._calls[key][1].set_result(failed_reply(error, _KILLINGS))
+            found = True
         self._suspects.extend(key for key in inside if self._open(key))
+        return found
 
     def _open(self, key: str) -> bool:
         return key in self._calls and not self._calls[key][1].done()
@@ -262,7 +278,7 @@ class Local:
         keys = [self._alone] if self._alone else [k for k in self._queue if k in self._calls]
         if not self._alone:
             self._queue.clear()
-        self._inside.update(keys)
+        self._inside.update(dict.fromkeys(keys))
         return keys
 
     def _send(self, frame: dict[str, Any]) -> None:
@@ -303,7 +319,7 @@ class Local:
         return False
 
     def _resolve(self, key: str, reply: Reply) -> bool:
-        self._inside.discard(key)
+        self._inside.pop(key, None)
         if self._alone:
             self._wake.set()
         if self._open(key):

@@ -386,7 +386,7 @@ async def test_a_call_that_kills_the_worker_fails_alone(bench: Open, place: int)
         assert [reply.text for reply in replies] == ["ONE", "TWO", "THREE", "FOUR"]
         assert (bad.outcome, bad.attempts) == (Outcome.ERROR, 2)
         assert "died 2 times with this call in it (exit 7)" in bad.error
-        assert len(held.pids) == 3
+        await until(lambda: len(held.pids) == 3, "the third worker")
         lone = [frame["calls"] for life in (2, 3) for frame in held.heard("answer", life)]
         assert [len(calls) for calls in lone] == [1] * 5, "those that were inside go one by one"
         assert (await held.ask("later")).text == "LATER"
