@@ -19,7 +19,7 @@ import secrets
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -264,14 +264,18 @@ def all_runs(parent: Path | None = None) -> list[RunFolder]:
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 
-def runs_of(spec: RunSpec, parent: Path | None = None) -> Iterator[RunFolder]:
-    """Runs that were asked for in just these words, newest first."""
+def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[RunFolder | None]:
+    """For each spec the newest run that was asked for in just these words, if there is one."""
+    found: list[RunFolder | None] = [None] * len(specs)
     for run in all_runs(parent):
         try:
-            if run.spec() == spec:
-                yield run
+            held = run.spec()
         except RunNotFound:
             continue
+        found = [
+            one or (run if spec == held else None) for one, spec in zip(found, specs, strict=True)
+        ]
+    return found
 
 
 def find_run(name: str, parent: Path | None = None) -> RunFolder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -130,9 +131,9 @@ class CodeBenchmark(Benchmark):
         """The prompts' fixed texts, the parameters and the parsers' versions."""
         return [code_prompts.templates(), MAX_TOKENS, TEMPERATURE, *self.parsers()]
 
+    @abstractmethod
     def parsers(self) -> tuple[str, str]:
         """The names of the lenient and the faithful parser."""
-        raise NotImplementedError
 
     def prompt(self, sample: Sample, messages: Sequence[Message], offset: int) -> Prompt:
         """A question with the original's parameters.

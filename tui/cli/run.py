@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.process import PILOT, Engine, start_run
-from evalbench.engine.runfolder import RunFolder, runs_of
+from evalbench.engine.runfolder import RunFolder, newest_runs
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import State
 from evalbench.tui.cli.approval import approval
@@ -93,8 +93,7 @@ def _missing(
     wanted: list[RunSpec] = []
     begun: dict[int, RunFolder] = {}
     complete = running = 0
-    for spec in specs:
-        run = next(runs_of(spec, run_dir), None)
+    for spec, run in zip(specs, newest_runs(specs, run_dir), strict=True):
         status = run.status() if run else None
         if run and status and run.live_pid(status) is not None:
             running += 1

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Footer, Input
 
 from evalbench.tui.commands import SCOPES, commands
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
@@ -38,16 +37,13 @@ _ABOUT: Mapping[str, str] = {
 _COLUMNS = (Column("keys", 18), Column("command", 14), Column("what it does"))
 
 
-class HelpPage(Page):
+class HelpPage(FilteredPage):
     """Commands of one page, of lists and of the whole app, from the registry and the keymap."""
 
     SCOPE: ClassVar[str] = "help"
     DEFAULT_CSS = """
     HelpPage #about { padding: 0 1 1 1; }
     HelpPage Table { margin-left: 1; }
-    HelpPage #filter-line { height: 1; display: none; }
-    HelpPage #filter-line Plain { width: auto; padding: 0 1; }
-    HelpPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     """
 
     def __init__(self, scope: str) -> None:
@@ -61,9 +57,7 @@ class HelpPage(Page):
         yield TopLine(f"Help · {name}" if name else "Help")
         if about := _ABOUT.get(self._scope):
             yield Plain(about, id="about")
-        with Horizontal(id="filter-line"):
-            yield Plain("filter")
-            yield Input(id="filter", placeholder="words of a command, or a key")
+        yield from self.compose_filter("words of a command, or a key")
         yield Table(_COLUMNS, empty="No command has these words. escape shows all.", id="commands")
         yield Footer(show_command_palette=False)
 
@@ -96,23 +90,3 @@ class HelpPage(Page):
         ]
 
     # -- filter ------------------------------------------------------------------
-
-    def action_filter(self) -> None:
-        """See the commands."""
-        self.open_field("#filter-line", "#filter")
-
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self.query_one(Table).focus()
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is a filter."""
-        entry = self.query_one("#filter", Input)
-        return bool(entry.value) or entry.has_focus
-
-    def step_back(self) -> None:
-        """Drop the filter."""
-        self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").display = False
-        self.query_one(Table).focus()

@@ -7,17 +7,15 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Footer, Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.screens.dialogs import Confirm
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.run_list import RunLine, RunList, matching
 from evalbench.tui.state.wording import STATE_MARKS
 from evalbench.tui.widgets.table import Cell, Column, Table
-from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _COLUMNS = (
@@ -35,15 +33,10 @@ _EMPTY = "No run yet. n sets one up."
 _NO_MATCH = "No run has these words. escape shows all."
 
 
-class HomePage(Page):
+class HomePage(FilteredPage):
     """The list of runs."""
 
     SCOPE: ClassVar[str] = "home"
-    DEFAULT_CSS = """
-    HomePage #filter-line { height: 1; display: none; }
-    HomePage #filter-line Plain { width: auto; padding: 0 1; }
-    HomePage #filter { border: none; height: 1; padding: 0; width: 1fr; }
-    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,9 +47,7 @@ class HomePage(Page):
     def compose(self) -> ComposeResult:
         """Top line, filter, table, footer."""
         yield TopLine("Home")
-        with Horizontal(id="filter-line"):
-            yield Plain("filter")
-            yield Input(id="filter", placeholder="words of benchmark, model, state, tag")
+        yield from self.compose_filter("words of benchmark, model, state, tag")
         yield Table(_COLUMNS, empty=_EMPTY, id="runs")
         yield Footer(show_command_palette=False)
 
@@ -112,29 +103,9 @@ class HomePage(Page):
 
     # -- filter ------------------------------------------------------------------
 
-    def action_filter(self) -> None:
-        """See the commands."""
-        self.open_field("#filter-line", "#filter")
-
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
         self._show()
-
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self.query_one(Table).focus()
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is a filter."""
-        entry = self.query_one("#filter", Input)
-        return bool(entry.value) or entry.has_focus
-
-    def step_back(self) -> None:
-        """Drop the filter."""
-        self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").display = False
-        self.query_one(Table).focus()
 
     # -- acting ------------------------------------------------------------------
 

@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.widgets import Footer, Input
 
 from evalbench.engine import registry
 from evalbench.engine.errors import EvalbenchError
-from evalbench.tui.screens.page import Page
+from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count
 from evalbench.tui.state.model_cache import Model, ask_models
 from evalbench.tui.state.model_list import (
@@ -44,14 +43,11 @@ _NARROW = _COLUMNS[:-1]
 _NO_MATCH = "No model has these letters. escape shows all."
 
 
-class ModelsPage(Page):
+class ModelsPage(FilteredPage):
     """The catalogue. Lists from disk are there at once; providers are asked one after the other."""
 
     SCOPE: ClassVar[str] = "models"
     DEFAULT_CSS = """
-    ModelsPage #filter-line { height: 1; display: none; }
-    ModelsPage #filter-line Plain { width: auto; padding: 0 1; }
-    ModelsPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
     ModelsPage.-tall #detail { height: 4; }
     """
@@ -66,9 +62,7 @@ class ModelsPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, filter, table, more about the line under the cursor, footer."""
         yield TopLine("Models")
-        with Horizontal(id="filter-line"):
-            yield Plain("filter")
-            yield Input(id="filter", placeholder="letters of a model, best match first")
+        yield from self.compose_filter("letters of a model, best match first")
         yield Table(_NARROW, empty=_NO_MATCH, id="models")
         yield Plain(id="detail")
         yield Footer(show_command_palette=False)
@@ -155,30 +149,10 @@ class ModelsPage(Page):
 
     # -- filter ------------------------------------------------------------------
 
-    def action_filter(self) -> None:
-        """See the commands."""
-        self.open_field("#filter-line", "#filter")
-
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
         self._show()
         self.query_one(Table).cursor = 0
-
-    @on(Input.Submitted, "#filter")
-    def _filter_done(self) -> None:
-        self.query_one(Table).focus()
-
-    @property
-    def begun(self) -> bool:
-        """Whether there is a filter."""
-        entry = self.query_one("#filter", Input)
-        return bool(entry.value) or entry.has_focus
-
-    def step_back(self) -> None:
-        """Drop the filter."""
-        self.query_one("#filter", Input).value = ""
-        self.query_one("#filter-line").display = False
-        self.query_one(Table).focus()
 
     # -- acting ------------------------------------------------------------------
 
