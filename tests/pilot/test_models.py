@@ -111,7 +111,9 @@ async def test_the_cursor_stays_on_its_line_when_lists_come_in_above(
         await pilot.press("f4", "down", "down")
         await pilot.pause()
         table = app.screen.query_one(Table)
-        row = table.cursor
+        # The list may be in before this line is reached.
+        came = any("smollm2" in str(table.rows.row(n)) for n in range(len(table.rows)))
+        row = table.cursor - 2 * came
         await until_shown(pilot, "smollm2")
         assert table.cursor == row + 2
         assert "scripted/better · A better one" in shown(app)
