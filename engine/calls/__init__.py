@@ -4,6 +4,7 @@ Providers import this package (and the leaf modules it stands on) and nothing
 else of the engine.
 """
 
+from evalbench.engine.calls.batches import BatchJob, BatchProvider, BatchTerms, JobState
 from evalbench.engine.calls.messages import (
     Call,
     MediaPart,
@@ -32,8 +33,12 @@ from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply
 
 __all__ = [
     "NETWORK_OPTIONS",
+    "BatchJob",
+    "BatchProvider",
+    "BatchTerms",
     "Call",
     "Capabilities",
+    "JobState",
     "KeyNeed",
     "MediaPart",
     "Message",
