@@ -26,6 +26,8 @@ class Capabilities:
     generate: bool = True
     choose: bool = False
     images: bool = False
+    video: bool = False
+    """Videos as they are, without being cut into frames first."""
     logprobs: bool = False
     batch: bool = False
     cached_from: int = 0

@@ -86,20 +86,23 @@ class Negotiation:
         if (refusal := self._refused.reason(field, text)) is not None:
             self._notes[name] = ParamNote(name, "refused", refusal)
             return False
-        outer, dot, inner = field.partition(".")
-        if dot:
-            self.fields.setdefault(outer, {})[inner] = wire
-        else:
-            self.fields[field] = wire
+        self._put(field, wire)
         self._negotiable.append(Negotiable(field, text, aliases))
         self._notes[name] = ParamNote(name, "sent", reason)
         return True
 
     def fix(self, name: str, field: str, value: Any, reason: str = "") -> None:
-        """Put a parameter on the wire that the request cannot do without."""
-        self.fields[field] = value
+        """Put a parameter on the wire that the request cannot do without; field as in send."""
+        self._put(field, value)
         if name in self._asked:
             self._notes[name] = ParamNote(name, "sent", reason)
+
+    def _put(self, field: str, wire: Any) -> None:
+        outer, dot, inner = field.partition(".")
+        if dot:
+            self.fields.setdefault(outer, {})[inner] = wire
+        else:
+            self.fields[field] = wire
 
     def cap(self, tokens: int, *fields: str) -> None:
         """Cap the answer's tokens by the first of ``fields`` that the provider does not refuse.
