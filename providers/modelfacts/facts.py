@@ -15,6 +15,7 @@ class ModelFacts:
         context_tokens: most tokens of prompt (and, for most models, answer).
         output_tokens: most tokens of one answer.
         images: whether it sees.
+        video: whether it takes videos as they are.
         reasoning: whether it reasons before it answers.
         sampling: ``yes``; ``no``; ``legacy``: only under Anthropic's API version
             2023-06-01; ``unreasoned``: only at reasoning effort ``none``.
@@ -36,6 +37,7 @@ class ModelFacts:
     context_tokens: int | None = None
     output_tokens: int | None = None
     images: bool | None = None
+    video: bool | None = None
     reasoning: bool | None = None
     sampling: str | None = None
     efforts: tuple[str, ...] | None = None
@@ -66,7 +68,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("context_tokens", "output_tokens", "cache_tokens"), int),
     **dict.fromkeys(
         (
-            *("images", "reasoning", "thinks", "stop", "logprobs", "schema"),
+            *("images", "video", "reasoning", "thinks", "stop", "logprobs", "schema"),
             *("prefill", "system_turns"),
         ),
         bool,

@@ -8,6 +8,7 @@ and come back as raw responses, so that the bytes on the wire are exactly what
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import time
 from collections.abc import Callable
@@ -64,13 +65,40 @@ def openai_client(secret: str, address: Address) -> Any:
     )
 
 
+def together_client(secret: str, address: Address) -> Any:
+    """A Together client that neither retries nor reads the environment's keys or address."""
+    import httpx
+    import together
+
+    return together.AsyncTogether(
+        api_key=secret,
+        base_url=address.url,
+        max_retries=0,
+        timeout=httpx.Timeout(None, connect=CONNECT_S),
+        http_client=together.DefaultAioHttpClient(
+            limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
+            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            follow_redirects=False,
+        ),
+    )
+
+
 class SdkClient:
-    """An SDK's async client: imported and made in a thread, one per event loop."""
+    """An SDK's async client: imported and made in a thread, one per event loop.
+
+    ``http`` names the HTTP library that it stands on.
+    """
 
     def __init__(
-        self, make: Callable[[str, Address], Any], secret: str, address: Address, title: str
+        self,
+        make: Callable[[str, Address], Any],
+        secret: str,
+        address: Address,
+        title: str,
+        http: str = "httpx2",
     ) -> None:
         self._make = make
+        self._http = http
         self._secret = secret
         self._address = address
         self._title = title
@@ -132,11 +160,9 @@ class SdkClient:
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)
         # Their debug logs, which the environment can switch on, hold headers.
-        for name in ("anthropic", "openai", "httpx2"):
+        for name in ("anthropic", "openai", "together", "httpx", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        import httpx2
-
-        return client, httpx2.Response
+        return client, importlib.import_module(self._http).Response
 
 
 async def _close(client: tuple[Any, Any]) -> None:
