@@ -214,7 +214,9 @@ def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
     if named and looks_like_key(named):
         raise not_here()
     named = named if provider != "huggingface" else None
-    return HeldKey(*find_key(provider, need, named, env_file=Path(env_file) if env_file else None))
+    file = Path(env_file) if env_file else None
+    profile = part.provider_options.get("profile")
+    return HeldKey(*find_key(provider, need, named, env_file=file, profile=profile))
 
 
 def _spawn(

@@ -38,6 +38,8 @@ class Capabilities:
     """Answers that follow a JSON schema, as far as is known before asking."""
     thinks: bool = False
     """Thinks before it answers unless told not to; the thinking counts towards the cap."""
+    image_tokens: int = 0
+    """Prompt tokens of an image, where they do not depend on its size; 0: they do."""
     reason: str = ""
     """Why something is missing, for the picker."""
 
@@ -62,12 +64,19 @@ class KeyNeed:
         page: address where keys are made.
         pattern: regular expression of a plausible key; a wrong one is only warned about.
         required: False for servers that often run without a key.
+        parts: for a variable that holds only the first part of a key, those that hold
+            the others; a key in several variables is one text, joined by colons.
+        profile: the variable that names a profile, where the SDK has a chain of its own
+            to find (and refresh) credentials when no key is given. The provider's option
+            ``profile`` names one too, and comes before every key.
     """
 
     variables: tuple[str, ...]
     page: str = ""
     pattern: str = ""
     required: bool = True
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    profile: str = ""
 
 
 @dataclass(frozen=True, slots=True)

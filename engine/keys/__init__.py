@@ -7,7 +7,7 @@ Asking a person is the caller's business. Journals and records hold a
 """
 
 from evalbench.engine.keys.env_file import read_env_file
-from evalbench.engine.keys.finding import find_again, find_key
+from evalbench.engine.keys.finding import find_again, find_key, key_in
 from evalbench.engine.keys.keeping import (
     HUGGINGFACE,
     clean_key,
@@ -43,6 +43,7 @@ __all__ = [
     "find_key",
     "fingerprint",
     "implausible",
+    "key_in",
     "key_needs",
     "known_names",
     "list_keys",

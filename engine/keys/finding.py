@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from evalbench.engine.calls import KeyNeed
@@ -20,6 +21,7 @@ def find_key(
     name: str | None = None,
     timeout: float = UNATTENDED_S,
     env_file: Path | None = None,
+    profile: str | None = None,
 ) -> tuple[KeyRef, str]:
     """A provider's key and where it lay.
 
@@ -27,6 +29,8 @@ def find_key(
     ``env_file``), then at the environment, then at the keychain's key named
     ``default``. For a provider that often runs without a key the keychain is
     asked only when a key was set there, so that local servers start at once.
+    Credentials that the provider's SDK finds itself come last, unless a
+    profile is named: they are never read here, so that they can refresh.
 
     Args:
         provider: its name.
@@ -34,10 +38,11 @@ def find_key(
         name: of a key in the keychain; nothing else is looked at then.
         timeout: seconds that the keychain gets, see :mod:`.keychain`.
         env_file: a ``.env`` file to read first.
+        profile: the provider's option of this name.
 
     Returns:
-        The reference and the key; a reference with source ``none`` and an
-        empty key where none is needed and none was found.
+        The reference and the key; a reference with source ``none`` (or
+        ``profile``) and an empty key where none is needed and none was found.
 
     Raises:
         KeyUnavailable: a key is needed (or named) and was not found; ``state``
@@ -50,10 +55,12 @@ def find_key(
         raise SpecError("key", "a key is named in the keychain or in a file, not both")
     if name:
         return _from_keychain(provider, need, name, timeout)
+    if need.profile and profile:
+        return KeyRef(provider, KeySource.PROFILE, profile), ""
     if env_file and (found := _from_file(provider, need, env_file)):
         return found
     for variable in need.variables:
-        if secret := os.environ.get(variable, "").strip():
+        if secret := key_in(os.environ, need, variable):
             where = f"the environment variable {variable}"
             return (
                 KeyRef(provider, KeySource.ENVIRONMENT, variable=variable),
@@ -61,6 +68,9 @@ def find_key(
             )
     if need.required or DEFAULT_NAME in known_names(provider):
         return _from_keychain(provider, need, DEFAULT_NAME, timeout)
+    if need.profile:
+        named = os.environ.get(need.profile, "").strip()
+        return KeyRef(provider, KeySource.PROFILE, named, need.profile if named else ""), ""
     return KeyRef(provider, KeySource.NONE), ""
 
 
@@ -75,16 +85,29 @@ def find_again(ref: KeyRef, need: KeyNeed, timeout: float = UNATTENDED_S) -> tup
     """
     named = ref.name if ref.source is KeySource.KEYCHAIN else None
     file = Path(ref.name) if ref.source is KeySource.FILE else None
-    return find_key(ref.provider, need, named, timeout, file)
+    profile = ref.name if ref.source is KeySource.PROFILE else None
+    return find_key(ref.provider, need, named, timeout, file, profile)
 
 
 def _from_file(provider: str, need: KeyNeed, path: Path) -> tuple[KeyRef, str] | None:
     held = read_env_file(path)
     for variable in need.variables:
-        if secret := held.get(variable, "").strip():
+        if secret := key_in(held, need, variable):
             ref = KeyRef(provider, KeySource.FILE, str(path.absolute()), variable)
             return ref, clean_key(secret, f"{variable} in {path}")
     return None
+
+
+def key_in(held: Mapping[str, str], need: KeyNeed, variable: str) -> str:
+    """The key in a variable and those that hold its other parts; empty when there is none.
+
+    Args:
+        held: variables by name: the environment, or what a file says.
+        need: whose key.
+        variable: one of ``need.variables``.
+    """
+    parts = [held.get(name, "").strip() for name in (variable, *need.parts.get(variable, ()))]
+    return ":".join(parts).rstrip(":") if parts[0] else ""
 
 
 def _from_keychain(provider: str, need: KeyNeed, name: str, timeout: float) -> tuple[KeyRef, str]:

@@ -145,6 +145,9 @@ def list_keys() -> list[KeyRef]:
             for variable in variables
             if os.environ.get(variable, "").strip()
         ]
+        profile = needs[provider].profile if provider in needs else ""
+        if profile and (named := os.environ.get(profile, "").strip()):
+            found.append(KeyRef(provider, KeySource.PROFILE, named, profile))
         found += [KeyRef(provider, KeySource.KEYCHAIN, name) for name in names.get(provider, ())]
     return found
 

@@ -24,6 +24,7 @@ class KeySource(StrEnum):
     ENVIRONMENT = "environment"
     KEYCHAIN = "keychain"
     FILE = "file"
+    PROFILE = "profile"
     NONE = "none"
 
 
@@ -34,7 +35,8 @@ class KeyRef:
     Attributes:
         provider: whose key.
         source: kind of place.
-        name: in the keychain, the key's name; for a file, its absolute path.
+        name: in the keychain, the key's name; for a file, its absolute path; for
+            credentials that the SDK finds itself, the profile's name or empty.
         variable: for environment and file, the variable that held it.
     """
 
@@ -51,6 +53,9 @@ class KeyRef:
                 return f"{self.provider} key {self.name!r} from the keychain"
             case KeySource.FILE:
                 return f"{self.provider} key from {self.name} ({self.variable})"
+            case KeySource.PROFILE:
+                profile = f"profile {self.name!r}" if self.name else "what its own tools use here"
+                return f"{self.provider} credentials of {profile}"
         return f"{self.provider} without a key"
 
     def to_json(self) -> dict[str, str]:

@@ -46,9 +46,11 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
     """``text`` with every secret replaced by ``[key]``, also where it is percent-encoded.
 
     Secrets shorter than 8 characters are left: they are the placeholders that
-    servers without keys are given, and replacing them would garble texts.
+    servers without keys are given, and replacing them would garble texts. Of a
+    key of several parts, joined by colons, each part goes too.
     """
-    for secret in sorted({s for s in secrets if len(s) >= _SHORTEST}, key=len, reverse=True):
+    parts = {part for secret in secrets for part in (secret, *secret.split(":"))}
+    for secret in sorted({s for s in parts if len(s) >= _SHORTEST}, key=len, reverse=True):
         for form in {secret, quote(secret, safe="")}:
             text = text.replace(form, "[key]")
     return text

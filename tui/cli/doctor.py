@@ -162,6 +162,8 @@ def _key_words(name: str, need: KeyNeed, refs: list[KeyRef]) -> str:
             f"key in {ref.variable}" if ref.variable else f"key {ref.name!r} in the keychain"
             for ref in refs
         )
+    if need.profile:
+        return f"no key here; a profile, login or role of this machine serves too ({need.profile})"
     if need.required:
         return f"no key: evalbench keys set {name}" + "".join(f", or {v}" for v in need.variables)
     return "no key, and few servers ask for one"

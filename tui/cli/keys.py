@@ -30,6 +30,7 @@ from evalbench.engine.keys import (
     clean_key,
     find_key,
     implausible,
+    key_in,
     key_needs,
     list_keys,
     looks_like_key,
@@ -351,7 +352,10 @@ def _try_all(args: argparse.Namespace, refs: Sequence[KeyRef]) -> Iterator[_Trie
 
 def _secret(ref: KeyRef, *, json: bool) -> str:
     if ref.source is KeySource.ENVIRONMENT:
-        return clean_key(os.environ[ref.variable], f"the environment variable {ref.variable}")
+        secret = key_in(os.environ, _need(ref.provider), ref.variable)
+        return clean_key(secret, f"the environment variable {ref.variable}")
+    if ref.source is KeySource.PROFILE:
+        return ""
     with _patience(json=json):
         return find_key(ref.provider, _need(ref.provider), ref.name, ATTENDED_S)[1]
 
