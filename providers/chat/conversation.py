@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalbench.engine.calls import MediaPart, Message, TextPart
-from evalbench.providers.wire.images import data_uri
+from evalbench.providers.wire.images import data_uri, video_uri
 from evalbench.providers.wire.prompts import raw_text_refused
 
 
 def chat_messages(
-    messages: Sequence[Message], who: str, *, system_role: str = "system", detail: str = ""
+    messages: Sequence[Message],
+    who: str,
+    *,
+    system_role: str = "system",
+    detail: str = "",
+    video: bool = False,
 ) -> list[dict[str, Any]]:
     """The ``messages`` of a request. Turns of text alone stay plain strings.
 
@@ -20,6 +25,7 @@ def chat_messages(
         who: the provider's name, for errors.
         system_role: what system messages are called.
         detail: image detail to ask for; empty leaves it to the provider.
+        video: whether videos can be sent as they are.
 
     Raises:
         CallRejected: for raw text without turns, or a part that cannot be sent.
@@ -29,11 +35,13 @@ def chat_messages(
         if message.role == "context":
             raise raw_text_refused(who)
         role = system_role if message.role == "system" else message.role
-        turns.append({"role": role, "content": _content(message, who, detail)})
+        turns.append({"role": role, "content": _content(message, who, detail, video)})
     return turns
 
 
-def _content(message: Message, who: str, detail: str) -> str | list[dict[str, Any]]:
+def _content(
+    message: Message, who: str, detail: str, video: bool
+) -> str | list[dict[str, Any]]:
     parts = message.parts
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text
@@ -43,6 +51,8 @@ def _content(message: Message, who: str, detail: str) -> str | list[dict[str, An
     for part in parts:
         if isinstance(part, TextPart):
             blocks.append({"type": "text", "text": part.text})
+        elif video and part.media_type.startswith("video/"):
+            blocks.append({"type": "video_url", "video_url": {"url": video_uri(part)}})
         else:
             image = {"url": data_uri(part, who)}
             if detail:

@@ -83,7 +83,7 @@ def read_usage(usage: object) -> Usage:
         return Usage()
     prompt = usage.get("prompt_tokens_details") or {}
     completion = usage.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens")
+    cached = prompt.get("cached_tokens", usage.get("cached_tokens"))
     read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
     total = usage.get("total_tokens")
     if isinstance(total, int) and isinstance(read, int) and isinstance(written, int):
@@ -93,5 +93,5 @@ def read_usage(usage: object) -> Usage:
         output_tokens=written,
         cache_read_tokens=usage.get("prompt_cache_hit_tokens") if cached is None else cached,
         cache_write_tokens=prompt.get("cache_write_tokens"),
-        reasoning_tokens=completion.get("reasoning_tokens"),
+        reasoning_tokens=completion.get("reasoning_tokens", usage.get("reasoning_tokens")),
     )

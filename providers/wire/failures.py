@@ -130,7 +130,8 @@ def build(
 _TOO_LONG = re.compile(
     r"prompt is too long|input is too long|maximum prompt length|context[ _]length"
     r"|context window|context[ _]size|maximum context|exceeds? (?:the )?context"
-    r"|too many (?:input )?tokens|max_model_len|longer than the model's context",
+    r"|too many (?:input )?tokens|max_model_len|longer than the model's context"
+    r"|`inputs` tokens \+ `max_new_tokens`",
     re.IGNORECASE,
 )
 _NO_MODEL = re.compile(
@@ -193,8 +194,13 @@ def no_model(said: Told, who: Who, model: str) -> ProviderError:
         NoSuchModel,
         f"{who.title} has no model {model!r}",
         said,
-        cure=f"see what there is: evalbench models {who.name}",
+        cure=see_models(who),
     )
+
+
+def see_models(who: Who) -> str:
+    """The cure for a model that is not there, when no better one is known."""
+    return f"see what there is: evalbench models {who.name}"
 
 
 def not_an_api(said: Told, who: Who) -> ProviderError:

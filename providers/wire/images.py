@@ -30,5 +30,16 @@ def data_uri(part: MediaPart, who: str) -> str:
     return f"data:{part.media_type};base64,{encoded}"
 
 
+def video_uri(part: MediaPart) -> str:
+    """A video as a ``data:`` address.
+
+    Raises:
+        CallRejected: when its bytes are not here.
+    """
+    if not part.data:
+        raise CallRejected(f"the bytes of video {part.sha256[:12]} are missing")
+    return f"data:{part.media_type};base64,{b64encode(part.data).decode('ascii')}"
+
+
 def _refuse(what: str) -> NoReturn:
     raise CallRejected(what, why="images can be " + ", ".join(t[6:] for t in IMAGE_TYPES))

@@ -26,7 +26,7 @@ from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import Who, no_key
+from evalbench.providers.wire.failures import Who, no_key, see_models
 from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.scrub import Scrub
@@ -246,7 +246,12 @@ class NetworkProvider(ABC):
             await asyncio.shield(task)
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
-        """The error with the nearest names on offer, when the list can be had quickly."""
+        """The error with the nearest names on offer, when the list can be had quickly.
+
+        A cure that the provider's own words suggest stays.
+        """
+        if error.cure != see_models(self.who):
+            return error
         await self._aside("names", self._learn_names)
         facts = self.facts.of(model)
         if facts.retires and facts.retires <= time.strftime("%Y-%m-%d"):
