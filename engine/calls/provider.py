@@ -40,6 +40,9 @@ class Capabilities:
     """Thinks before it answers unless told not to; the thinking counts towards the cap."""
     image_tokens: int = 0
     """Prompt tokens of an image, where they do not depend on its size; 0: they do."""
+    gentle: bool = False
+    """Its limits rise with a steady load and not with a burst: calls begin few, and more come
+    slowly."""
     reason: str = ""
     """Why something is missing, for the picker."""
 
@@ -53,6 +56,9 @@ class ModelInfo:
     context_tokens: int | None = None
     retires: str = ""
     notes: str = ""
+    rates: Mapping[str, str] = field(default_factory=dict)
+    """What it costs, where the list says so: US dollars per million tokens as decimal
+    texts: ``input``, ``output``, and ``cache_read`` if that differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,7 @@ class Provider(Protocol):
     title: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
     key: ClassVar[KeyNeed | None]
+    # Besides, ``tells_prices``: true where the model list has ``rates``.
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None: ...
 
