@@ -39,9 +39,7 @@ def chat_messages(
     return turns
 
 
-def _content(
-    message: Message, who: str, detail: str, video: bool
-) -> str | list[dict[str, Any]]:
+def _content(message: Message, who: str, detail: str, video: bool) -> str | list[dict[str, Any]]:
     parts = message.parts
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text

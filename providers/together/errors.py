@@ -1,0 +1,78 @@
+"""Together's errors: OpenAI's shape, with some words and one status of its own."""
+
+from __future__ import annotations
+
+import re
+
+from evalbench.engine.calls import Reply
+from evalbench.engine.errors import NoSuchModel, ProviderError, RateLimited
+from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.together.limits import suggested_wait
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.failures import (
+    Told,
+    Who,
+    build,
+    json_body,
+    looks_too_long,
+    told,
+    too_long,
+)
+from evalbench.providers.wire.scrub import Scrub
+
+REQUEST_ID = "x-request-id"
+_NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)
+_TOKEN_SUM = re.compile(r"max_new_tokens|tokens?\b.{0,40}max_tokens", re.IGNORECASE | re.DOTALL)
+
+
+def read_together_error(
+    answered: Answered, who: Who, model: str, scrub: Scrub
+) -> ProviderError | Reply:
+    """What an error response means; see :func:`evalbench.providers.chat.errors.read_error`."""
+    request_id = request_id_of(answered)
+    said = told(answered, scrub, error_object(json_body(answered)), request_id)
+    if (own := _own(said, model)) is not None:
+        return own
+    found = read_error(answered, who, model, scrub, request_id=request_id)
+    if isinstance(found, RateLimited) and found.retry_after is None:
+        found.retry_after = suggested_wait(answered.headers)
+    return found
+
+
+def request_id_of(answered: Answered) -> str:
+    """The id of a request: a header's, or the one in an error's body."""
+    if known := answered.headers.get(REQUEST_ID):
+        return known
+    body = json_body(answered)
+    ident = body.get("id") if isinstance(body, dict) else None
+    return ident if isinstance(ident, str) else ""
+
+
+def _own(said: Told, model: str) -> ProviderError | None:
+    """What only Together says."""
+    if said.code == "dedicated_endpoint_not_running":
+        return build(
+            NoSuchModel,
+            f"the dedicated endpoint of {model!r} is not running",
+            said,
+            cure="start it at https://api.together.ai/models, then resume the run",
+        )
+    if model and (said.code == "model_not_available" or _NOT_SERVERLESS.search(said.message)):
+        return not_serverless(model, said)
+    # 403 is what Together documents for a prompt that leaves no room for its answer.
+    tokens = looks_too_long(said.message) or _TOKEN_SUM.search(said.message)
+    if said.status in (400, 403, 422) and tokens and said.param in ("", "max_tokens", "messages"):
+        return too_long(said)
+    return None
+
+
+def not_serverless(model: str, said: Told | None = None) -> ProviderError:
+    """The model is there, but it takes an endpoint of one's own."""
+    what = f"{model!r} is not serverless at Together"
+    cure = (
+        "start a dedicated endpoint for it at https://api.together.ai/models and name that,"
+        " or take a serverless model: evalbench models together"
+    )
+    if said is not None:
+        return build(NoSuchModel, what, said, cure=cure)
+    return NoSuchModel(what, why="its catalogue has it on dedicated endpoints only", cure=cure)

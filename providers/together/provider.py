@@ -1,0 +1,175 @@
+"""The provider ``together``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    Params,
+    Reply,
+)
+from evalbench.engine.errors import CallRejected, ServerFault
+from evalbench.engine.options import Option
+from evalbench.providers.modelfacts import Refused
+from evalbench.providers.together import catalogue
+from evalbench.providers.together.errors import REQUEST_ID, not_serverless, read_together_error
+from evalbench.providers.together.limits import read_limits
+from evalbench.providers.together.prepare import prepare
+from evalbench.providers.together.read import read_together
+from evalbench.providers.together.terms import terms
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.sdk import SdkClient, together_client
+
+_NO_CHOICE = "Together's API gives no likelihoods of given texts"
+_MOST_PAGES = 50
+
+
+class Together(NetworkProvider):
+    """Answers calls with the open models that Together serves."""
+
+    name: ClassVar[str] = "together"
+    title: ClassVar[str] = "Together"
+    options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("TOGETHER_API_KEY",),
+        page="https://api.together.ai/settings/api-keys",
+        pattern=r"[\w-]{40,}",
+    )
+    tells_prices: ClassVar[bool] = True
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        address = api_address(
+            settings.get("base_url"), "https://api.together.ai", version="v1", versioned=False
+        )
+        super().__init__(settings, secret, address)
+        self._client = SdkClient(together_client, self.secret, address, self.title, "httpx")
+        self._terms: dict[tuple[str, Params, Refused], Terms] = {}
+        self._dedicated: set[str] = set()
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(model)
+        return Capabilities(
+            images=facts.images is not False,
+            video=bool(facts.video),
+            logprobs=facts.logprobs is not False,
+            schema=facts.schema is not False,
+            thinks=bool(facts.thinks if facts.thinks is not None else facts.reasoning),
+            gentle=True,
+            reason=_NO_CHOICE,
+        )
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected(_NO_CHOICE)
+        model = wire_name(call)
+        params, refused, facts = call.prompt.params, self.refusals.of(model), self.facts.of(model)
+        key = (model, params, refused)
+        agreed = self._terms.get(key)
+        if agreed is None:
+            agreed = self._terms[key] = terms(params, facts, refused)
+        return prepare(call, facts, agreed)
+
+    @property
+    def clients(self) -> OnePerLoop[Any]:
+        """See :class:`NetworkProvider`."""
+        return self._client.clients
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.post(prepared)
+
+    async def get(self, path: str) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._client.fetch(path)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        limits = read_limits(answered.headers)
+        if answered.status == 200:
+            return read_reply(
+                answered, prepared, self.who, self.scrub, read_together, limits, REQUEST_ID
+            )
+        result = read_together_error(answered, self.who, prepared.model, self.scrub)
+        if isinstance(result, Reply):
+            return replace(result, limits=limits, params=prepared.notes)
+        result.limits = limits
+        raise result
+
+    async def get_ready(self, call: Call) -> None:
+        """See :class:`NetworkProvider`; a model that cannot be called is refused unasked."""
+        await super().get_ready(call)
+        if (name := wire_name(call)) in self._dedicated:
+            raise not_serverless(name)
+
+    async def warm(self, model: str) -> None:
+        """See :class:`NetworkProvider`; what the catalogue says of the model.
+
+        It does not know the user's own endpoints, and neither do gateways.
+        """
+        entries = await self._entries(catalogue.search_path(model))
+        entry = catalogue.find(entries, model)
+        if entry is None:
+            return
+        self.facts.tell({model: catalogue.told_facts(entry)})
+        self._terms.clear()
+        if not catalogue.is_serverless(entry):
+            self._dedicated.add(model)
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`; those that can be called as they are."""
+        entries = await self._entries(catalogue.LIST)
+        try:
+            lines = [catalogue.model_info(entry) for entry in entries]
+            facts = {catalogue.api_name(entry): catalogue.told_facts(entry) for entry in entries}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ServerFault("Together's model list cannot be read", why=str(error)) from None
+        self.facts.tell(facts)
+        return sorted((line for line in lines if line), key=lambda line: line.name)
+
+    async def _entries(self, path: str) -> list[Mapping[str, Any]]:
+        """The catalogue's entries, page by page."""
+        entries: list[Mapping[str, Any]] = []
+        page = path
+        for _ in range(_MOST_PAGES):
+            body = await self._fetched(page)
+            data = body.get("data")
+            entries += [entry for entry in data or () if isinstance(entry, Mapping)]
+            after = body.get("next_cursor")
+            if not after:
+                break
+            page = f"{path}&after={quote(str(after), safe='')}"
+        return entries
+
+    async def _fetched(self, path: str) -> dict[str, Any]:
+        answered = await self.get(path)
+        if answered.status != 200:
+            result = read_together_error(answered, self.who, "", self.scrub)
+            raise ServerFault(f"no answer to {path}") if isinstance(result, Reply) else result
+        return parsed(answered, self.who, self.scrub)
+
+    async def check_key(self) -> str:
+        """See :class:`evalbench.engine.calls.Provider`; asks whose key it is, which is free."""
+        self.check_secret()
+        await self.clients.get()
+        owner = await self._fetched("/v3/whoami")
+        names = [
+            f"{what} {found['name']}"
+            for what in ("project", "organization")
+            if isinstance(found := owner.get(what), Mapping) and found.get("name")
+        ]
+        return "; ".join(["Together accepts the key", *filter(None, [", ".join(names)])])

@@ -1,0 +1,39 @@
+"""Reading what Together sends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evalbench.engine.calls import ParamNote, Reply
+from evalbench.providers.compatible.read import read_completion
+from evalbench.providers.wire.exchange import Arrival
+
+_SAID = {"effort": ("reasoning_effort", "reasoning"), "schema": ("response_format",)}
+
+
+def read_together(body: Mapping[str, Any], arrival: Arrival) -> Reply:
+    """A completion as a reply; a warning stands with the parameter that it is about.
+
+    All of the warnings stay in ``raw``.
+
+    Raises:
+        KeyError, IndexError, TypeError: when the body is no completion.
+    """
+    reply = read_completion(body, arrival)
+    warnings = [
+        warning["message"]
+        for warning in body.get("warnings") or ()
+        if isinstance(warning, Mapping) and isinstance(warning.get("message"), str)
+    ]
+    if not warnings:
+        return reply
+    return replace(reply, params=tuple(_warned(note, warnings) for note in arrival.params))
+
+
+def _warned(note: ParamNote, warnings: list[str]) -> ParamNote:
+    names = "|".join((note.name, *_SAID.get(note.name, ())))
+    about = [warning for warning in warnings if re.search(rf"\b(?:{names})\b", warning)]
+    return replace(note, reason="; ".join([*filter(None, [note.reason]), *about])[:300])
