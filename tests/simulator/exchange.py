@@ -136,11 +136,11 @@ class Exchange:
 
 
 def key_of(headers: Mapping[str, str]) -> str:
-    """The bearer token, or the key of ``x-api-key``, or empty."""
+    """The bearer token, or the key of ``x-api-key`` or ``x-goog-api-key``, or empty."""
     bearer = headers.get("Authorization", "")
     if bearer[:7].lower() == "bearer ":
         return bearer[7:].strip()
-    return headers.get("x-api-key", "")
+    return headers.get("x-api-key", "") or headers.get("x-goog-api-key", "")
 
 
 Handler = Callable[[Exchange], Answer]

@@ -19,7 +19,9 @@ STORM = 10
 """Attempts at one content after which more are a retry storm."""
 _HASTY = 0.1
 _TOLERANCE = 0.01
-_KEY_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "proxy-authorization"})
+_KEY_HEADERS = frozenset(
+    {"authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization"}
+)
 _FATAL = frozenset({400, 401, 402, 403, 404, 413, 422})
 
 
@@ -177,7 +179,7 @@ class Ledger:
         if client_gone:
             self.client_gone += 1
         if answer is not None:
-            entry.retry_after = _retry_after(answer.headers)
+            entry.retry_after = _retry_after(answer.headers) or _retry_info(answer.body)
             self._charge(entry, answer)
         self._last[entry.content] = _Last(now, entry.status, entry.retry_after, fault, client_gone)
         if self._waiting:
@@ -258,6 +260,15 @@ def safe_headers(headers: Mapping[str, str]) -> dict[str, str]:
         (lower := name.lower()): redacted(value) if lower in _KEY_HEADERS else value
         for name, value in headers.items()
     }
+
+
+def _retry_info(body: Any) -> float | None:
+    """Seconds to wait as Google's error bodies say them."""
+    error = body.get("error") if isinstance(body, dict) else None
+    for detail in (error.get("details") if isinstance(error, dict) else None) or ():
+        if isinstance(detail, dict) and "retryDelay" in detail:
+            return float(detail["retryDelay"].rstrip("s"))
+    return None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.simulator.google_models import GOOGLE
 from tests.simulator.models import Model, Price
 
 _OLD_THINKING = frozenset({"enabled", "disabled"})
@@ -360,5 +361,6 @@ COMPATIBLE: dict[str, tuple[Model, ...]] = {
 TABLES: Mapping[str, Sequence[Model]] = {
     "anthropic": ANTHROPIC,
     "openai": OPENAI,
+    "google": GOOGLE,
     **COMPATIBLE,
 }

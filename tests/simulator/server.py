@@ -15,6 +15,7 @@ from tests.simulator.control import Control
 from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route
 from tests.simulator.faults import Fault, Faults
 from tests.simulator.flavours import FLAVOURS
+from tests.simulator.google import Google
 from tests.simulator.ledger import Entry, Ledger
 from tests.simulator.openai import OpenAI
 from tests.simulator.wire import Gone, broken, whole
@@ -37,6 +38,7 @@ class Simulator:
         self.apis: tuple[Api, ...] = (
             Anthropic(self.world),
             OpenAI(self.world),
+            Google(self.world),
             *(Compatible(self.world, flavour) for flavour in FLAVOURS),
         )
         self._exact: dict[tuple[str, str], tuple[Api, Handler]] = {}
