@@ -358,9 +358,28 @@ COMPATIBLE: dict[str, tuple[Model, ...]] = {
 }  # fmt: skip
 
 
+_ALWAYS_ON = frozenset({"enabled"})
+_SWITCHED = frozenset({"enabled", "disabled"})
+
+TOGETHER: tuple[Model, ...] = (
+    _open("meta-llama/Llama-3.3-70B-Instruct-Turbo", 131_072, (0.88, 0.88, 0.88)),
+    _open("meta-llama/Llama-4-Scout-17B-16E-Instruct", 131_072, (0.18, 0.59, 0.18),
+          images=True, lifecycle="deprecated"),
+    _open("mistralai/Mixtral-8x22B-Instruct-v0.1", 65_536, serverless=False),
+    _thinker("openai/gpt-oss-120b", 131_072, (0.15, 0.6, 0.15), thinking=_ALWAYS_ON),
+    _thinker("Qwen/Qwen3.5-9B", 262_144, (0.17, 0.25, 0.17), efforts=(), images=True, video=True,
+             thinking=_SWITCHED),
+    _thinker("Qwen/Qwen3.5-397B-A17B", 262_144, (0.6, 3.6, 0.35), efforts=(), images=True,
+             thinking=_SWITCHED),
+    _thinker("deepseek-ai/DeepSeek-V4-Pro-0813", 512_000, (1.32, 3.96, 0.13), thinking=_SWITCHED),
+    _thinker("MiniMaxAI/MiniMax-M3", 204_800, (0.3, 1.2, 0.06), efforts=(), thinking=_ALWAYS_ON),
+)  # fmt: skip
+
+
 TABLES: Mapping[str, Sequence[Model]] = {
     "anthropic": ANTHROPIC,
     "openai": OPENAI,
+    "together": TOGETHER,
     "google": GOOGLE,
     **COMPATIBLE,
 }

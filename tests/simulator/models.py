@@ -30,9 +30,11 @@ class Model:
     Attributes:
         context: most input tokens, or input and output together where the provider counts so.
         max_output: most output tokens.
+        video: whether it takes videos as they are.
+        serverless: whether it can be called without an endpoint of one's own (Together).
         efforts: reasoning efforts it takes; empty: it has no such setting.
         default_effort: the effort when none is asked for.
-        thinking: values of Anthropic's ``thinking.type`` it takes.
+        thinking: values of Anthropic's ``thinking.type`` it takes; Together's switch likewise.
         thinks_unasked: whether it reasons when the request says nothing.
         prefill: whether the last turn may be the assistant's.
         system_turns: whether ``system`` may be a role within messages.
@@ -53,6 +55,8 @@ class Model:
     owner: str = ""
     line: str | None = None
     images: bool = True
+    video: bool = False
+    serverless: bool = True
     sampling: Sampling = "free"
     efforts: tuple[str, ...] = ()
     default_effort: str = ""

@@ -18,6 +18,7 @@ from tests.simulator.flavours import FLAVOURS
 from tests.simulator.google import Google
 from tests.simulator.ledger import Entry, Ledger
 from tests.simulator.openai import OpenAI
+from tests.simulator.together import Together
 from tests.simulator.wire import Gone, broken, whole
 from tests.simulator.world import World
 
@@ -38,6 +39,7 @@ class Simulator:
         self.apis: tuple[Api, ...] = (
             Anthropic(self.world),
             OpenAI(self.world),
+            Together(self.world),
             Google(self.world),
             *(Compatible(self.world, flavour) for flavour in FLAVOURS),
         )
