@@ -10,6 +10,8 @@ answers are JSON lines on its pipes::
     {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
+    {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "benchmark": B}
+                                      ->  {"answer": [{...}, ...]}, see :func:`.fitting.fit_models`
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
     {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
                                       ->  {"answer": {...}}, see :func:`.probing.probe`
@@ -33,7 +35,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine import registry
+from evalbench.engine import fitting, registry
 from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.dataset import is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_from_json, error_to_json
@@ -59,6 +61,7 @@ class Checked:
 
     ``prices`` holds by role the JSON form of
     :class:`evalbench.engine.money.unit_prices.UnitPrices`; None where they are unknown.
+    ``fits`` says by role whether local models fit; see :meth:`evalbench.engine.fit.Fit.to_json`.
     ``estimate`` is as :func:`evalbench.engine.money.estimate.estimate_to_json` gives it;
     None when it was not asked for, or the run costs nothing.
     """
@@ -67,6 +70,7 @@ class Checked:
     count: int
     prices: dict[str, Any] = field(default_factory=dict)
     estimate: dict[str, Any] | None = None
+    fits: dict[str, Any] = field(default_factory=dict)
 
 
 def check(
@@ -106,7 +110,13 @@ def _checked(
         request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
         answers = _ask(request, progress)
     return [
-        Checked(Path(item["file"]), item["count"], item.get("prices") or {}, item.get("estimate"))
+        Checked(
+            Path(item["file"]),
+            item["count"],
+            item.get("prices") or {},
+            item.get("estimate"),
+            item.get("fits") or {},
+        )
         for item in answers
     ]
 
@@ -152,6 +162,29 @@ def models(
     request = {"ask": "models", "provider": provider, "secret": secret, "settings": settings or {}}
     listed: list[dict[str, Any]] = _ask(request, None)
     return listed
+
+
+def fit_models(
+    provider: str,
+    names: Sequence[str],
+    settings: Mapping[str, Any],
+    benchmark: str | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Whether models fit on this machine; see :func:`evalbench.engine.fitting.fit_models`.
+
+    Raises:
+        EvalbenchError: the child's error.
+    """
+    request = {
+        "ask": "fit",
+        "provider": provider,
+        "models": list(names),
+        "settings": settings,
+        "benchmark": benchmark,
+    }
+    found: list[dict[str, Any]] = _ask(request, progress)
+    return found
 
 
 def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = None) -> str:
@@ -240,6 +273,16 @@ def _converse(
 
 
 def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Any:
+    if request["ask"] == "fit":
+        return asyncio.run(
+            fitting.fit_models(
+                request["provider"],
+                request["models"],
+                request["settings"],
+                request["benchmark"],
+                lambda what, done, total: say({"progress": [what, done, total]}),
+            )
+        )
     if "provider" in request:
         return asyncio.run(_ask_provider(request))
     answers: list[Any] = []
@@ -283,6 +326,9 @@ def _look_at(
     answer: dict[str, Any] = {"file": str(file)}
     answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     if ask == "check":
+        found = asyncio.run(fitting.fits(spec, file))
+        fitting.refuse_what_does_not_fit(spec, found)
+        answer["fits"] = {role: one.to_json() for role, one in found.items()}
         asyncio.run(rehearse(spec, file))
         prices = _prices(spec, book)
         answer["prices"] = {role: one.to_json() if one else None for role, one in prices.items()}

@@ -24,6 +24,7 @@ class Card:
         utilisation: percent of the last moment in which it was busy.
         temperature: degrees Celsius.
         power, power_limit: watts.
+        capability: CUDA's compute capability, major and minor.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Card:
     temperature: int | None = None
     power: float | None = None
     power_limit: float | None = None
+    capability: tuple[int, int] | None = None
 
 
 class Gpus:
@@ -89,6 +91,7 @@ class Gpus:
             self._told(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
             _watts(self._told(lambda: nvml.nvmlDeviceGetPowerUsage(handle))),
             _watts(self._told(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle))),
+            self._told(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle)),
         )
 
     def _told(self, ask: Callable[[], T]) -> T | None:

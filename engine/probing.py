@@ -11,6 +11,7 @@ from typing import Any
 from evalbench.engine.calls import Call, ModelRef, Provider, WorkerProvider, generate
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import ProviderError, SpecError
+from evalbench.engine.fit import Sized
 from evalbench.engine.money.prices import PriceBook
 
 _SETTABLE: Mapping[str, Any] = {
@@ -31,13 +32,17 @@ _THINKING_TOKENS = 4096
 async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dict[str, Any]]:
     """The models on offer, each with ``able``: its ``Capabilities``, and what it does not take.
 
-    ``able.untaken`` holds, by name, why a parameter would be left out.
+    ``able.untaken`` holds, by name, why a parameter would be left out. ``footprint``
+    is what the memory of a model on this machine depends on; None for others.
     """
     return [
         asdict(model)
         | {
             "able": asdict(provider.capabilities(model.name))
-            | {"untaken": _untaken(provider, model.name)}
+            | {"untaken": _untaken(provider, model.name)},
+            "footprint": provider.footprint(model.name).to_json()
+            if isinstance(provider, Sized)
+            else None,
         }
         for model in await provider.models()
     ]

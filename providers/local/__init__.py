@@ -13,8 +13,10 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
+from evalbench.engine.fit import Footprint, parse_bytes
 from evalbench.engine.options import Option
-from evalbench.providers.local.catalogue import KNOWN, FolderModel, resolve
+from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
+from evalbench.providers.local.shapes import footprint, known_footprint
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
 
@@ -47,6 +49,20 @@ class Local:
             "Number format of the model; auto is float32 on a CPU, so that answers do not depend "
             "on how calls are batched, and bfloat16 (or float16 on older cards) on a GPU",
             choices=("auto", "float32", "bfloat16", "float16"),
+        ),
+        Option(
+            "quantize",
+            str,
+            "none",
+            "Load the layers' weights as 4-bit nf4 or 8-bit integers (bitsandbytes): less memory,"
+            " other answers",
+            choices=("none", "4bit", "8bit"),
+        ),
+        Option(
+            "memory_limit",
+            str,
+            "",
+            "Most memory that the model may take, such as 6GB; left out, what is free",
         ),
         Option(
             "threads",
@@ -94,6 +110,7 @@ class Local:
     def check_model(self, model: str) -> None:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
+        parse_bytes(self._settings.get("memory_limit") or "")
 
     async def models(self) -> Sequence[ModelInfo]:
         """The models known by name; any hub repository or folder works besides."""
@@ -102,10 +119,14 @@ class Local:
                 name=known.name,
                 title=known.title,
                 context_tokens=known.context_tokens,
-                notes=f"{known.packaged.wheel_bytes / 1e6:.0f} MB; {known.licence}; needs no hub",
+                notes=_notes(known),
             )
             for known in KNOWN.values()
         ]
+
+    def footprint(self, model: str) -> Footprint:
+        """See :class:`evalbench.engine.fit.Sized`."""
+        return footprint(resolve(model))
 
     def worker_command(self, model: str) -> WorkerCommand:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
@@ -121,3 +142,13 @@ class Local:
         source = resolve(model)
         name = str(source.path) if isinstance(source, FolderModel) else model
         return {"model": name, "settings": self._settings}
+
+
+def _notes(known: KnownModel) -> str:
+    size = (known_footprint(known.name).download or 0) / 1e6
+    words = [f"{size / 1000:.1f} GB" if size >= 1000 else f"{size:.0f} MB", known.licence]
+    if known.packaged:
+        words.append("needs no hub")
+    elif known.gated:
+        words.append("ask its owner on the hub")
+    return "; ".join(words)

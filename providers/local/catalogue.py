@@ -1,8 +1,8 @@
 """Which models ``local/...`` can name, and where each comes from.
 
-Three kinds of names: one known by heart, whose weights need no hub; any
-repository of the Hugging Face hub (``org/name``); any folder on this machine
-(it starts with ``/``, ``./``, ``../`` or ``~``). ``@revision`` pins the first two.
+Three kinds of names: one known by heart; any repository of the Hugging Face hub
+(``org/name``); any folder or GGUF file on this machine (it starts with ``/``,
+``./``, ``../`` or ``~``). ``@revision`` pins the first two.
 """
 
 from __future__ import annotations
@@ -37,21 +37,29 @@ class HubModel:
 
 @dataclass(frozen=True, slots=True)
 class FolderModel:
-    """A folder in the layout that transformers saves: config, tokenizer, safetensors."""
+    """A folder in the layout that transformers saves: config, tokenizer, safetensors.
+
+    Or a single GGUF file, which is then ``gguf``, alone or in a folder of its own.
+    """
 
     path: Path
+    gguf: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A model known by name: from the package registry, or else from the hub."""
+    """A model known by name: from the package registry where it is there, or else from the hub.
+
+    ``gated``: the hub gives it only to those who asked its owner.
+    """
 
     name: str
     title: str
     licence: str
     context_tokens: int
     hub: HubModel
-    packaged: PackagedWeights
+    packaged: PackagedWeights | None = None
+    gated: bool = False
 
 
 Source = KnownModel | HubModel | FolderModel
@@ -73,7 +81,51 @@ _SMOLLM2 = KnownModel(
     ),
 )
 
-KNOWN = {model.name: model for model in (_SMOLLM2,)}
+_FROM_THE_HUB = (
+    KnownModel(
+        "gpt2-large", "GPT-2 Large", "MIT", 1024, HubModel("openai-community/gpt2-large", "main")
+    ),
+    KnownModel(
+        "llama-3.2-1b",
+        "Llama 3.2 1B Instruct",
+        "Llama 3.2",
+        131_072,
+        HubModel("meta-llama/Llama-3.2-1B-Instruct", "main"),
+        gated=True,
+    ),
+    KnownModel(
+        "llama-3.2-3b",
+        "Llama 3.2 3B Instruct",
+        "Llama 3.2",
+        131_072,
+        HubModel("meta-llama/Llama-3.2-3B-Instruct", "main"),
+        gated=True,
+    ),
+    KnownModel(
+        "phi-3-mini",
+        "Phi-3 Mini 4k Instruct",
+        "MIT",
+        4096,
+        HubModel("microsoft/Phi-3-mini-4k-instruct", "main"),
+    ),
+    KnownModel(
+        "qwen2.5-3b",
+        "Qwen2.5 3B Instruct",
+        "Qwen Research",
+        32_768,
+        HubModel("Qwen/Qwen2.5-3B-Instruct", "main"),
+    ),
+    KnownModel(
+        "gemma-2b",
+        "Gemma 2B Instruct",
+        "Gemma",
+        8192,
+        HubModel("google/gemma-2b-it", "main"),
+        gated=True,
+    ),
+)
+
+KNOWN = {model.name: model for model in (_SMOLLM2, *_FROM_THE_HUB)}
 DEFAULT = _SMOLLM2.name
 
 _REPO = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[A-Za-z0-9][\w.\-]{0,95}")
@@ -91,7 +143,7 @@ def resolve(model: str) -> Source:
             that holds no model.
     """
     if model.startswith(_PATH_STARTS):
-        return FolderModel(_model_folder(model))
+        return _model_folder(model)
     name, _, revision = model.partition("@")
     if name in KNOWN:
         known = KNOWN[name]
@@ -105,12 +157,14 @@ def resolve(model: str) -> Source:
     )
 
 
-def _model_folder(text: str) -> Path:
+def _model_folder(text: str) -> FolderModel:
     path = Path(text).expanduser().absolute()
+    if path.suffix == ".gguf" and path.is_file():
+        return FolderModel(path, path)
     if not path.is_dir():
         raise NoSuchModel(
             f"there is no folder {path}",
-            cure="give the folder that holds config.json and the .safetensors files",
+            cure="give the folder of config.json and the .safetensors files, or a GGUF file",
         )
     missing = [
         what
@@ -120,9 +174,17 @@ def _model_folder(text: str) -> Path:
         )
         if not present
     ]
-    if missing:
+    if not missing:
+        return FolderModel(path)
+    files = sorted(path.glob("*.gguf"))
+    if len(files) == 1:
+        return FolderModel(path, files[0])
+    if files:
         raise NoSuchModel(
-            f"{path} holds no model: {' and '.join(missing)} missing",
-            cure="give a folder saved by transformers with save_pretrained",
+            f"{path} holds several GGUF files",
+            cure=f"name one of them, such as local/{files[0]}",
         )
-    return path
+    raise NoSuchModel(
+        f"{path} holds no model: {' and '.join(missing)} missing",
+        cure="give a folder saved by transformers with save_pretrained, or a GGUF file",
+    )

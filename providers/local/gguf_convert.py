@@ -1,4 +1,4 @@
-"""From one GGUF file to a folder of float32 safetensors.
+"""From one GGUF file to a folder of safetensors.
 
 Reading a GGUF file takes transformers half a minute, reading the folder less
 than a second, so this is done once. The values are those of the GGUF file:
@@ -17,8 +17,10 @@ import torch
 import transformers
 
 
-def convert(file: Path, target: Path) -> None:
-    """Write configuration, tokenizer and float32 weights of ``file`` into folder ``target``.
+def convert(file: Path, target: Path, form: str = "float32") -> None:
+    """Write configuration, tokenizer and weights of ``file`` into folder ``target``.
+
+    ``form`` is the number format of the weights.
 
     Raises:
         ValueError, OSError: when the file is not one that transformers can read.
@@ -28,7 +30,7 @@ def convert(file: Path, target: Path) -> None:
     with _read_once():
         tokenizer = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            file.parent, gguf_file=file.name, dtype=torch.float32
+            file.parent, gguf_file=file.name, dtype=getattr(torch, form)
         )
     # The weights are plain numbers by now, but transformers still thinks of them
     # as quantised and would refuse to save them.

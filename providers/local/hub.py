@@ -15,11 +15,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import snapshot_download
+from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
+    EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
     LocalEntryNotFoundError,
+    NotASafetensorsRepoError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -28,6 +30,7 @@ from tqdm import tqdm
 from evalbench.engine.errors import AccessDenied, NoSuchModel, ProviderError, WorkerFailed
 from evalbench.providers.local.catalogue import HubModel
 from evalbench.providers.local.progress import Progress
+from evalbench.providers.local.shapes import safetensors_shapes
 
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -55,12 +58,47 @@ def fetch(model: HubModel, progress: Progress) -> Path:
         # that the download did not come about.
         raise explain(error, model) from error
     if missing := _missing(folder):
-        raise NoSuchModel(
-            f"{model.repo} cannot be used: {missing} is not in the repository",
-            why="only models saved as safetensors are loaded",
-            cure="look for a repository with config.json and .safetensors files",
-        )
+        raise _not_usable(model, missing)
     return folder
+
+
+def _not_usable(model: HubModel, missing: str) -> NoSuchModel:
+    return NoSuchModel(
+        f"{model.repo} cannot be used: {missing} is not in the repository",
+        why="only models saved as safetensors are loaded",
+        cure="look for a repository with config.json and .safetensors files",
+    )
+
+
+def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | None]:
+    """What a repository says of a model without a download of its weights.
+
+    Returns:
+        Its configuration, the shapes of all tensors, and the bytes of its
+        safetensors; 0 when they are here already.
+
+    Raises:
+        AccessDenied, NoSuchModel, WorkerFailed: as :func:`fetch`.
+    """
+    if folder := _at_hand(model):
+        config = json.loads((folder / "config.json").read_bytes())
+        files = sorted(folder.glob("*.safetensors"))
+        return config, [shape for file in files for shape in safetensors_shapes(file)], 0
+    try:
+        path = hf_hub_download(model.repo, "config.json", revision=model.revision)
+        config = json.loads(Path(path).read_bytes())
+        told = HfApi().get_safetensors_metadata(model.repo, revision=model.revision)
+    except NotASafetensorsRepoError:
+        raise _not_usable(model, "model.safetensors") from None
+    except LocalEntryNotFoundError as error:
+        raise explain(error, model) from error
+    except EntryNotFoundError:
+        raise _not_usable(model, "config.json") from None
+    except Exception as error:
+        raise explain(error, model) from error
+    tensors = [tensor for file in told.files_metadata.values() for tensor in file.tensors.values()]
+    size = sum(end - begin for begin, end in (tensor.data_offsets for tensor in tensors))
+    return config, [list(tensor.shape) for tensor in tensors], size
 
 
 def _request(model: HubModel) -> dict[str, Any]:

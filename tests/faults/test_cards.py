@@ -90,6 +90,7 @@ def nvmlDeviceGetPowerUsage(card):
     raise NVMLError("not supported")
 
 nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerUsage
+nvmlDeviceGetCudaComputeCapability = nvmlDeviceGetPowerUsage
 """
 
 CARD = {
@@ -101,6 +102,7 @@ CARD = {
     "temperature": 64,
     "power": None,
     "power_limit": None,
+    "capability": None,
 }
 
 

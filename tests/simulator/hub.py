@@ -226,16 +226,17 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Type": "application/octet-stream",
             **(about or {}),
         }
-        status, start = 200, 0
-        if wanted := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
+        status, start, end = 200, 0, len(data)
+        if wanted := re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", "")):
             status, start = 206, int(wanted[1])
-            headers["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+            end = min(end, int(wanted[2] or end) + 1)
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
         if self.command == "HEAD":
-            self._send(status, data[start:], headers)
+            self._send(status, data[start:end], headers)
             return
         self.hub.transfers.setdefault(path, []).append(self.headers.get("Range", ""))
         cuts = self.hub.cuts.get(path)
-        self._send(status, data[start:], headers, cut=cuts.pop(0) if cuts else None)
+        self._send(status, data[start:end], headers, cut=cuts.pop(0) if cuts else None)
 
     def _error(self, status: int, code: str, message: str) -> None:
         headers = {"X-Error-Message": message, **({"X-Error-Code": code} if code else {})}

@@ -55,6 +55,8 @@ class Driver:
                 into.value = 120_500
             case "nvmlDeviceGetEnforcedPowerLimit":
                 into.value = 170_000
+            case "nvmlDeviceGetCudaComputeCapability":
+                args[1]._obj.value, args[2]._obj.value = 8, 6
 
 
 @pytest.fixture
@@ -77,6 +79,7 @@ def test_a_card_tells_memory_load_heat_and_power(driver: Driver) -> None:
             "temperature": 64,
             "power": 120.5,
             "power_limit": 170.0,
+            "capability": (8, 6),
         }
     ]
 
@@ -97,6 +100,7 @@ def test_the_peak_is_the_most_that_was_read(driver: Driver) -> None:
         ("nvmlDeviceGetTemperature", {"temperature"}),
         ("nvmlDeviceGetPowerUsage", {"power"}),
         ("nvmlDeviceGetEnforcedPowerLimit", {"power_limit"}),
+        ("nvmlDeviceGetCudaComputeCapability", {"capability"}),
     ],
 )
 def test_what_a_card_does_not_tell_is_none(

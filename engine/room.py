@@ -1,0 +1,104 @@
+"""Where a model could run on this machine, and how much memory is free there.
+
+Asked without torch: of the driver's library for NVIDIA cards, of the system
+for the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evalbench.engine.gpu import Gpus
+
+_BF16_FROM = (8, 0)
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """One device, or all cards together.
+
+    Attributes:
+        device: ``cpu``, ``cuda`` or ``mps``.
+        name: for people.
+        free, total: bytes.
+        cards: how many there are.
+        bf16: whether it computes in bfloat16.
+    """
+
+    device: str
+    name: str
+    free: int
+    total: int
+    cards: int = 1
+    bf16: bool = True
+
+
+def find_room(device: str = "auto") -> Room:
+    """The room on a device; ``auto`` takes what a local model would take."""
+    if device in ("auto", "cuda") and (cards := _cards(forced=device == "cuda")):
+        return cards
+    apple = sys.platform == "darwin" and platform.machine() == "arm64"
+    free, total = system_memory()
+    if device == "mps" or (device == "auto" and apple):
+        return Room("mps", "Apple GPU", free, total)
+    return Room("cpu", "CPU", free, total)
+
+
+def _cards(*, forced: bool) -> Room | None:
+    """All cards together; None where there are none or torch could not use them."""
+    if not forced and _torch_is_for_cpus():
+        return None
+    cards = [card for card in Gpus().read() if card["total"] and card["used"] is not None]
+    if not cards:
+        return None
+    names = {str(card["name"]) for card in cards}
+    return Room(
+        "cuda",
+        (f"{len(cards)} × " if len(cards) > 1 else "") + ", ".join(sorted(names)),
+        sum(card["total"] - card["used"] for card in cards),
+        sum(card["total"] for card in cards),
+        len(cards),
+        all(tuple(card["capability"] or _BF16_FROM) >= _BF16_FROM for card in cards),
+    )
+
+
+def _torch_is_for_cpus() -> bool:
+    try:
+        return version("torch").endswith("+cpu")
+    except PackageNotFoundError:
+        return False
+
+
+def system_memory(cgroup: Path = _CGROUP) -> tuple[int, int]:
+    """Bytes of main memory: free for a new process, and in all; within the container's limit."""
+    free, total = _meminfo() or _sysconf()
+    try:
+        limit = (cgroup / "memory.max").read_text().strip()
+        if limit != "max":
+            used = int((cgroup / "memory.current").read_text())
+            free, total = min(free, max(0, int(limit) - used)), min(total, int(limit))
+    except (OSError, ValueError):
+        pass
+    return free, total
+
+
+def _meminfo() -> tuple[int, int] | None:
+    """As Linux reckons it, caches that can be dropped included."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        held = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if ":" in line}
+        return held["MemAvailable"], held["MemTotal"]
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+
+
+def _sysconf() -> tuple[int, int]:
+    """Elsewhere all of it counts as free: macOS gives memory back when it is asked for."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return total, total

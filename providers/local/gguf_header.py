@@ -1,0 +1,99 @@
+"""The head of a GGUF file: what it says of the model, and the shapes of its tensors.
+
+The ``gguf`` package reads it too, but makes an object of every token of the
+vocabulary, which takes seconds.
+
+Layout: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from pathlib import Path
+from typing import Any
+
+_MAGIC = b"GGUF"
+_VERSIONS = (2, 3)
+_FORMATS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
+_TEXT, _LIST = 8, 9
+
+
+class _Reader:
+    """Takes values off the front of a file."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._at = 0
+
+    def number(self, letter: str) -> Any:
+        (value,) = struct.unpack_from(f"<{letter}", self._data, self._at)
+        self._at += struct.calcsize(f"<{letter}")
+        return value
+
+    def skip(self, size: int) -> None:
+        self._at += size
+
+    def text(self) -> str:
+        size = self.number("Q")
+        self._at += size
+        return self._data[self._at - size : self._at].decode("utf-8", "replace")
+
+    def value(self, kind: int) -> Any:
+        """One value; of a list only how long it is."""
+        if kind == _TEXT:
+            return self.text()
+        if kind != _LIST:
+            return self.number(_FORMATS[kind])
+        kind, count = self.number("I"), self.number("Q")
+        if kind in _FORMATS:
+            self.skip(count * struct.calcsize(f"<{_FORMATS[kind]}"))
+            return count
+        for _ in range(count):
+            if kind == _TEXT:
+                self.skip(self.number("Q"))
+            else:
+                self.value(kind)
+        return count
+
+
+def read_gguf(file: Path) -> tuple[dict[str, Any], list[list[int]]]:
+    """What the header says by name (of lists only their lengths), and the tensors' shapes.
+
+    Raises:
+        ValueError: it is no GGUF file of a version that is known, or it is cut.
+        OSError: it cannot be read.
+    """
+    with (
+        file.open("rb") as source,
+        mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        reader = _Reader(data)
+        try:
+            if data[:4] != _MAGIC:
+                raise ValueError(f"{file.name} is no GGUF file")
+            reader.skip(4)
+            if (version := reader.number("I")) not in _VERSIONS:
+                raise ValueError(f"{file.name} has version {version} of GGUF")
+            tensors, facts = reader.number("Q"), reader.number("Q")
+            told = {reader.text(): reader.value(reader.number("I")) for _ in range(facts)}
+            shapes = []
+            for _ in range(tensors):
+                reader.text()
+                shapes.append([reader.number("Q") for _ in range(reader.number("I"))])
+                reader.skip(4 + 8)
+        except (struct.error, KeyError, IndexError) as error:
+            raise ValueError(f"{file.name} is cut or no GGUF file: {error}") from error
+    return told, shapes

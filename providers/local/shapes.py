@@ -1,0 +1,198 @@
+"""What a model needs in memory, from its configuration and the headers of its files.
+
+No weights are read and no torch is loaded: configurations are JSON, and the
+head of a safetensors or GGUF file lists its tensors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.errors import NoSuchModel
+from evalbench.engine.fit import Footprint
+from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
+from evalbench.providers.local.gguf_header import read_gguf
+
+_CONTEXT = 2048
+_LARGEST_HEADER = 100_000_000
+_NAMES = {
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "heads": ("num_attention_heads", "n_head", "num_heads"),
+    "vocabulary": ("vocab_size",),
+    "context": ("max_position_embeddings", "n_positions", "n_ctx"),
+}
+
+
+def footprint(source: Source) -> Footprint:
+    """The footprint of a model, looked up at the hub when nothing is here.
+
+    Raises:
+        NoSuchModel: its files do not tell.
+        AccessDenied, WorkerFailed: the hub does not answer.
+    """
+    if isinstance(source, KnownModel):
+        return known_footprint(source.name)
+    if isinstance(source, FolderModel):
+        return _of_folder(source)
+    return _of_repository(source)
+
+
+@cache
+def known_footprint(name: str) -> Footprint:
+    """The footprint of a model known by name, from the table that ships with it."""
+    held = json.loads(Path(__file__).with_name("configs.json").read_text())[name]
+    return of_config(held["config"], parameters=held["parameters"], download=held["download"])
+
+
+def of_config(
+    config: Mapping[str, Any],
+    *,
+    parameters: int | None = None,
+    linear: int | None = None,
+    download: int | None = None,
+) -> Footprint:
+    """The footprint of a decoder.
+
+    Args:
+        config: as transformers saves it; of models that see, the part about text is taken.
+        parameters, linear: counted in its files; reckoned from ``config`` when left out.
+        download: bytes of its files.
+
+    Raises:
+        KeyError: ``config`` lacks what every decoder has.
+    """
+    text = config.get("text_config") or config
+    hidden, layers = _number(text, "hidden"), _number(text, "layers")
+    heads, vocabulary = _number(text, "heads"), _number(text, "vocabulary")
+    width = text.get("head_dim") or hidden // heads
+    kv_heads = text.get("num_key_value_heads") or (1 if text.get("multi_query") else heads)
+    widest = text.get("intermediate_size") or text.get("n_inner") or 4 * hidden
+    if linear is None:
+        # Models of OpenAI's old kind have no gate.
+        into = 2 if "n_embd" in text else 3
+        attention = 2 * hidden * width * (heads + kv_heads)
+        linear = layers * (attention + into * hidden * widest)
+    if parameters is None:
+        tables = 1 if text.get("tie_word_embeddings", True) else 2
+        parameters = linear + tables * vocabulary * hidden
+    return Footprint(
+        parameters=parameters,
+        linear=min(linear, parameters),
+        kept=2 * _attention_layers(text, layers) * kv_heads * width,
+        passing=6 * hidden + 4 * heads * width + 3 * widest,
+        hidden=hidden,
+        vocabulary=vocabulary,
+        context_tokens=_number(text, "context", _CONTEXT),
+        download=download,
+    )
+
+
+def _number(config: Mapping[str, Any], what: str, otherwise: int | None = None) -> int:
+    for name in _NAMES[what]:
+        if value := config.get(name):
+            return int(value)
+    if otherwise is None:
+        raise KeyError(_NAMES[what][0])
+    return otherwise
+
+
+def _attention_layers(config: Mapping[str, Any], layers: int) -> int:
+    """Layers that hold keys and values; recurrent ones hold next to nothing."""
+    kinds = config.get("layer_types")
+    if not kinds:
+        return layers
+    return sum("attention" in kind and "linear" not in kind for kind in kinds)
+
+
+def count_weights(shapes: Iterable[Sequence[int]], vocabulary: int) -> tuple[int, int]:
+    """All weights, and those in matrices that quantising shrinks: not the tables of tokens."""
+    parameters = linear = 0
+    for shape in shapes:
+        size = math.prod(shape)
+        parameters += size
+        if len(shape) == 2 and vocabulary not in shape:
+            linear += size
+    return parameters, linear
+
+
+def _of_folder(source: FolderModel) -> Footprint:
+    try:
+        if source.gguf:
+            return _of_gguf(source.gguf)
+        config = json.loads((source.path / "config.json").read_bytes())
+        files = sorted(source.path.glob("*.safetensors"))
+        shapes = [shape for file in files for shape in safetensors_shapes(file)]
+        parameters, linear = count_weights(shapes, _vocabulary(config))
+        return of_config(
+            config,
+            parameters=parameters,
+            linear=linear,
+            download=0,
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(str(source.path), error) from error
+
+
+def _vocabulary(config: Mapping[str, Any]) -> int:
+    return _number(config.get("text_config") or config, "vocabulary")
+
+
+def safetensors_shapes(file: Path) -> list[list[int]]:
+    """The shapes of all tensors in a file, from its header.
+
+    Raises:
+        ValueError, OSError: it is no safetensors file.
+    """
+    with file.open("rb") as source:
+        length = int.from_bytes(source.read(8), "little")
+        if length > _LARGEST_HEADER:
+            raise ValueError(f"{file.name} is no safetensors file")
+        header = json.loads(source.read(length))
+    return [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
+
+
+def _of_gguf(file: Path) -> Footprint:
+    """GGUF names the same things after the architecture, and lists dimensions backwards."""
+    told, shapes = read_gguf(file)
+    arch = str(told["general.architecture"])
+
+    def of(name: str) -> Any:
+        return told.get(f"{arch}.{name}")
+
+    config = {
+        "hidden_size": of("embedding_length"),
+        "num_hidden_layers": of("block_count"),
+        "num_attention_heads": of("attention.head_count"),
+        "num_key_value_heads": of("attention.head_count_kv"),
+        "head_dim": of("attention.key_length"),
+        "intermediate_size": of("feed_forward_length"),
+        "max_position_embeddings": of("context_length"),
+        "vocab_size": of("vocab_size") or told.get("tokenizer.ggml.tokens"),
+    }
+    parameters, linear = count_weights(shapes, config["vocab_size"])
+    return of_config(config, parameters=parameters, linear=linear, download=0)
+
+
+def _of_repository(source: HubModel) -> Footprint:
+    from evalbench.providers.local import hub
+
+    config, shapes, size = hub.describe(source)
+    try:
+        parameters, linear = count_weights(shapes, _vocabulary(config))
+        return of_config(config, parameters=parameters, linear=linear, download=size)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unreadable(source.repo, error) from error
+
+
+def _unreadable(name: str, error: Exception) -> NoSuchModel:
+    return NoSuchModel(
+        f"the files of {name} do not tell how large the model is",
+        why=f"{type(error).__name__}: {error}",
+        cure="check that it is a language model saved by transformers, or a GGUF file of one",
+    )
