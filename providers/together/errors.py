@@ -57,7 +57,7 @@ def _own(said: Told, model: str) -> ProviderError | None:
             said,
             cure="start it at https://api.together.ai/models, then resume the run",
         )
-    if model and (said.code == "model_not_available" or _NOT_SERVERLESS.search(said.message)):
+    if model and _NOT_SERVERLESS.search(said.message):
         return not_serverless(model, said)
     # 403 is what Together documents for a prompt that leaves no room for its answer.
     tokens = looks_too_long(said.message) or _TOKEN_SUM.search(said.message)

@@ -24,6 +24,7 @@ LANES = {
     "anthropic": ("anthropic", "claude-sonnet-5-5", {}),
     "openai-chat": ("openai", "gpt-4.1", {}),
     "openai-responses": ("openai", "gpt-6-luna", {"api": "responses"}),
+    "together": ("together", "openai/gpt-oss-120b", {}),
     "groq": ("groq", "llama-3.3-70b-versatile", {}),
     "openrouter": ("openrouter", "meta-llama/llama-3.3-70b-instruct", {}),
     "vllm": ("vllm", "Qwen/Qwen2.5-7B-Instruct", {}),
@@ -40,6 +41,7 @@ SEEING = {
     "anthropic": "claude-sonnet-5-5",
     "openai-chat": "gpt-4.1",
     "openai-responses": "gpt-6-luna",
+    "together": "meta-llama/Llama-4-Scout-17B-16E-Instruct",
     "groq": "meta-llama/llama-4-scout-17b-16e-instruct",
     "openrouter": "openai/gpt-4o-mini",
     "vllm": "Qwen/Qwen2.5-7B-Instruct",
@@ -54,6 +56,7 @@ THINKING = {
     "anthropic": "claude-opus-4-8",
     "openai-chat": "gpt-5-mini",
     "openai-responses": "gpt-6-astra",
+    "together": "openai/gpt-oss-120b",
     "groq": "openai/gpt-oss-120b",
     "openrouter": "qwen/qwen3-32b",
     "ollama": "qwen3:8b",
@@ -62,7 +65,12 @@ THINKING = {
     "xai": "grok-4.6",
     "fireworks": "accounts/fireworks/models/gpt-oss-120b",
 }
-LIMITED = ("anthropic", "openai-chat", "openai-responses", "groq", "openrouter", "mistral", "xai")
+LIMITED = (
+    *("anthropic", "openai-chat", "openai-responses", "together"),
+    *("groq", "openrouter", "mistral", "xai"),
+)
+ASKED = {"anthropic": "messages", "together": "chat"}
+"""Part of the path of a question, where other paths are asked besides."""
 
 
 def lane(make: Make, name: str, model: str = "") -> tuple[Any, str]:
@@ -124,7 +132,9 @@ async def test_reasoning(sim: Handle, make: Make, name: str) -> None:
     assert "low" in str(body)
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "openai-responses", "groq"])
+@pytest.mark.parametrize(
+    "name", ["anthropic", "openai-chat", "openai-responses", "together", "groq"]
+)
 async def test_tokens_spent_on_thinking_alone_are_no_answer(
     sim: Handle, make: Make, name: str
 ) -> None:
@@ -197,7 +207,9 @@ async def test_logprobs_in_responses(sim: Handle, make: Make) -> None:
     assert len(message["content"][0]["logprobs"][0]["top_logprobs"]) == 3
 
 
-@pytest.mark.parametrize("name", ["openai-chat", "mistral", "compatible", "xai", "groq"])
+@pytest.mark.parametrize(
+    "name", ["openai-chat", "mistral", "compatible", "xai", "groq", "together"]
+)
 async def test_sampling_parameters(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
     call = ask(model, max_tokens=50, temperature=0.0, top_p=0.9, seed=7, stop=("zzz",))

@@ -11,11 +11,11 @@ import pytest
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, generate, user
 from tests.contract.providers.conftest import KEY, Make
-from tests.contract.providers.test_answers import LANES, lane
+from tests.contract.providers.test_answers import ASKED, LANES, lane
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import PNG, ask
 
-SDK = ("anthropic", "openai-chat", "openai-responses")
+SDK = ("anthropic", "openai-chat", "openai-responses", "together")
 CARRIED = (*SDK, "compatible")
 KEYED = [n for n in LANES if n not in ("vllm", "ollama", "lmstudio", "llamacpp", "compatible")]
 
@@ -56,7 +56,7 @@ async def test_anthropic_says_no_money_in_three_ways(sim: Handle, make: Make) ->
         assert type(error) is kind
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "groq"])
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "groq"])
 async def test_a_missing_key_sends_nothing(sim: Handle, make: Make, name: str) -> None:
     provider_name, model, settings = LANES[name]
     error = await failure(make(provider_name, "", **settings), ask(f"{provider_name}/{model}"))
@@ -130,7 +130,7 @@ async def test_ollama_cuts_a_prompt_and_is_caught(sim: Handle, make: Make) -> No
 async def test_statuses(
     sim: Handle, make: Make, name: str, status: int, kind: type[Exception], billed: bool
 ) -> None:
-    sim.fault(status=status, retry_after=3, path="messages" if name == "anthropic" else "")
+    sim.fault(status=status, retry_after=3, path=ASKED.get(name, ""))
     provider, model = lane(make, name)
     error = await failure(provider, ask(model))
     assert type(error) is kind
@@ -157,7 +157,7 @@ async def test_statuses(
 async def test_broken_answers(
     sim: Handle, make: Make, name: str, fault: str, kind: type[Exception]
 ) -> None:
-    sim.fault(fault, path="messages" if name == "anthropic" else "")
+    sim.fault(fault, path=ASKED.get(name, ""))
     provider, model = lane(make, name)
     error = await failure(provider, ask(model))
     assert type(error) is kind
@@ -179,7 +179,7 @@ async def test_a_web_page_in_the_middle_of_a_run_is_a_bad_moment(
 async def test_the_deadline_is_for_the_whole_answer(
     sim: Handle, make: Make, name: str, fault: str
 ) -> None:
-    sim.fault(fault, seconds=60, path="messages" if name == "anthropic" else "")
+    sim.fault(fault, seconds=60, path=ASKED.get(name, ""))
     provider_name, model, settings = LANES[name]
     provider = make(provider_name, timeout=1.0, **settings)
     error = await failure(provider, ask(f"{provider_name}/{model}"))
@@ -228,7 +228,7 @@ async def test_a_routers_error_inside_a_200(sim: Handle, make: Make, code: str) 
 
 
 async def test_limits_come_with_errors(sim: Handle, make: Make) -> None:
-    for name in ("anthropic", "openai-chat", "groq"):
+    for name in ("anthropic", "openai-chat", "together", "groq"):
         provider, model = lane(make, name)
         api = LANES[name][0]
         sim.limits(api, requests=1)
@@ -253,7 +253,7 @@ async def test_a_key_that_is_echoed_appears_nowhere(
 ) -> None:
     sim.fault(
         status=status, message=f"you sent Bearer {KEY}", headers={"request-id": KEY,
-        "x-request-id": KEY}, path="messages" if name == "anthropic" else "",
+        "x-request-id": KEY}, path=ASKED.get(name, ""),
     )  # fmt: skip
     provider, model = lane(make, name)
     error = await failure(provider, ask(model))
@@ -289,7 +289,7 @@ async def test_a_request_that_is_too_large(sim: Handle, make: Make) -> None:
 async def test_debug_logs_of_the_sdks_do_not_show_the_key(
     sim: Handle, make: Make, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for logger in ("anthropic", "openai", "httpx2", "aiohttp"):
+    for logger in ("anthropic", "openai", "together", "httpx", "httpx2", "aiohttp"):
         caplog.set_level(logging.DEBUG, logger)
     caplog.set_level(logging.DEBUG)
     provider, model = lane(make, name)

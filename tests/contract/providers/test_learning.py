@@ -12,7 +12,7 @@ from evalbench.engine import registry
 from evalbench.engine.calls import Reply
 from evalbench.providers.wire import provider as wire_provider
 from tests.contract.providers.conftest import KEY, Make
-from tests.contract.providers.test_answers import LANES, lane
+from tests.contract.providers.test_answers import ASKED, LANES, lane
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot
 
@@ -64,12 +64,12 @@ async def test_several_refusals_take_one_step_each(sim: Handle, make: Make) -> N
     assert len(posts(sim)) == 3
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "openai-responses", "compatible"])
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "openai-responses", "compatible"])
 async def test_a_server_that_always_blames_is_not_asked_forever(
     sim: Handle, make: Make, name: str
 ) -> None:
     message = "`stop` is not supported. `temperature` is not supported. `effort` is not supported"
-    sim.fault(status=400, message=message, path="messages" if name == "anthropic" else "")
+    sim.fault(status=400, message=message, path=ASKED.get(name, ""))
     provider, model = lane(make, name)
     call = ask(model, temperature=0.0, stop=("X",), effort="low")
     with pytest.raises(e.CallRejected):
@@ -156,7 +156,7 @@ async def test_key_check(sim: Handle, make: Make, name: str) -> None:
     assert len(posts(sim)) == 0
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "groq", "openrouter", "xai"])
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "groq", "openrouter", "xai"])
 async def test_key_check_of_a_wrong_key(sim: Handle, make: Make, name: str) -> None:
     provider_name, _, settings = LANES[name]
     with pytest.raises(e.BadKey):
@@ -172,7 +172,7 @@ async def test_model_lists(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
     listed = {line.name: line for line in await provider.models()}
     line = listed[model.partition("/")[2]]
-    if name in ("anthropic", "openai-chat", "groq", "openrouter", "vllm"):
+    if name in (*ASKED, "openai-chat", "groq", "openrouter", "vllm"):
         assert line.context_tokens
 
 
@@ -206,7 +206,7 @@ async def test_long_lists_come_page_by_page(sim: Handle, make: Make) -> None:
     assert "claude-fable-5-2" not in names
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "compatible"])
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "compatible"])
 def test_a_provider_survives_a_change_of_event_loop(sim: Handle, name: str) -> None:
     provider_name, model, settings = LANES[name]
     api = "custom" if provider_name == "compatible" else provider_name
@@ -218,8 +218,11 @@ def test_a_provider_survives_a_change_of_event_loop(sim: Handle, name: str) -> N
     asyncio.run(provider.close())
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "compatible"])
-async def test_nothing_queues_inside_the_client(sim: Handle, make: Make, name: str) -> None:
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "compatible"])
+async def test_nothing_queues_inside_the_client(
+    sim: Handle, make: Make, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire_provider, "_ASIDE_S", 0.1)
     sim.latency(base=3600)
     sim.fault(status=404, path="/models/")
     provider, model = lane(make, name)

@@ -71,13 +71,13 @@ async def test_effort_and_schema_share_an_object(sim: Handle, make: Make) -> Non
     assert sim.entries()[-1]["body"]["output_config"].keys() == {"effort", "format"}
 
 
-@pytest.mark.parametrize("name", ["openai-chat", "openai-responses", "groq"])
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses", "groq", "together"])
 async def test_an_open_schema_is_sent_but_not_as_strict(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
     how, reason = fate(await provider.answer(asked(model, OPEN)))
     assert how == "sent"
     assert "not strict" in reason
-    assert sim.summary()["statuses"] == {"200": 1}
+    assert set(sim.summary()["statuses"]) == {"200"}
 
 
 async def test_a_schema_that_an_api_refuses_is_learned_once(sim: Handle, make: Make) -> None:
