@@ -10,7 +10,7 @@ from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import Call, WorkerProvider
 from evalbench.engine.dispatch.base import Dispatcher, Report
 from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.local import IMAGE_WINDOW, Local
 from evalbench.engine.dispatch.pace import SharedPace
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
@@ -18,7 +18,7 @@ from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.roles import RoleSpec
+from evalbench.engine.roles import CANDIDATE, RoleSpec
 
 
 class Casting:
@@ -38,6 +38,7 @@ class Casting:
         *,
         report: Report,
         worker_log: Path,
+        images: bool = False,
     ) -> None:
         """Prepare casting.
 
@@ -48,12 +49,14 @@ class Casting:
             budget: of the whole run.
             report: puts an event into the run's journal.
             worker_log: where local workers write.
+            images: the candidate's calls show images.
         """
         self._cast = cast
         self._secrets = secrets
         self._budget = budget
         self._report = report
         self._worker_log = worker_log
+        self._images = images
         self._purses = {role: Purse(budget, prices.get(role)) for role in cast}
         self.dispatchers: dict[str, Dispatcher] = {}
 
@@ -89,7 +92,7 @@ class Casting:
                 report=self._report,
                 log=self._worker_log,
                 env={HUGGINGFACE.variables[0]: secret} if secret else {},
-                window=part.get("concurrency"),
+                window=part.get("concurrency") or (IMAGE_WINDOW if self._shows(part) else None),
             )
         pace = None
         if secret:
@@ -102,6 +105,9 @@ class Casting:
             attempts=part.get("attempts"),
             report=self._report,
         )
+
+    def _shows(self, part: RoleSpec) -> bool:
+        return self._images and part.role == CANDIDATE
 
     async def close(self) -> None:
         """Close every dispatcher."""

@@ -229,6 +229,7 @@ class HostedRun:
                 self._budget,
                 report=self.journal.event,
                 worker_log=self.folder.worker_log,
+                images="images" in self.benchmark.needs(),
             )
             self._driver = driver = Driver(
                 self.journal,

@@ -33,6 +33,7 @@ class Option:
         affects_data: a different value needs a different sample file.
         path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
             NAME=PATH of either, where the name may be left out. Kept as an absolute path.
+            ``text``: a file whose text counts, or the text itself. Kept as the text.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Option:
     maximum: float | None = None
     many: bool = False
     affects_data: bool = False
-    path: Literal["", "file", "folder", "named"] = ""
+    path: Literal["", "file", "folder", "named", "text"] = ""
 
     @property
     def flag(self) -> str:
@@ -90,7 +91,23 @@ class Option:
         # An argument in another encoding reaches us as lone surrogates, which no file can hold.
         if not isinstance(raw, str) or any("\ud800" <= letter <= "\udfff" for letter in raw):
             raise SpecError(self.name, f"{self.flag} takes a text, not {raw!r}")
+        if self.path == "text":
+            return self._content(raw)
         return self._path(raw) if self.path else raw
+
+    def _content(self, raw: str) -> str:
+        """The text of the file that is named, or what was given where it can be no path."""
+        if "\n" in raw or "{" in raw:
+            return raw
+        try:
+            return Path(raw).expanduser().read_text("utf-8")
+        except (OSError, ValueError, RuntimeError) as error:
+            raise SpecError(
+                self.name,
+                f"the file {raw} cannot be read",
+                why=getattr(error, "strerror", None) or str(error),
+                cure=f"{self.flag} takes a file, or the text itself",
+            ) from None
 
     def _path(self, raw: str) -> str:
         why = ""

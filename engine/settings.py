@@ -117,7 +117,7 @@ class RunSpec:
         """The files that the benchmark's options name, alone or in folders."""
         declared = registry.benchmark_class(self.benchmark).options
         files: list[Path] = []
-        for option in (option for option in declared if option.path):
+        for option in (one for one in declared if one.path not in ("", "text")):
             value = self.options.get(option.name)
             given = (value or ()) if option.many else [value]
             paths = [Path(split_name(one)[1]) for one in given if one is not None]

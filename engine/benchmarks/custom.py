@@ -92,6 +92,11 @@ class Custom(Benchmark):
         file = self._file()
         return [Path(self.opt["file"]).parent / file.data] if file.data else []
 
+    def needs(self) -> frozenset[str]:
+        """Models that write text, and that see where the file names columns of images."""
+        known = self.shared or self.opt["file"] is not None
+        return frozenset({"generate", "images"} if known and self._file().images else {"generate"})
+
     def needs_judge(self) -> bool:
         """Whether the file leaves the scoring to a judge."""
         return (self.shared or self.opt["file"] is not None) and self._file().scorer == "judge"

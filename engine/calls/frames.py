@@ -8,7 +8,7 @@ descriptor 1 elsewhere before any library can print there).
 Engine to worker::
 
     {"type":"load", ...}                     body of WorkerProvider.load_request
-    {"type":"answer", "calls":[{"key":K, "call":{...}}, ...]}
+    {"type":"answer", "calls":[{"key":K, "call":{...}}, ...], "media":{SHA256:BASE64, ...}}
     {"type":"cancel", "keys":[K, ...]}       empty list: everything not yet answered
     {"type":"memory"}                        ask for a memory frame now
     {"type":"bye"}                           finish and exit 0
@@ -25,6 +25,9 @@ Worker to engine::
     {"type":"out-of-memory", "keys":[K, ...], "budget":N}   the worker halves its batch itself
     {"type":"fatal", "error":CLASS, "what":TEXT, "why":TEXT, "cure":TEXT}
 
+``media`` holds the bytes of the images that the calls of the same frame name, each once;
+it may be left out.
+
 Calls are idempotent by key: a key that was answered before is answered again
 from the worker's memory of this connection, and a key in work is not doubled.
 """
@@ -39,7 +42,7 @@ from typing import Any, BinaryIO
 import orjson
 
 PROTOCOL = 1
-MAX_FRAME = 256 * 1024 * 1024
+MAX_FRAME = 512 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
 

@@ -92,6 +92,8 @@ class Reply:
         error: for outcome ``error``: class name and text.
         possibly_billed: an error whose work may have been charged.
         attempts: how often the call was sent to get this reply.
+        cut_tokens: first tokens of the prompt that the model did not read, because its
+            context could not hold them.
         limits: the provider's rate-limit headers; for the limiter, never stored.
         cost: US dollars of the answered attempt by the run's unit prices; None when
             unknown. Set by the dispatcher.
@@ -113,6 +115,7 @@ class Reply:
     error: str = ""
     possibly_billed: bool = False
     attempts: int = 1
+    cut_tokens: int = 0
     limits: RateLimits | None = None
     cost: Decimal | None = None
     possible_cost: Decimal = Decimal(0)
@@ -188,5 +191,6 @@ _PLAIN = (
     "error",
     "possibly_billed",
     "attempts",
+    "cut_tokens",
 )
 _DEFAULT = {name: getattr(Reply(), name) for name in _PLAIN}

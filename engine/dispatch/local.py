@@ -12,13 +12,14 @@ import asyncio
 import contextlib
 import os
 import time
+from base64 import b64encode
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine import errors
-from evalbench.engine.calls import Call, Reply, WorkerProvider, frames
+from evalbench.engine.calls import Call, MediaPart, Reply, WorkerProvider, frames
 from evalbench.engine.calls.messages import call_to_json
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Halted, Report, failed_reply
@@ -31,11 +32,15 @@ from evalbench.engine.errors import (
 )
 
 WINDOW = 768
+IMAGE_WINDOW = 32
+"""Calls in work where they show images: each is held in memory here and in the worker."""
 _LINGER_S = 0.05
 _MOST_RESTARTS = 3
 _MOST_CULPRITS = 3
 """So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
 _KILLINGS = 2
+_MEDIA_BYTES = 64 << 20
+"""Of images in one frame, before base64; a call with more has a frame of its own."""
 
 
 class Local:
@@ -257,11 +262,8 @@ class Local:
             if not self._suspects:
                 await asyncio.sleep(_LINGER_S)
             self._wake.clear()
-            batch = [
-                {"key": key, "call": call_to_json(self._calls[key][0])} for key in self._next()
-            ]
-            if batch:
-                self._send({"type": "answer", "calls": batch})
+            for batch in answer_frames([(key, self._calls[key][0]) for key in self._next()]):
+                self._send(batch)
                 process = self._process
                 if process and process.stdin:
                     with contextlib.suppress(ConnectionError):
@@ -338,6 +340,37 @@ class Local:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def answer_frames(calls: list[tuple[str, Call]]) -> Iterator[dict[str, Any]]:
+    """Frames that ask these calls, each with the images that its calls name."""
+    asked: list[dict[str, Any]] = []
+    media: dict[str, str] = {}
+    size = 0
+    for key, call in calls:
+        shown = {part.sha256: part.data for part in _media(call) if part.sha256 not in media}
+        more = sum(map(len, shown.values()))
+        if asked and size + more > _MEDIA_BYTES:
+            yield _answer(asked, media)
+            asked, media, size = [], {}, 0
+            shown = {part.sha256: part.data for part in _media(call)}
+            more = sum(map(len, shown.values()))
+        asked.append({"key": key, "call": call_to_json(call)})
+        media |= {name: b64encode(data).decode("ascii") for name, data in shown.items()}
+        size += more
+    if asked:
+        yield _answer(asked, media)
+
+
+def _answer(calls: list[dict[str, Any]], media: dict[str, str]) -> dict[str, Any]:
+    return {"type": "answer", "calls": calls, **({"media": media} if media else {})}
+
+
+def _media(call: Call) -> Iterator[MediaPart]:
+    for message in call.prompt.messages:
+        for part in message.parts:
+            if isinstance(part, MediaPart) and part.data:
+                yield part
 
 
 def _error(frame: dict[str, Any]) -> ProviderError:

@@ -25,7 +25,7 @@ from evalbench.engine.dataset import read_header, read_samples, selected_count
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
 from evalbench.engine.money.unit_prices import ZERO, Mode, UnitPrices
-from evalbench.engine.roles import CANDIDATE, JUDGE
+from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec
 from evalbench.engine.settings import RunSpec, build_benchmark
 
 SAMPLES_COUNTED = 200
@@ -56,6 +56,7 @@ class Part:
     service_tier: str = ""
     image_detail: str = ""
     cached_from: int = CACHED_FROM
+    per_image: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +152,7 @@ async def estimate(
         at_most: how many samples to count.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
-    cast = {
-        role: Part(
-            part.ref,
-            part.overrides(),
-            part.service_tier,
-            str(part.provider_options.get("image_detail") or ""),
-            part.provider().capabilities(part.ref.name).cached_from or CACHED_FROM,
-        )
-        for role, part in spec.cast().items()
-    }
+    cast = {role: _part(part) for role, part in spec.cast().items()}
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     samples = read_samples(file, spec, type(benchmark))
@@ -174,6 +166,18 @@ async def estimate(
         epochs=spec.get("epochs"),
         at_most=at_most,
         seed=spec.get("seed"),
+    )
+
+
+def _part(spec: RoleSpec) -> Part:
+    able = spec.provider().capabilities(spec.ref.name)
+    return Part(
+        spec.ref,
+        spec.overrides(),
+        spec.service_tier,
+        str(spec.provider_options.get("image_detail") or ""),
+        able.cached_from or CACHED_FROM,
+        able.image_tokens,
     )
 
 
@@ -253,6 +257,7 @@ class _Scale:
         self.name = part.model.name if part.model else ""
         self.overrides = part.overrides
         self.image_detail = part.image_detail
+        self.per_image = part.per_image
         self.prices = self._prices(book, "realtime", part.service_tier)
         self.batch_prices = self._prices(book, "batch", "")
         self.cached_from = part.cached_from
@@ -324,7 +329,7 @@ class _CountingAsk:
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
 
     def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
-        counted = input_tokens(prompt, scale.name, scale.image_detail)
+        counted = input_tokens(prompt, scale.name, scale.image_detail, scale.per_image)
         factor = TEXT_LOW if self._short else TEXT_HIGH
         text = round((counted.likely - counted.image_tokens) * factor)
         cached = 0

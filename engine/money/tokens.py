@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evalbench.engine.calls import MediaPart, Prompt
 from evalbench.engine.money.image_size import image_size
-from evalbench.engine.money.image_tokens import claude_version, image_tokens
+from evalbench.engine.money.image_tokens import ImageTokens, claude_version, image_tokens
 
 CHARACTERS_A_TOKEN = 3.5
 CHARACTERS_A_TOKEN_NEW_CLAUDE = 2.7
@@ -63,10 +63,16 @@ def characters_a_token(model: str) -> float:
     return CHARACTERS_A_TOKEN
 
 
-def input_tokens(prompt: Prompt, model: str, detail: str = "") -> InputTokens:
-    """Count a prompt's input tokens for a model; ``detail`` as in :func:`image_tokens`.
+def input_tokens(prompt: Prompt, model: str, detail: str = "", per_image: int = 0) -> InputTokens:
+    """Count a prompt's input tokens for a model.
 
     For log-likelihood prompts the continuations count too, each with the context.
+
+    Args:
+        prompt: what is asked.
+        model: its name.
+        detail: as in :func:`image_tokens`.
+        per_image: tokens of every image, where the model is known to take as many; else 0.
     """
     likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
     shared, leading, beginning = 0.0, True, 0.0
@@ -76,7 +82,10 @@ def input_tokens(prompt: Prompt, model: str, detail: str = "") -> InputTokens:
         most += _MESSAGE_TOKENS_MOST
         for part in message.parts:
             if isinstance(part, MediaPart):
-                image = image_tokens(model, image_size(part.data), detail)
+                if per_image:
+                    image = ImageTokens(per_image, "the same for every image")
+                else:
+                    image = image_tokens(model, image_size(part.data), detail)
                 images += 1
                 of_images += image.tokens
                 likely += image.tokens

@@ -13,10 +13,13 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
+from evalbench.engine.errors import NoSuchModel
 from evalbench.engine.fit import Footprint, parse_bytes
 from evalbench.engine.options import Option
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
+from evalbench.providers.local.chat import check_template
 from evalbench.providers.local.shapes import footprint, known_footprint
+from evalbench.providers.local.sight import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
 
@@ -91,6 +94,21 @@ class Local:
             True,
             "Compute beginnings that calls have in common once; no is for checking",
         ),
+        Option(
+            "chat_template",
+            str,
+            None,
+            "Jinja template of chat turns, a file or the text itself, in place of the model's own",
+            path="text",
+        ),
+        Option(
+            "too_long",
+            str,
+            "cut",
+            "Where prompt and answer do not fit the context: cut gives the answer less room, then"
+            " drops the prompt's beginning, both recorded; fail makes it an error",
+            choices=("cut", "fail"),
+        ),
     )
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -105,12 +123,24 @@ class Local:
                 choose=False,
                 reason=f"{', '.join(missing)} not installed: pip install 'evalbench[local]'",
             )
-        return Capabilities(generate=True, choose=True)
+        try:
+            source = resolve(model)
+        except NoSuchModel as error:
+            return Capabilities(choose=True, reason=error.what)
+        if not may_see(source):
+            return Capabilities(choose=True, reason=f"{model} reads text only")
+        if find_spec("PIL") is None:
+            reason = "pillow not installed: pip install 'evalbench[vision]'"
+            return Capabilities(choose=True, reason=reason)
+        tokens = image_tokens(configuration(source) or {})
+        return Capabilities(choose=True, images=True, image_tokens=tokens)
 
     def check_model(self, model: str) -> None:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
         parse_bytes(self._settings.get("memory_limit") or "")
+        if template := self._settings.get("chat_template"):
+            check_template(template)
 
     async def models(self) -> Sequence[ModelInfo]:
         """The models known by name; any hub repository or folder works besides."""

@@ -6,6 +6,7 @@ convolutions): they cannot be run in slots behind a mask of our own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,8 +17,20 @@ from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.sequences import Sequence
 
 
-def generate_alone(model: LoadedModel, sequence: Sequence, ends: frozenset[int]) -> Reply:
-    """The whole answer of ``sequence``; ``ends`` are the tokens that end it."""
+def generate_alone(
+    model: LoadedModel,
+    sequence: Sequence,
+    ends: frozenset[int],
+    images: Mapping[str, Tensor] | None = None,
+) -> Reply:
+    """The whole answer of ``sequence``.
+
+    Args:
+        model: what answers.
+        sequence: the prompt, and what is drawn from it.
+        ends: tokens that end the answer.
+        images: the model's further inputs, as its processor made them.
+    """
     reply: Reply | None = None
 
     def finished(ids: Tensor, scores: Any, **_: Any) -> Tensor:
@@ -46,6 +59,7 @@ def generate_alone(model: LoadedModel, sequence: Sequence, ends: frozenset[int])
             do_sample=not sequence.greedy,
             stopping_criteria=[finished],
             pad_token_id=model.tokenizer.pad_token_id or 0,
+            **(images or {}),
             **sampling,
         )
     assert reply is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.progress import Progress
 from evalbench.providers.local.scoring import Answer, Scoring
+from evalbench.providers.local.seeing import Seeing, has_images
 from evalbench.providers.local.tokens import Encoder
 
 OnOutOfMemory = Callable[[list[str], int], None]
@@ -37,11 +39,15 @@ class Answering:
             model, max_batch_tokens=settings["max_batch_tokens"], slots=settings["slots"]
         )
         self._prefixes = Prefixes(model)
-        encoder = Encoder(model.tokenizer, model.context_tokens)
+        encoder = Encoder(model.tokenizer, model.context_tokens, model.chat)
         shared = model, encoder, self._budget, self._prefixes
-        self._scoring = Scoring(*shared, share=settings["prefix_cache"])
-        self._generation = Generation(*shared, share=settings["prefix_cache"])
-        self._turn: Scoring | Generation = self._generation
+        share, may_cut = settings["prefix_cache"], settings["too_long"] == "cut"
+        self._scoring = Scoring(*shared, share=share)
+        self._generation = Generation(*shared, share=share, may_cut=may_cut)
+        self._seeing = Seeing(model, may_cut=may_cut)
+        self._kinds: deque[Scoring | Generation | Seeing] = deque(
+            (self._scoring, self._generation, self._seeing)
+        )
         self.info = {
             **info,
             **model.info,
@@ -71,10 +77,10 @@ class Answering:
         return cls(model, settings, {"origin": found.origin, "revision": found.revision})
 
     def __len__(self) -> int:
-        return len(self._scoring) + len(self._generation)
+        return sum(len(kind) for kind in self._kinds)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._scoring or key in self._generation
+        return any(key in kind for kind in self._kinds)
 
     def add(self, key: str, prompt: Prompt) -> None:
         """Take a call in.
@@ -82,39 +88,42 @@ class Answering:
         Raises:
             CallRejected: when this model cannot answer it; nothing was taken in.
         """
-        kind = self._scoring if prompt.kind == "choose" else self._generation
-        kind.add(key, prompt)
+        if prompt.kind == "choose":
+            self._scoring.add(key, prompt)
+        elif self._model.processor is not None and has_images(prompt):
+            self._seeing.add(key, prompt)
+        else:
+            self._generation.add(key, prompt)
 
     def cancel(self, keys: Collection[str]) -> list[str]:
         """Forget calls, all of them when ``keys`` is empty; returns those that were in work."""
-        return self._scoring.cancel(keys) + self._generation.cancel(keys)
+        return [key for kind in self._kinds for key in kind.cancel(keys)]
 
     def step(self, on_out_of_memory: OnOutOfMemory) -> list[Answer]:
-        """One forward pass, scoring and generation in turn.
+        """One forward pass, or one answer about images, in turn.
 
         When it does not fit into memory, batches are halved from then on;
         calls that do not fit the smallest batch have failed.
         """
-        other = self._scoring if self._turn is self._generation else self._generation
-        if len(other):
-            self._turn = other
+        self._kinds.rotate(-1)
+        turn = next(kind for kind in self._kinds if len(kind))
         try:
-            return self._turn.step()
+            return turn.step()
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
             reason = str(error).split("\n")[0]
         # Outside of the handler, whose traceback would keep the pass's tensors alive.
-        keys = self._turn.retreat()
+        keys = turn.retreat()
         self._prefixes.clear()
         gc.collect()
         if self._model.device.type == "cuda":
             torch.cuda.empty_cache()
-        if self._budget.halve():
+        if turn is not self._seeing and self._budget.halve():
             on_out_of_memory(keys, self._budget.batch)
             return []
         if keys:
-            self._turn.cancel(keys)
+            turn.cancel(keys)
         failure = OutOfMemory("this call alone does not fit into memory", why=reason)
         return [(key, failure) for key in keys]
 
@@ -123,5 +132,5 @@ class Answering:
         return {
             **memory.readings(self._model.device),
             "tokens_computed": self._model.tokens_run,
-            "tokens_asked": self._scoring.tokens_asked + self._generation.tokens_asked,
+            "tokens_asked": sum(kind.tokens_asked for kind in self._kinds),
         }

@@ -40,14 +40,16 @@ class Generation:
         prefixes: Prefixes,
         *,
         share: bool,
+        may_cut: bool,
     ) -> None:
         self.tokens_asked = 0
+        self._may_cut = may_cut
         self._model = model
         self._encoder = encoder
         self._budget = budget
         self._prefixes = prefixes
         self._share = share
-        self._ends = _end_tokens(model)
+        self._ends = end_tokens(model)
         self._waiting: deque[Sequence] = deque()
         self._active: list[Sequence] = []
         self._slots = Slots(budget.slots, model.layers)
@@ -67,8 +69,15 @@ class Generation:
         """
         encoded = self._encoder.prompt(prompt)
         model = self._model
-        sequence = Sequence(key, encoded, prompt.params, model.tokenizer, model.context_tokens)
-        self.tokens_asked += len(encoded.tokens)
+        sequence = Sequence(
+            key,
+            encoded,
+            prompt.params,
+            model.tokenizer,
+            model.context_tokens,
+            may_cut=self._may_cut,
+        )
+        self.tokens_asked += len(sequence.prompt.tokens)
         self._waiting.append(sequence)
 
     def cancel(self, keys: Collection[str]) -> list[str]:
@@ -184,7 +193,7 @@ class Generation:
         self._active.pop()
 
 
-def _end_tokens(model: LoadedModel) -> frozenset[int]:
+def end_tokens(model: LoadedModel) -> frozenset[int]:
     """Tokens that end an answer, as configuration and tokenizer name them."""
     configured = getattr(model.network.generation_config, "eos_token_id", None)
     ends = {model.tokenizer.eos_token_id}

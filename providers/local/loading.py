@@ -15,10 +15,13 @@ import transformers
 
 from evalbench.engine.errors import WorkerFailed
 from evalbench.providers.local.cache import Prefix, cache_argument
+from evalbench.providers.local.catalogue import FolderModel
+from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.memory import is_out_of_memory
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Row, pack_rows
 from evalbench.providers.local.passes import extend, run_pack, run_padded
+from evalbench.providers.local.sight import configuration, sees
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
@@ -44,6 +47,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     torch.set_num_threads(threads)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        processor = _load_processor(folder)
         network, attention = _load_network(folder, device, dtype)
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise WorkerFailed(
@@ -56,6 +60,8 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     model = LoadedModel(
         network=network.eval(),
         tokenizer=tokenizer,
+        processor=processor,
+        chat=_chat_template(settings["chat_template"], processor, tokenizer),
         device=device,
         dtype=dtype,
         layers=config.num_hidden_layers,
@@ -77,7 +83,8 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
         "parameters": sum(weight.numel() for weight in network.parameters()),
         "context_tokens": model.context_tokens,
         "architecture": type(network).__name__,
-        "chat_template": "own" if getattr(tokenizer, "chat_template", None) else "default",
+        **model.chat.info,
+        "images": processor is not None,
         "versions": {
             name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")
         },
@@ -141,11 +148,13 @@ def choose_threads() -> int:
 
 
 def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[Any, str]:
+    seeing = sees(configuration(FolderModel(folder)) or {})
+    kind = transformers.AutoModelForImageTextToText if seeing else transformers.AutoModelForCausalLM
     problem: Exception | None = None
     flash = find_spec("flash_attn") is not None and dtype is not torch.float32
     for attention in attention_order(device.type, flash=flash):
         try:
-            network = transformers.AutoModelForCausalLM.from_pretrained(
+            network = kind.from_pretrained(
                 folder,
                 dtype=dtype,
                 attn_implementation=attention,
@@ -157,6 +166,22 @@ def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tup
             return network, attention
     assert problem is not None
     raise problem
+
+
+def _load_processor(folder: Path) -> Any:
+    """What prepares images, for models that see; None for others."""
+    if not sees(configuration(FolderModel(folder)) or {}) or find_spec("PIL") is None:
+        return None
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    return processor if hasattr(processor, "image_processor") else None
+
+
+def _chat_template(given: str | None, processor: Any, tokenizer: Any) -> ChatTemplate:
+    owner = processor if getattr(processor, "chat_template", None) else tokenizer
+    own = getattr(owner, "chat_template", None)
+    if isinstance(own, dict):
+        own = own.get("default")
+    return ChatTemplate.choose(given, own, in_parts=processor is not None)
 
 
 def _device_name(device: torch.device) -> str:

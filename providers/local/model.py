@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from evalbench.providers.local.chat import ChatTemplate
+
 _HEAD_CHUNK = 16384
 
 
@@ -18,6 +20,8 @@ class LoadedModel:
     Attributes:
         network: the transformers model with its output head.
         tokenizer: its tokenizer.
+        chat: how chat turns become text.
+        processor: turns images and text into inputs; None for models that read text only.
         device, dtype: where and in which numbers.
         layers: number of layers that hold keys and values.
         context_tokens: most tokens of prompt and answer together.
@@ -35,11 +39,13 @@ class LoadedModel:
 
     network: Any
     tokenizer: Any
+    chat: ChatTemplate
     device: torch.device
     dtype: torch.dtype
     layers: int
     context_tokens: int
     attention: str
+    processor: Any = None
     masked_attention: str = "sdpa"
     packs: bool = False
     plain_head: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,6 +15,9 @@ from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.local.tokens import Encoded, split_thinking
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
+_CUT = ParamNote(
+    "whole prompt", "dropped", "its beginning, where the model's context had no room for all of it"
+)
 _SPARE_TOKENS = 4
 _SEEDS = 2**63
 
@@ -28,24 +32,54 @@ class Sequence:
 
     Attributes:
         key: of the call.
-        prompt: its tokens.
+        prompt: its tokens, without those that were cut.
+        cut: first tokens of the prompt that the model does not read.
         ids: tokens generated so far, an end token included.
         most: how many tokens may be generated.
         seed: of the drawing.
     """
 
     def __init__(
-        self, key: str, prompt: Encoded, params: Params, tokenizer: Any, context_tokens: int
+        self,
+        key: str,
+        prompt: Encoded,
+        params: Params,
+        tokenizer: Any,
+        context_tokens: int,
+        *,
+        may_cut: bool = True,
+        whole: bool = False,
     ) -> None:
+        """Begin an answer.
+
+        Args:
+            key: of the call.
+            prompt: what the model reads.
+            params: as requested.
+            tokenizer: the model's.
+            context_tokens: most tokens of prompt and answer together.
+            may_cut: an answer may have less room than was asked for, and a prompt that
+                leaves too little loses its beginning; otherwise that is an error.
+            whole: the prompt itself may not be cut.
+
+        Raises:
+            ContextTooLong: prompt and answer do not fit.
+        """
+        self.cut = 0
+        if may_cut and not whole:
+            self.cut = _cut(len(prompt.tokens), params.max_tokens, context_tokens)
+        if self.cut:
+            prompt = replace(prompt, tokens=prompt.tokens[self.cut :], shared=0)
         room = context_tokens - len(prompt.tokens)
+        asked = room if params.max_tokens is None else params.max_tokens
         self.key = key
         self.prompt = prompt
         self.ids: list[int] = []
-        self.most = room if params.max_tokens is None else params.max_tokens
+        self.most = min(asked, room) if may_cut else asked
         if room < max(1, self.most):
             raise ContextTooLong(
                 f"prompt and answer do not fit the model's context of {context_tokens} tokens",
-                why=f"the prompt has {len(prompt.tokens)} tokens and up to {self.most} may follow",
+                why=f"the prompt has {len(prompt.tokens)} tokens and up to {asked} may follow",
                 cure="lower the number of answer tokens or choose a model with a longer context",
             )
         self._params = params
@@ -103,7 +137,9 @@ class Sequence:
         if (text := self._stopped()) is not None:
             return self._reply(text, Outcome.OK, "stop")
         if len(self.ids) >= self.most:
-            return self._reply(self._text(self.ids), Outcome.TRUNCATED, "length")
+            asked = self._params.max_tokens
+            reason = "length" if asked == self.most else "context"
+            return self._reply(self._text(self.ids), Outcome.TRUNCATED, reason)
         return None
 
     def _stopped(self) -> str | None:
@@ -134,9 +170,20 @@ class Sequence:
             stop_reason=reason,
             usage=Usage(input_tokens=len(self.prompt.tokens), output_tokens=len(self.ids)),
             latency_s=round(time.monotonic() - self._began, 3),
-            params=notes(self._params),
+            params=(*notes(self._params), *([_CUT] if self.cut else [])),
             raw={"decoding": "greedy"} if self.greedy else sampled,
+            cut_tokens=self.cut,
         )
+
+
+def _cut(prompt: int, answer: int | None, context: int) -> int:
+    """How many first tokens a prompt loses so that its answer has room.
+
+    That is what was asked for, but never more than half of the context: models
+    with a short one could not be asked anything otherwise.
+    """
+    room = 1 if answer is None else min(answer, context // 2)
+    return max(0, prompt + room - context)
 
 
 def notes(params: Params) -> tuple[ParamNote, ...]:

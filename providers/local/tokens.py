@@ -16,17 +16,10 @@ from typing import Any
 
 from evalbench.engine.calls import Message, Prompt, TextPart
 from evalbench.engine.errors import CallRejected
+from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.packing import common
 
 _REMEMBERED = 32
-
-DEFAULT_TEMPLATE = (
-    "{% for message in messages %}"
-    "{{ '<|' + message['role'] + '|>\n' + message['content'] + '\n\n' }}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
-)
-"""Used for chat messages when the model has no template of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +76,9 @@ def split_thinking(text: str) -> tuple[str, str]:
 class Encoder:
     """Renders and encodes prompts for one model."""
 
-    def __init__(self, tokenizer: Any, context_tokens: int) -> None:
+    def __init__(self, tokenizer: Any, context_tokens: int, chat: ChatTemplate) -> None:
         self._tokenizer = tokenizer
+        self._chat = chat
         self._limit = context_tokens
         start = tokenizer.bos_token_id
         self._start = start if start is not None else tokenizer.eos_token_id
@@ -157,30 +151,18 @@ class Encoder:
 
     def _render(self, messages: Sequence[Message]) -> _Rendered:
         if any(not isinstance(part, TextPart) for turn in messages for part in turn.parts):
-            raise CallRejected("local models read text only, and this call holds an image")
+            raise CallRejected("this model reads text only, and the call holds an image")
         raw = all(turn.role == "context" for turn in messages)
-        text = "".join(turn.text for turn in messages) if raw else self._apply_template(messages)
+        if raw:
+            text = "".join(turn.text for turn in messages)
+        else:
+            text = self._chat.render(self._tokenizer, messages)
         end = 0
         for part in (part for turn in messages for part in turn.parts):
             if isinstance(part, TextPart) and part.shared and part.text:
                 at = text.find(part.text, end)
                 end = at + len(part.text) if at >= 0 else end
         return _Rendered(text, text[:end], raw)
-
-    def _apply_template(self, messages: Sequence[Message]) -> str:
-        turns = [{"role": turn.role, "content": turn.text} for turn in messages]
-        template = None if self._tokenizer.chat_template else DEFAULT_TEMPLATE
-        try:
-            text: str = self._tokenizer.apply_chat_template(
-                turns, chat_template=template, tokenize=False, add_generation_prompt=True
-            )
-        except Exception as error:
-            # A template is a program that comes with the model: whatever it raises
-            # means that it does not take these turns.
-            raise CallRejected(
-                "the model's chat template does not take these messages", why=str(error)
-            ) from error
-        return text
 
     def _shared_length(self, ids: Sequence[int], rendered: _Rendered) -> int:
         """How many of ``ids`` the shared text covers; tokens merged across its end do not count."""

@@ -17,8 +17,9 @@ import sys
 import threading
 import time
 import traceback
+from base64 import b64decode
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from evalbench.engine.calls import Reply, frames
@@ -148,8 +149,9 @@ class Worker:
             case "load":
                 self._load(frame)
             case "answer":
+                media = {name: b64decode(data) for name, data in frame.get("media", {}).items()}
                 for entry in frame["calls"]:
-                    self._add(entry["key"], entry["call"])
+                    self._add(entry["key"], entry["call"], media)
             case "cancel":
                 self._cancel(frame["keys"])
             case "memory":
@@ -181,7 +183,7 @@ class Worker:
         self._wire.send({"type": "loaded", "info": self._answering.info})
         self._tell_memory()
 
-    def _add(self, key: str, call: Frame) -> None:
+    def _add(self, key: str, call: Frame, media: Mapping[str, bytes]) -> None:
         if key in self._answered:
             self._wire.send(self._answered[key])
             return
@@ -190,7 +192,7 @@ class Worker:
         if key in self._answering:
             return
         try:
-            self._answering.add(key, call_from_json(call).prompt)
+            self._answering.add(key, call_from_json(call, media).prompt)
         except ProviderError as error:
             self._wire.error("failed", error, key=key)
 

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from evalbench.engine.calls import Call, ModelRef, Prompt, Reply, frames
-from evalbench.engine.calls.messages import call_to_json
 from evalbench.engine.calls.replies import reply_from_json
+from evalbench.engine.dispatch.local import answer_frames
 from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 
@@ -80,8 +80,8 @@ class Worker:
     def ask(self, prompts: Mapping[str, Prompt]) -> None:
         """One ``answer`` frame."""
         ref = ModelRef("local", self.model)
-        calls = [{"key": key, "call": call_to_json(Call(ref, p))} for key, p in prompts.items()]
-        self.send({"type": "answer", "calls": calls})
+        for frame in answer_frames([(key, Call(ref, p)) for key, p in prompts.items()]):
+            self.send(frame)
 
     def until(self, wanted: Callable[[Frame], bool]) -> Frame:
         """The next frame that is wanted; fails when the worker ends first."""

@@ -159,17 +159,35 @@ def test_what_is_not_taken_is_said(worker: Worker) -> None:
     assert reply.raw == {"decoding": "greedy"}
 
 
-@pytest.mark.parametrize("max_tokens", [500, None])
-def test_what_does_not_fit_the_context_fails_with_its_name(
-    worker: Worker, max_tokens: int | None
+def test_what_does_not_fit_the_context_fails_where_that_is_asked_for(llama: Path) -> None:
+    prompts = {
+        "long answer": generate("the quick brown fox " * 10, max_tokens=500),
+        "long prompt": Prompt("generate", (user("the quick brown fox " * 200),)),
+    }
+    with Worker(str(llama), too_long="fail") as worker:
+        worker.ask(prompts)
+        for frame in worker.answers(prompts).values():
+            assert frame["error"] == "ContextTooLong"
+            assert "512 tokens" in frame["what"]
+
+
+def test_an_answer_has_the_room_that_is_left_and_a_prompt_loses_its_beginning(
+    worker: Worker, plain: Plain
 ) -> None:
-    key = f"long {max_tokens}"
-    text = "the quick brown fox " * (10 if max_tokens else 200)
-    prompt = Prompt("generate", (user(text),), params=raw("", max_tokens=max_tokens).params)
-    worker.ask({key: prompt})
-    frame = worker.answers([key])[key]
-    assert frame["error"] == "ContextTooLong"
-    assert "512 tokens" in frame["what"]
+    ids = plain.tokenizer.encode("the quick brown fox jumps over " * 60)
+    text, kept = (plain.tokenizer.decode(part) for part in (ids, ids[-256:]))
+    assert len(ids) > 512
+    short, cut, same = worker.replies(
+        [raw("one two", max_tokens=511), raw(text, max_tokens=400), raw(kept, max_tokens=256)]
+    )
+    room = 512 - (short.usage.input_tokens or 0)
+    if short.outcome is Outcome.TRUNCATED:
+        assert (short.stop_reason, short.usage.output_tokens) == ("context", room)
+    assert (short.cut_tokens, same.cut_tokens) == (0, 0)
+    assert cut.cut_tokens == len(ids) - 256
+    assert (cut.text, cut.usage.input_tokens) == (same.text, 256)
+    assert [note.fate for note in cut.params if note.name == "whole prompt"] == ["dropped"]
+    assert "whole prompt" not in {note.name for note in same.params}
 
 
 def test_no_limit_means_the_whole_context(worker: Worker, plain: Plain) -> None:
@@ -187,9 +205,17 @@ def test_chat_turns_are_rendered_by_the_models_own_template(worker: Worker, plai
     assert chat.usage.input_tokens == context.usage.input_tokens
 
 
-def test_a_model_without_a_template_gets_the_documented_one(tmp_path: Path) -> None:
+def test_a_model_without_a_template_gets_the_given_or_the_documented_one(tmp_path: Path) -> None:
     folder = tiny.make_llama(tmp_path / "bare", template=False)
     rendered = "<|system|>\nbe brief\n\n<|user|>\none\n\n<|assistant|>\n"
+    given = "{% for m in messages %}{{ m['role'][0] }}> {{ m['content'] }} {% endfor %}a>"
+    with Worker(str(folder), chat_template=given) as worker:
+        info = worker.next("loaded")["info"]
+        assert (info["chat_template"], len(info["chat_template_sha256"])) == ("given", 64)
+        chat, context = worker.replies(
+            [generate([user("one")], max_tokens=8), raw("u> one a>", max_tokens=8)]
+        )
+        assert chat.text == context.text
     with Worker(str(folder)) as worker:
         assert worker.next("loaded")["info"]["chat_template"] == "default"
         chat, context = worker.replies(

@@ -144,3 +144,63 @@ def make_gguf(path: Path) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def make_llava(folder: Path) -> Path:
+    """A random llava that sees 56 × 56 pixels in 16 patches; it reads 2048 tokens.
+
+    Its image processor needs neither torchvision nor a hub.
+    """
+    import torch
+    from transformers import (
+        CLIPVisionConfig,
+        LlamaConfig,
+        LlavaConfig,
+        LlavaForConditionalGeneration,
+        LlavaProcessor,
+    )
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    tokenizer = _tokenizer(template=False)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    ends = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
+    sizes = {**_SIZES, "max_position_embeddings": 2048}
+    torch.manual_seed(0)
+    network = LlavaForConditionalGeneration(
+        LlavaConfig(
+            vision_config=CLIPVisionConfig(
+                hidden_size=32,
+                intermediate_size=48,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                image_size=56,
+                patch_size=14,
+            ),
+            text_config=LlamaConfig(vocab_size=len(tokenizer), **ends, **sizes),
+            image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        )
+    )
+    with torch.no_grad():
+        for weight in network.parameters():
+            if weight.dim() > 1:
+                weight.mul_(6)
+    network.save_pretrained(folder)
+    pixels = CLIPImageProcessorPil(
+        size={"shortest_edge": 56}, crop_size={"height": 56, "width": 56}
+    )
+    LlavaProcessor(
+        pixels,
+        tokenizer,
+        patch_size=14,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
+        chat_template=VISION_TEMPLATE,
+    ).save_pretrained(folder)
+    return folder
+
+
+VISION_TEMPLATE = (
+    "{% for m in messages %}<s>{{ m['role'] }}: {% for p in m['content'] %}"
+    "{{ '<image>' if p['type'] == 'image' else p['text'] }}{% endfor %}\n{% endfor %}"
+    "{% if add_generation_prompt %}<s>assistant:{% endif %}"
+)

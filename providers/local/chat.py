@@ -1,0 +1,112 @@
+"""How chat turns become one text: by the given template, the model's own, or a default."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evalbench.engine.calls import Message, TextPart
+from evalbench.engine.errors import CallRejected, SpecError
+
+DEFAULT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{{ '<|' + message['role'] + '|>\n' + message['content'] + '\n\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}"
+)
+"""Used for chat messages when the model has no template of its own."""
+
+
+_GENERATION = re.compile(r"\{%-?\s*(end)?generation\s*-?%\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """A Jinja template of chat turns.
+
+    Attributes:
+        text: the template.
+        origin: where it is from: the user, the model, or nowhere.
+        in_parts: turns are handed to it as lists of parts, as templates of models
+            that see expect them, and not as texts.
+    """
+
+    text: str
+    origin: Literal["given", "own", "default"]
+    in_parts: bool = False
+
+    @classmethod
+    def choose(cls, given: str | None, own: str | None, *, in_parts: bool) -> ChatTemplate:
+        """The one that is used: the user's goes before the model's."""
+        if given:
+            return cls(given, "given", in_parts)
+        return cls(own, "own", in_parts) if own else cls(DEFAULT_TEMPLATE, "default")
+
+    @property
+    def info(self) -> dict[str, str]:
+        """What a run records about it."""
+        digest = hashlib.sha256(self.text.encode()).hexdigest()
+        return {"chat_template": self.origin, "chat_template_sha256": digest}
+
+    def render(self, tokenizer: Any, messages: Sequence[Message], image: str = "") -> str:
+        """The turns as one text that ends where the model's answer begins.
+
+        Args:
+            tokenizer: the model's.
+            messages: the turns.
+            image: what stands for an image where turns are texts.
+
+        Raises:
+            CallRejected: the template does not take these turns.
+        """
+        turns = [
+            {"role": turn.role, "content": _parts(turn) if self.in_parts else _text(turn, image)}
+            for turn in messages
+        ]
+        try:
+            text: str = tokenizer.apply_chat_template(
+                turns, chat_template=self.text, tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:
+            # A template is a program that comes with the model: whatever it raises
+            # means that it does not take these turns.
+            raise CallRejected(
+                "the model's chat template does not take these messages", why=str(error)
+            ) from error
+        return text
+
+
+def _parts(turn: Message) -> list[dict[str, str]]:
+    return [
+        {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image"}
+        for part in turn.parts
+    ]
+
+
+def _text(turn: Message, image: str) -> str:
+    return "".join(part.text if isinstance(part, TextPart) else image for part in turn.parts)
+
+
+def check_template(text: str) -> None:
+    """Refuse a template that is not Jinja, before a model is loaded for it.
+
+    Raises:
+        SpecError: with the line at fault.
+    """
+    from jinja2 import TemplateSyntaxError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    try:
+        # The tags that transformers adds to Jinja.
+        environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
+        environment.parse(_GENERATION.sub("", text))
+    except TemplateSyntaxError as error:
+        raise SpecError(
+            "chat_template",
+            "--chat-template is no Jinja template",
+            why=f"{error.message} (line {error.lineno})",
+            cure="give a file or text as it stands in a model's chat_template.jinja",
+        ) from None

@@ -1,0 +1,60 @@
+"""Whether a model sees, and what an image counts for it: read from its configuration alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, Source
+
+_FIXED = {"gemma3", "llava", "paligemma", "vipllava"}
+"""Kinds of models that give every image the same number of tokens, whatever its size."""
+
+
+def configuration(source: Source) -> dict[str, Any] | None:
+    """A model's ``config.json``; None where it is not on this machine yet."""
+    path = _configuration_file(source)
+    try:
+        held = json.loads(path.read_text("utf-8")) if path else None
+    except (OSError, ValueError):
+        return None
+    return held if isinstance(held, dict) else None
+
+
+def _configuration_file(source: Source) -> Path | None:
+    if isinstance(source, FolderModel):
+        return source.path / "config.json"
+    if isinstance(source, HubModel) and find_spec("huggingface_hub"):
+        from huggingface_hub import try_to_load_from_cache
+
+        held = try_to_load_from_cache(source.repo, "config.json", revision=source.revision)
+        return Path(held) if isinstance(held, str) else None
+    return None
+
+
+def sees(config: Mapping[str, Any]) -> bool:
+    """Whether a configuration is of a model that reads images and writes text."""
+    return isinstance(config.get("vision_config"), Mapping)
+
+
+def may_see(source: Source) -> bool:
+    """Whether a model sees, as far as is known; a hub model that is not here yet may."""
+    if isinstance(source, KnownModel):
+        return False
+    config = configuration(source)
+    return config is None or sees(config)
+
+
+def image_tokens(config: Mapping[str, Any]) -> int:
+    """Prompt tokens of one image where every image has as many; 0 where its size matters."""
+    if config.get("model_type") not in _FIXED:
+        return 0
+    if told := config.get("mm_tokens_per_image"):
+        return int(told)
+    vision = config.get("vision_config") or {}
+    side = vision.get("image_size", 0) // (vision.get("patch_size") or 1)
+    whole = config.get("vision_feature_select_strategy") == "full"
+    return int(side * side + whole)
