@@ -97,7 +97,12 @@ class Casting:
         pace = None
         if secret:
             pace = SharedPace(cache_dir() / "limits", fingerprint(secret), part.ref.name)
-        limiter = Limiter(concurrency=part.get("concurrency"), qps=part.get("qps"), pace=pace)
+        limiter = Limiter(
+            concurrency=part.get("concurrency"),
+            qps=part.get("qps"),
+            pace=pace,
+            gentle=provider.capabilities(part.ref.name).gentle,
+        )
         return Realtime(
             provider,
             limiter,

@@ -16,6 +16,8 @@ from evalbench.engine.dispatch.pace import BURST_S, MOST, SHRINK, SharedPace
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 8
+GENTLE_STEP_S = 2.0
+"""A gentle rise takes one step in so many seconds, of one call or of a tenth of what there is."""
 _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
@@ -91,13 +93,26 @@ class Limiter:
     refusal, after that by one a round; and shrinks once per burst of refusals.
     The whole key pauses only when the provider says that nothing is left, or
     when most of the recent calls were refused.
+
+    A gentle one is for limits that a steady load raises and a burst does not. It
+    starts with one call, at most doubles each round and doubles in 14 seconds at
+    the earliest. Where the provider has no capacity it stays as it is: this key's
+    own limit was not at fault.
     """
 
     def __init__(
-        self, *, concurrency: int | None, qps: float | None = None, pace: SharedPace | None = None
+        self,
+        *,
+        concurrency: int | None,
+        qps: float | None = None,
+        pace: SharedPace | None = None,
+        gentle: bool = False,
     ) -> None:
         self.fixed = concurrency is not None
-        self.slots = Slots(concurrency or START)
+        start = 1 if gentle else START
+        self.slots = Slots(concurrency or start)
+        self._gentle = gentle
+        self._stepped = float("-inf")
         self._qps = qps
         self._pace = pace
         self._next = 0.0
@@ -113,7 +128,7 @@ class Limiter:
         self._grown = 0
         self._shared = float("-inf")
         if self._pace and not self.fixed:
-            self._agree(START)
+            self._agree(start)
 
     def turn(self, weight: int = 0, *, unless: asyncio.Event | None = None) -> Turn:
         """Hold a place for one attempt; entered when the call may leave.
@@ -158,18 +173,32 @@ class Limiter:
         if self.fixed:
             return
         if self.slots.waiting and self._level < MOST:
-            self._credit += 1.0 if self._ramping else 1.0 / self._level
+            if self._gentle:
+                self._step()
+            else:
+                self._credit += 1.0 if self._ramping else 1.0 / self._level
             if self._credit >= 1.0:
-                self._credit -= 1.0
-                self._grow()
+                more = int(self._credit)
+                self._credit -= more
+                self._grow(more)
         self.share()
 
-    def _grow(self) -> None:
+    def _step(self) -> None:
+        """Credit for the time since the last step, up to a doubling."""
+        now = asyncio.get_running_loop().time()
+        if self._stepped == float("-inf"):
+            self._stepped = now - GENTLE_STEP_S
+        steps = int((now - self._stepped) / GENTLE_STEP_S)
+        if steps:
+            self._stepped = now
+            self._credit = min(self._level, steps * max(1, self._level // 10))
+
+    def _grow(self, more: int) -> None:
         if self._alone:
-            self._level += 1
+            self._level = min(MOST, self._level + more)
             self.slots.resize(self._level)
         else:
-            self._grown += 1
+            self._grown += more
 
     def refused(self, error: ProviderError) -> None:
         """Tell of an attempt that was refused for load."""
@@ -183,6 +212,10 @@ class Limiter:
         if len(self._recent) == _LAST and refusals > _LAST // 2:
             self._pause(now, error.retry_after or 1.0, "most calls are refused")
             self._recent.clear()
+        if self._gentle:
+            self._stepped = now
+            if isinstance(error, Overloaded):
+                return
         if not self.fixed and now - self._last_shrink > BURST_S:
             self._last_shrink = now
             self._ramping = False
