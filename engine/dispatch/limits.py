@@ -18,6 +18,8 @@ from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 START = 8
 GENTLE_STEP_S = 2.0
 """A gentle rise takes one step in so many seconds, of one call or of a tenth of what there is."""
+GENTLE_HOLD_S = 10.0
+"""After a refusal it holds its load steady for so long."""
 _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
@@ -189,7 +191,7 @@ class Limiter:
         if self._stepped == float("-inf"):
             self._stepped = now - GENTLE_STEP_S
         steps = int((now - self._stepped) / GENTLE_STEP_S)
-        if steps:
+        if steps > 0:
             self._stepped = now
             self._credit = min(self._level, steps * max(1, self._level // 10))
 
@@ -213,7 +215,7 @@ class Limiter:
             self._pause(now, error.retry_after or 1.0, "most calls are refused")
             self._recent.clear()
         if self._gentle:
-            self._stepped = now
+            self._stepped = now + GENTLE_HOLD_S
             if isinstance(error, Overloaded):
                 return
         if not self.fixed and now - self._last_shrink > BURST_S:
