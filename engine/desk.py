@@ -4,10 +4,10 @@ It alone loads providers and data sets outside an engine, so the command line
 and the screen stay light and cannot be frozen by an import. Requests and
 answers are JSON lines on its pipes::
 
-    {"ask": "check", "specs": [...], "estimate": B}
+    {"ask": "check", "specs": [...], "estimate": B, "secrets": [{ROLE: S}, ...]}
                                       ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
-    {"ask": "estimate", "specs": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
+    {"ask": "estimate", "specs": [...], "secrets": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "benchmark": B}
@@ -46,10 +46,10 @@ from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.probing import models_with_abilities, probe
+from evalbench.engine.probing import learn_prices, models_with_abilities, probe
 from evalbench.engine.rehearsal import rehearse
 from evalbench.engine.rendering import render
-from evalbench.engine.roles import CANDIDATE, make_provider
+from evalbench.engine.roles import CANDIDATE, RoleSpec, make_provider
 from evalbench.engine.settings import RunSpec, check_spec
 
 Progress = Callable[[str, int, int | None], None]
@@ -73,8 +73,16 @@ class Checked:
     fits: dict[str, Any] = field(default_factory=dict)
 
 
+Secrets = Sequence[Mapping[str, str]]
+"""Keys of specs by role, in their order; for providers that tell prices themselves."""
+
+
 def check(
-    specs: Sequence[RunSpec], progress: Progress | None = None, *, estimate: bool = False
+    specs: Sequence[RunSpec],
+    progress: Progress | None = None,
+    *,
+    estimate: bool = False,
+    secrets: Secrets = (),
 ) -> list[Checked]:
     """Validate specs against their providers and prepare their data.
 
@@ -84,11 +92,12 @@ def check(
         specs: what is to run.
         progress: told what is being prepared.
         estimate: estimate, besides, the runs that cost something.
+        secrets: with these a price that no table has is asked for.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
-    return _checked("check", specs, progress, estimate=estimate)
+    return _checked("check", specs, progress, estimate=estimate, secrets=secrets)
 
 
 def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
@@ -101,13 +110,23 @@ def prepare_data(spec: RunSpec, progress: Progress | None = None) -> Checked:
 
 
 def _checked(
-    ask: str, specs: Sequence[RunSpec], progress: Progress | None, *, estimate: bool = False
+    ask: str,
+    specs: Sequence[RunSpec],
+    progress: Progress | None,
+    *,
+    estimate: bool = False,
+    secrets: Secrets = (),
 ) -> list[Checked]:
     if all(_nothing_heavy(spec) for spec in specs):
         # A child would only cost its start.
         answers = [_look_at(spec, ask, progress, estimated=estimate) for spec in specs]
     else:
-        request = {"ask": ask, "specs": [spec.to_json() for spec in specs], "estimate": estimate}
+        request = {
+            "ask": ask,
+            "specs": [spec.to_json() for spec in specs],
+            "estimate": estimate,
+            "secrets": secrets,
+        }
         answers = _ask(request, progress)
     return [
         Checked(
@@ -121,16 +140,19 @@ def _checked(
     ]
 
 
-def estimates(specs: Sequence[RunSpec], progress: Progress | None = None) -> list[dict[str, Any]]:
+def estimates(
+    specs: Sequence[RunSpec], progress: Progress | None = None, secrets: Secrets = ()
+) -> list[dict[str, Any]]:
     """Estimate runs in a child process; each as ``money.estimate.estimate_to_json`` gives it.
 
-    Needs no key and asks no provider.
+    Needs no key, and asks no provider but for a price that no table has.
 
     Raises:
         EvalbenchError: the child's error, as raised there.
     """
     found: list[dict[str, Any]] = _ask(
-        {"ask": "estimate", "specs": [spec.to_json() for spec in specs]}, progress
+        {"ask": "estimate", "specs": [spec.to_json() for spec in specs], "secrets": secrets},
+        progress,
     )
     return found
 
@@ -286,7 +308,8 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
     if "provider" in request:
         return asyncio.run(_ask_provider(request))
     answers: list[Any] = []
-    for raw in request["specs"]:
+    secrets = request.get("secrets") or [{} for _ in request["specs"]]
+    for raw, keys in zip(request["specs"], secrets, strict=True):
         spec = RunSpec.from_json(raw)
         if request["ask"] == "prompts":
             answers.append(_prompts(spec, request["count"], say))
@@ -297,6 +320,7 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
                 request["ask"],
                 lambda what, done, total: say({"progress": [what, done, total]}),
                 estimated=request.get("estimate", False),
+                secrets=keys,
             )
         )
     return answers
@@ -314,12 +338,18 @@ def _prompts(
 
 
 def _look_at(
-    spec: RunSpec, ask: str, progress: Progress | None, *, estimated: bool = False
+    spec: RunSpec,
+    ask: str,
+    progress: Progress | None,
+    *,
+    estimated: bool = False,
+    secrets: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The answer about one spec: ``prepare``, ``check`` or ``estimate`` it."""
     book = PriceBook(spec.get("price"), spec.candidate)
     if ask != "prepare":
         check_spec(spec)
+        asyncio.run(_learn_prices(spec, book, secrets or {}))
     file = prepare(spec, cache_dir(), progress)
     if ask == "estimate":
         return estimate_to_json(asyncio.run(estimate(spec, file, book)))
@@ -342,8 +372,27 @@ def _nothing_heavy(spec: RunSpec) -> bool:
     book = PriceBook(spec.get("price"), spec.candidate)
     parts = spec.cast().values()
     return is_prepared(spec, cache_dir()) and all(
-        book.at_hand(part.ref, part.service_tier) for part in parts
+        book.at_hand(part.ref, part.service_tier) and not tells_price(part, book) for part in parts
     )
+
+
+def tells_price(part: RoleSpec, book: PriceBook) -> bool:
+    """Whether only the provider itself can tell what a model costs."""
+    cls = registry.provider_class(part.ref.provider)
+    if not getattr(cls, "tells_prices", False):
+        return False
+    return book.prices(part.ref, service_tier=part.service_tier) is None
+
+
+async def _learn_prices(spec: RunSpec, book: PriceBook, secrets: Mapping[str, str]) -> None:
+    """Ask the providers whose lists alone have a price, where there is a key for them."""
+    for role, part in spec.cast().items():
+        if not (secret := secrets.get(role)) or not tells_price(part, book):
+            continue
+        provider = part.provider(secret)
+        await learn_prices(provider)
+        if not isinstance(provider, WorkerProvider):
+            await provider.close()
 
 
 def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:

@@ -13,6 +13,7 @@ from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.fit import Sized
 from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.money.told_prices import keep_told
 
 _SETTABLE: Mapping[str, Any] = {
     "temperature": 0.5,
@@ -35,6 +36,8 @@ async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dic
     ``able.untaken`` holds, by name, why a parameter would be left out. ``footprint``
     is what the memory of a model on this machine depends on; None for others.
     """
+    listed = await provider.models()
+    keep_told(provider.name, listed)
     return [
         asdict(model)
         | {
@@ -44,8 +47,15 @@ async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dic
             if isinstance(provider, Sized)
             else None,
         }
-        for model in await provider.models()
+        for model in listed
     ]
+
+
+async def learn_prices(provider: Provider | WorkerProvider) -> None:
+    """Ask a provider's own list for prices, where it tells any; what fails stays unknown."""
+    if getattr(provider, "tells_prices", False):
+        with contextlib.suppress(ProviderError):
+            keep_told(provider.name, await provider.models())
 
 
 def _untaken(provider: Provider | WorkerProvider, model: str) -> dict[str, str]:
@@ -105,6 +115,11 @@ async def probe(
     began = time.perf_counter()
     reply = await provider.answer(Call(model, generate(_QUESTION, **asked)))
     reply = replace(reply, raw=None, latency_s=reply.latency_s or time.perf_counter() - began)
-    prices = book.prices(model, service_tier=service_tier)
-    cost = prices.cost(reply.usage) if prices else None
+    cost = reply.billed
+    if cost is None:
+        prices = book.prices(model, service_tier=service_tier)
+        if prices is None:
+            await learn_prices(provider)
+            prices = book.prices(model, service_tier=service_tier)
+        cost = prices.cost(reply.usage) if prices else None
     return reply_to_json(reply) | {"cost": None if cost is None else str(cost)}

@@ -13,14 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import orjson
 
-from evalbench.engine import desk
-from evalbench.engine.calls import Outcome
+from evalbench.engine import desk, registry
+from evalbench.engine.calls import KeyNeed, Outcome
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
 from evalbench.engine.keys import (
     HUGGINGFACE,
@@ -105,7 +105,9 @@ def start_run(
         raise UsageError("there is nothing to run")
     pilot = PILOT.parse(pilot)
     held = find_keys(specs)
-    checked = desk.check(specs, progress, estimate=approve is not None)
+    checked = desk.check(
+        specs, progress, estimate=approve is not None, secrets=_secrets(held)
+    )
     if approve:
         approve(checked)
     folders = [
@@ -147,7 +149,7 @@ def resume_run(
     data = wanted.get("data")
     checked = None
     if all(file.exists() for file in [*([Path(data)] if data else []), *wanted.option_files()]):
-        checked = desk.check([wanted], progress)[0]
+        checked = desk.check([wanted], progress, secrets=_secrets(held))[0]
     if wanted != before:
         folder.write_spec(wanted)
     try:
@@ -189,7 +191,7 @@ def resume_runs(
     """Go on with several unchanged runs in one engine; see :func:`resume_run`."""
     specs = [folder.spec() for folder in folders]
     held = find_keys(specs)
-    checked = desk.check(specs, progress)
+    checked = desk.check(specs, progress, secrets=_secrets(held))
     return _spawn(list(zip(folders, checked, strict=True)), held, foreground=foreground)
 
 
@@ -203,6 +205,34 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
         {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
         for spec in specs
     ]
+
+
+def price_keys(specs: Sequence[RunSpec]) -> list[dict[str, str]]:
+    """Keys by role for each spec, of providers that tell prices themselves, where there are any."""
+    return [
+        {
+            role: secret
+            for role, part in spec.cast().items()
+            if getattr(registry.provider_class(part.ref.provider), "tells_prices", False)
+            and (need := part.key_need)
+            and (secret := _key_at_hand(part, need, spec.get("env_file")))
+        }
+        for spec in specs
+    ]
+
+
+def _key_at_hand(part: RoleSpec, need: KeyNeed, env_file: str | None) -> str:
+    file = Path(env_file) if env_file else None
+    try:
+        # Not required: the keychain is asked only for keys that were set.
+        need = replace(need, required=False)
+        return find_key(part.ref.provider, need, part.get("key"), env_file=file)[1]
+    except EvalbenchError:
+        return ""
+
+
+def _secrets(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, str]]:
+    return [{role: key.secret for role, key in keys.items()} for keys in held]
 
 
 def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:

@@ -95,6 +95,8 @@ class Reply:
         cut_tokens: first tokens of the prompt that the model did not read, because its
             context could not hold them.
         limits: the provider's rate-limit headers; for the limiter, never stored.
+        billed: US dollars that the provider says it charged for this answer; None when
+            it does not say. Comes before any price table; stored as ``cost``.
         cost: US dollars of the answered attempt by the run's unit prices; None when
             unknown. Set by the dispatcher.
         possible_cost: US dollars, at worst, of earlier attempts at this call that
@@ -117,6 +119,7 @@ class Reply:
     attempts: int = 1
     cut_tokens: int = 0
     limits: RateLimits | None = None
+    billed: Decimal | None = None
     cost: Decimal | None = None
     possible_cost: Decimal = Decimal(0)
 
@@ -169,6 +172,7 @@ def plain(reply: Reply) -> Reply:
     return replace(
         reply_from_json(json.loads(whole, parse_int=_storable_int)),
         limits=reply.limits,
+        billed=reply.billed,
         cost=reply.cost,
         possible_cost=reply.possible_cost,
     )

@@ -1,4 +1,4 @@
-"""Finding a model's prices: what the command says, the user's file, the bundled table.
+"""Finding a model's prices: the command, the user's file, the bundled table, the provider's list.
 
 An unknown price is None and shown as unknown, never taken for 0.
 
@@ -19,6 +19,7 @@ from evalbench.engine.calls import ModelRef
 from evalbench.engine.errors import SpecError
 from evalbench.engine.money import price_file
 from evalbench.engine.money.remembered import Remembered
+from evalbench.engine.money.told_prices import find_told
 from evalbench.engine.money.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.paths import config_dir
 
@@ -108,9 +109,13 @@ class PriceBook:
             return own.prices(mode, tier)
         if model.provider in LOCAL:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
+        at = at or datetime.now(UTC)
+        found = None
         if table := _TABLE_NAMES.get(model.provider):
-            return _from_table_or_memory(table, model.name, mode, tier, at or datetime.now(UTC))
-        return None
+            found = _from_table_or_memory(table, model.name, mode, tier, at)
+        if found is None and mode == "realtime" and not tier:
+            found = find_told(model.provider, model.name, at)
+        return found
 
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
         """Whether a model's realtime prices can be had without loading the bundled table."""

@@ -43,10 +43,12 @@ class Purse:
 
     def answered(self, ticket: Ticket, reply: Reply) -> Decimal | None:
         """Settle an answered attempt; its cost, None when prices are unknown."""
-        if self.prices is None:
-            self.budget.release(ticket)
-            return None
-        cost = self.prices.cost(reply.usage)
+        cost = reply.billed
+        if cost is None:
+            if self.prices is None:
+                self.budget.release(ticket)
+                return None
+            cost = self.prices.cost(reply.usage)
         self.budget.settle(ticket, cost)
         return ticket.worst if cost is None else cost
 

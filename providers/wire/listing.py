@@ -40,4 +40,5 @@ def kept_list(provider: str, host: str) -> list[ModelInfo]:
     except (OSError, KeyError, TypeError, ValueError):
         return []
     note = f"list of {day}; the provider could not be reached"
-    return [replace(m, notes=f"{m.notes}; {note}" if m.notes else note) for m in models]
+    # Prices of that day may not be those of today.
+    return [replace(m, notes="; ".join(filter(None, (m.notes, note))), rates={}) for m in models]

@@ -1,4 +1,7 @@
-"""``evalbench estimate``: what a run would take and cost. Asks no provider and needs no key."""
+"""``evalbench estimate``: what a run would take and cost. Needs no key.
+
+It asks no provider either, except for a price that only the provider's own list has.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine import desk
+from evalbench.engine.process import price_keys
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.plain import Plain
@@ -29,7 +33,7 @@ def execute(args: argparse.Namespace) -> int:
     specs, notes = wanted_specs(args)
     for note in notes:
         stderr().line(note)
-    found = desk.estimates(specs, Plain(stderr()).preparing)
+    found = desk.estimates(specs, Plain(stderr()).preparing, price_keys(specs))
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
