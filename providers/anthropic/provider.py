@@ -122,7 +122,7 @@ class Anthropic(NetworkProvider):
         return await self._client.post(prepared)
 
     async def get(self, path: str) -> Answered:
-        """See :class:`NetworkProvider`."""
+        """Fetch a path below the address, whatever the status of the response."""
         return await self._client.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:

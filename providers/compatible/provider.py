@@ -104,7 +104,7 @@ class Compatible(NetworkProvider):
         return await self._http.post(prepared)
 
     async def get(self, path: str) -> Answered:
-        """See :class:`NetworkProvider`."""
+        """Fetch a path below the address, whatever the status of the response."""
         return await self._http.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:

@@ -21,7 +21,8 @@ class ModelFacts:
             2023-06-01; ``unreasoned``: only at reasoning effort ``none``.
         efforts: reasoning efforts it takes, lowest first; empty: it has no such setting.
         default_effort: the effort when none is asked for.
-        thinking: values of Anthropic's ``thinking.type`` it takes.
+        thinking: values of Anthropic's ``thinking.type`` it takes; for Gemini ``level``, or
+            ``budget`` and, when that may be 0, ``off``.
         thinks: whether it thinks when the request says nothing.
         stop: whether it takes stop texts.
         logprobs: whether it reports log-probabilities.

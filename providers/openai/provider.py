@@ -117,7 +117,7 @@ class OpenAI(NetworkProvider):
         return await self._client.post(prepared)
 
     async def get(self, path: str) -> Answered:
-        """See :class:`NetworkProvider`."""
+        """Fetch a path below the address, whatever the status of the response."""
         return await self._client.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:

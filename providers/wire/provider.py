@@ -39,7 +39,7 @@ class NetworkProvider(ABC):
     """Base of the providers that answer over a network.
 
     A provider says how a call becomes a request (:meth:`prepare`), how it is
-    sent (:meth:`send`, :meth:`get`) and how a response is read (:meth:`read`).
+    sent (:meth:`send`) and how a response is read (:meth:`read`).
     Deadlines, learning from refused parameters and honest errors happen here.
     """
 
@@ -82,10 +82,6 @@ class NetworkProvider(ABC):
     @abstractmethod
     async def send(self, prepared: Prepared) -> Answered:
         """Send a request and read the whole response, whatever its status."""
-
-    @abstractmethod
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
 
     @abstractmethod
     def read(self, answered: Answered, prepared: Prepared) -> Reply:

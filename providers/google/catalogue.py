@@ -1,0 +1,41 @@
+"""What Google's model lists say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.engine.calls import ModelInfo
+from evalbench.providers.modelfacts import Shelf
+
+
+def model_info(entry: Mapping[str, Any], shelf: Shelf) -> ModelInfo | None:
+    """One line of the list; None for a model that does not answer prompts.
+
+    Args:
+        entry: a model in the SDK's terms.
+        shelf: what is known of models besides.
+
+    Raises:
+        KeyError: when the entry has no name.
+    """
+    actions = entry.get("supported_actions")
+    if actions and "generateContent" not in actions:
+        return None
+    name = str(entry["name"]).rpartition("/")[2]
+    facts = shelf.of(name)
+    return ModelInfo(
+        name=name,
+        title=entry.get("display_name") or "",
+        context_tokens=entry.get("input_token_limit") or facts.context_tokens,
+        retires=facts.retires or "",
+    )
+
+
+def told_facts(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts of :class:`~evalbench.providers.modelfacts.ModelFacts` in a model's own entry."""
+    known = {
+        "context_tokens": entry.get("input_token_limit"),
+        "output_tokens": entry.get("output_token_limit"),
+    }
+    return {name: value for name, value in known.items() if type(value) is int}

@@ -1,0 +1,122 @@
+"""Media that are too large for a request: uploaded once, shown by address, deleted at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import MediaPart
+from evalbench.engine.errors import CallRejected, ProviderError, ServerFault
+from evalbench.providers.google.errors import read_error
+from evalbench.providers.google.sdk import GeminiClient
+from evalbench.providers.wire.body import parsed
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.failures import Who
+from evalbench.providers.wire.scrub import Scrub
+
+LIFE_S = 46 * 3600.0
+"""Files are kept for 48 hours; an answer takes time, too."""
+_FIRST_LOOK_S = 0.25
+_LONGEST_LOOK_S = 5.0
+_DELETING_S = 5.0
+_DELETED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An uploaded file: its name and address at Google, and when it is too old to be used."""
+
+    name: str
+    uri: str
+    until: float
+
+
+class Uploads:
+    """The files of one key, by the SHA-256 of their bytes."""
+
+    def __init__(self, client: GeminiClient, who: Who, scrub: Scrub) -> None:
+        self._client = client
+        self._who = who
+        self._scrub = scrub
+        self._files: dict[str, _File] = {}
+        self._going: dict[str, asyncio.Task[_File]] = {}
+
+    @property
+    def uris(self) -> Mapping[str, str]:
+        """Addresses of the files that can be used now."""
+        now = time.time()
+        return {sha: file.uri for sha, file in self._files.items() if now < file.until}
+
+    async def ready(self, parts: Iterable[MediaPart]) -> None:
+        """Upload what is not there yet, each once, however many calls wait for it.
+
+        Raises:
+            ProviderError: when an upload failed; the next call tries it anew.
+        """
+        for part in parts:
+            file = self._files.get(part.sha256)
+            if file is None or time.time() >= file.until:
+                await self._one(part)
+
+    async def _one(self, part: MediaPart) -> None:
+        task = self._going.get(part.sha256)
+        if task is None:
+            task = self._going[part.sha256] = asyncio.ensure_future(self._uploaded(part))
+            task.add_done_callback(lambda done: self._going.pop(part.sha256, None))
+        # Shielded: a call that is cancelled must not take the file from the others.
+        self._files[part.sha256] = await asyncio.shield(task)
+
+    async def _uploaded(self, part: MediaPart) -> _File:
+        answered = await self._client.upload(part)
+        if answered.status != 200:
+            raise read_error(answered, self._who, "", self._scrub)
+        record = parsed(answered, self._who, self._scrub).get("file")
+        if not isinstance(record, dict) or "name" not in record or "uri" not in record:
+            raise ServerFault(f"{self._who.title} says nothing of an uploaded file")
+        file = _File(record["name"], record["uri"], time.time() + LIFE_S)
+        await self._processed(file, record.get("state"))
+        return file
+
+    async def _processed(self, file: _File, state: object) -> None:
+        """Wait until a file can be used; videos are looked through first."""
+        pause = _FIRST_LOOK_S
+        while state not in (None, "ACTIVE"):
+            if state == "FAILED":
+                raise CallRejected(
+                    f"{self._who.title} cannot read a file of this call",
+                    cure="check that it is a whole video, picture or document",
+                )
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_LOOK_S)
+            found: dict[str, Any] | Answered = await self._client.file(file.name)
+            if isinstance(found, Answered):
+                raise read_error(found, self._who, "", self._scrub)
+            state = found.get("state")
+
+    def forget(self, parts: Iterable[MediaPart]) -> None:
+        """Files that Google no longer has."""
+        for part in parts:
+            self._files.pop(part.sha256, None)
+
+    async def close(self) -> None:
+        """Delete what was uploaded, as far as that goes quickly; Google does it in two days."""
+        for task in list(self._going.values()):
+            task.cancel()
+        names = [file.name for file in self._files.values()]
+        self._files.clear()
+        if not names:
+            return
+        gate = asyncio.Semaphore(_DELETED_AT_ONCE)
+
+        async def delete(name: str) -> None:
+            async with gate:
+                with contextlib.suppress(ProviderError):
+                    await self._client.delete_file(name)
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DELETING_S):
+                await asyncio.gather(*map(delete, names))

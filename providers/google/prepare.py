@@ -1,0 +1,104 @@
+"""From a call to the body of ``generateContent``: pure, for realtime and batch alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.calls import Call, Message, TextPart
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.google.media import WHO, media_part
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.provider import wire_name
+
+_HARMS = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
+_ROLES = {"user": "user", "assistant": "model"}
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Settings that shape a body without being parameters of the call.
+
+    Attributes:
+        safety: threshold of every category of harm, in the API's words; empty: its default.
+        service_tier: ``standard``, ``flex`` or ``priority``; empty leaves it out.
+        fps: frames a second that the model sees of a video; None: its default of 1.
+    """
+
+    safety: str = ""
+    service_tier: str = ""
+    fps: float | None = None
+
+
+def prepare(call: Call, terms: Terms, habits: Habits, uris: Mapping[str, str]) -> Prepared:
+    """The request for a call.
+
+    Turns without any text or media are left out: the API takes no empty ones.
+
+    Args:
+        call: what is asked.
+        terms: what its parameters became.
+        habits: settings of the provider.
+        uris: addresses of uploaded files by the SHA-256 of their bytes.
+
+    Raises:
+        CallRejected: when the conversation has a form that Gemini does not take.
+    """
+    messages = call.prompt.messages
+    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    system, turns = messages[:leading], messages[leading:]
+    body: dict[str, Any] = {}
+    if head := "\n\n".join(message.text for message in system if message.text):
+        body["systemInstruction"] = {"parts": [{"text": head}]}
+    body["contents"] = _contents(turns, habits, uris)
+    body |= terms.fields
+    if habits.safety:
+        body["safetySettings"] = [
+            {"category": f"HARM_CATEGORY_{harm}", "threshold": habits.safety} for harm in _HARMS
+        ]
+    if habits.service_tier:
+        body["serviceTier"] = habits.service_tier
+    name = bare_name(wire_name(call))
+    return Prepared(
+        model=name,
+        path=f"/models/{name}:generateContent",
+        body=body,
+        notes=terms.notes,
+        negotiable=terms.negotiable,
+    )
+
+
+def bare_name(model: str) -> str:
+    """A model's name without ``models/``, which the API's own lists put before it."""
+    return model.removeprefix("models/")
+
+
+def _contents(
+    turns: Sequence[Message], habits: Habits, uris: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    contents = []
+    for turn in turns:
+        if turn.role == "context":
+            raise raw_text_refused(WHO)
+        if turn.role == "system":
+            raise CallRejected(f"{WHO} takes system messages only at the start")
+        if parts := _parts(turn, habits, uris):
+            contents.append({"role": _ROLES[turn.role], "parts": parts})
+    if not contents:
+        raise CallRejected("the call has a system message and no question")
+    return contents
+
+
+def _parts(turn: Message, habits: Habits, uris: Mapping[str, str]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for part in turn.parts:
+        if not isinstance(part, TextPart):
+            parts.append(media_part(part, uris, habits.fps))
+        elif parts and "text" in parts[-1]:
+            parts[-1]["text"] += part.text
+        elif part.text:
+            parts.append({"text": part.text})
+    return parts

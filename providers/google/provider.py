@@ -1,0 +1,244 @@
+"""The provider ``google``: the Gemini API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    MediaPart,
+    ModelInfo,
+    Reply,
+)
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
+from evalbench.engine.options import Option
+from evalbench.providers.google import catalogue
+from evalbench.providers.google.errors import read_error
+from evalbench.providers.google.files import Uploads
+from evalbench.providers.google.media import too_large_inline
+from evalbench.providers.google.prepare import Habits, bare_name, prepare
+from evalbench.providers.google.read import read_content
+from evalbench.providers.google.sdk import Access, GeminiClient
+from evalbench.providers.google.terms import terms
+from evalbench.providers.wire.address import Address, api_address
+from evalbench.providers.wire.body import read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+
+_CACHED_S = 300.0
+"""Google says only that prompts sent in a short time share a prefix."""
+_SAFETY = ("off", "none", "only_high", "medium_and_above", "low_and_above")
+
+OPTIONS: tuple[Option, ...] = (
+    *NETWORK_OPTIONS,
+    Option(
+        "safety_settings",
+        str,
+        None,
+        "what the API's harm filters block, in every category; default: the model's own",
+        choices=_SAFETY,
+    ),
+    Option(
+        "video_fps",
+        float,
+        None,
+        "frames a second that a model sees of a video; the API's default is 1",
+        minimum=0.01,
+        maximum=24,
+    ),
+    Option(
+        "service_tier",
+        str,
+        None,
+        "processing tier: flex is slow and cheap, priority fast and dear",
+        choices=("standard", "flex", "priority"),
+    ),
+)
+
+
+class Gemini(NetworkProvider):
+    """What the Gemini API and Vertex AI have in common."""
+
+    files: Uploads | None = None
+    """Where media go that are too large for a request; None: nowhere."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        access: Access,
+        address: Address,
+        version: str,
+    ) -> None:
+        super().__init__(settings, access.secret, address)
+        safety = settings.get("safety_settings") or ""
+        if safety:
+            safety = "OFF" if safety == "off" else f"BLOCK_{safety.upper()}"
+        self._habits = Habits(
+            safety=safety,
+            service_tier=settings.get("service_tier") or "",
+            fps=settings.get("video_fps"),
+        )
+        self.client = GeminiClient(access, address, version, self.title)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(bare_name(model))
+        sees = facts.images is not False
+        return Capabilities(
+            images=sees,
+            video=sees and facts.video is not False,
+            logprobs=facts.logprobs is not False,
+            cached_from=facts.cache_tokens or 0,
+            cached_for_s=_CACHED_S if facts.cache_tokens else 0.0,
+            schema=facts.schema is not False,
+            thinks=bool(facts.thinks),
+            reason="Google's API gives no likelihoods of given texts",
+        )
+
+    @staticmethod
+    def check_name(model: str) -> None:
+        """Refuse what is no name at all, or would lead elsewhere as part of an address."""
+        NetworkProvider.check_name(model)
+        if ".." in model or any(letter in "?&#%:" for letter in model):
+            raise NoSuchModel(f"{model!r} is not the name of a model")
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected("Google's API gives no likelihoods of given texts")
+        model = bare_name(wire_name(call))
+        agreed = terms(call.prompt.params, self.facts.of(model), self.refusals.of(model))
+        large = too_large_inline(call.prompt.messages)
+        uris = self.files.uris if self.files and large else {}
+        if any(part.sha256 not in uris for part in large):
+            raise CallRejected(
+                f"the media of this call are larger than {self.title} takes in a request",
+                cure="send fewer or smaller ones",
+            )
+        shown = {part.sha256: uris[part.sha256] for part in large}
+        return prepare(call, agreed, self._habits, shown)
+
+    @property
+    def clients(self) -> OnePerLoop[Any]:
+        """See :class:`NetworkProvider`."""
+        return self.client.clients
+
+    async def attempt(self, call: Call) -> Reply:
+        """See :class:`NetworkProvider`; uploads first what is too large for the request."""
+        large = await self._uploaded(call)
+        try:
+            return await super().attempt(call)
+        except ProviderError as error:
+            if large and error.status in (400, 403, 404) and "file" in error.why.lower():
+                raise self._gone(large, error) from None
+            raise
+
+    async def _uploaded(self, call: Call) -> Sequence[MediaPart]:
+        if self.files is None:
+            return ()
+        large = too_large_inline(call.prompt.messages)
+        await self.files.ready(large)
+        return large
+
+    def _gone(self, large: Sequence[MediaPart], error: ProviderError) -> ProviderError:
+        assert self.files is not None
+        self.files.forget(large)
+        return ServerFault(
+            f"{self.title} no longer has a file of this call",
+            why=error.why,
+            status=error.status,
+            body=error.body,
+        )
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self.client.generate(prepared)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        if answered.status != 200:
+            raise read_error(answered, self.who, prepared.model, self.scrub)
+        return read_reply(
+            answered, prepared, self.who, self.scrub, read_content, None, "x-request-id"
+        )
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        listed = await self.client.models()
+        if isinstance(listed, Answered):
+            raise read_error(listed, self.who, "", self.scrub)
+        try:
+            lines = [catalogue.model_info(entry, self.facts) for entry in listed]
+            told = {
+                str(entry["name"]).rpartition("/")[2]: known
+                for entry in listed
+                if (known := catalogue.told_facts(entry))
+            }
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ServerFault("Google's model list cannot be read", why=str(error)) from None
+        self.facts.tell(told)
+        return sorted((line for line in lines if line), key=lambda line: line.name)
+
+    async def count_tokens(self, call: Call) -> int:
+        """Input tokens of a call by the provider's own count. Free, but rate-limited.
+
+        Raises:
+            ProviderError: as :meth:`answer` does.
+        """
+        self.check_secret()
+        await self._uploaded(call)
+        prepared = self.prepare(call)
+        counted = await self.client.count(prepared.model, self._countable(prepared))
+        if isinstance(counted, Answered):
+            raise read_error(counted, self.who, prepared.model, self.scrub)
+        return counted
+
+    def _countable(self, prepared: Prepared) -> dict[str, Any]:
+        """The body of ``countTokens``."""
+        whole = {"model": f"models/{prepared.model}", **prepared.body}
+        # The SDK puts contents of its own beside it, which must be empty.
+        return {"contents": [], "generateContentRequest": whole}
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        if self.files is not None and self.clients.here() is not None:
+            await self.files.close()
+        await super().close()
+
+
+class Google(Gemini):
+    """Answers calls with Gemini models, by a key of the Gemini API."""
+
+    name: ClassVar[str] = "google"
+    title: ClassVar[str] = "Google"
+    options: ClassVar[tuple[Option, ...]] = (
+        *OPTIONS,
+        Option(
+            "api_version",
+            str,
+            "v1",
+            "version of the API; v1beta has what is not settled yet",
+            choices=("v1", "v1beta", "v1alpha"),
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        page="https://aistudio.google.com/api-keys",
+        pattern=r"AIza[\w-]{35}|AQ\.[\w-]{20,}",
+    )
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        version = settings.get("api_version") or "v1"
+        address = api_address(
+            settings.get("base_url"),
+            "https://generativelanguage.googleapis.com",
+            version=version,
+            versioned=False,
+        )
+        super().__init__(settings, Access(secret.strip()), address, version)
+        self.files = Uploads(self.client, self.who, self.scrub)

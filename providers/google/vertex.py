@@ -1,0 +1,50 @@
+"""The provider ``vertex``: Gemini models of a Google Cloud project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import KeyNeed
+from evalbench.engine.options import Option
+from evalbench.providers.google.provider import OPTIONS, Gemini
+from evalbench.providers.google.sdk import Access
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.exchange import Prepared
+
+_MULTI_REGIONS = ("us", "eu")
+
+
+class Vertex(Gemini):
+    """Answers calls with Gemini models, as the machine's Google Cloud account."""
+
+    name: ClassVar[str] = "vertex"
+    title: ClassVar[str] = "Vertex AI"
+    options: ClassVar[tuple[Option, ...]] = (
+        *OPTIONS,
+        Option(
+            "project", str, None, "Google Cloud project; default: that of the machine's credentials"
+        ),
+        Option("location", str, "global", "where models run: global, or a region of the cloud"),
+    )
+    key: ClassVar[KeyNeed | None] = None
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        location = settings.get("location") or "global"
+        address = api_address(
+            settings.get("base_url"), _own(location), version="v1", versioned=False
+        )
+        access = Access(vertex=True, project=settings.get("project") or "", location=location)
+        super().__init__(settings, access, address, "v1")
+
+    def _countable(self, prepared: Prepared) -> dict[str, Any]:
+        kept = ("contents", "systemInstruction", "generationConfig")
+        return {name: prepared.body[name] for name in kept if name in prepared.body}
+
+
+def _own(location: str) -> str:
+    if location == "global":
+        return "https://aiplatform.googleapis.com"
+    if location in _MULTI_REGIONS:
+        return f"https://aiplatform.{location}.rep.googleapis.com"
+    return f"https://{location}-aiplatform.googleapis.com"
