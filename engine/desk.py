@@ -7,7 +7,8 @@ answers are JSON lines on its pipes::
     {"ask": "check", "specs": [...], "estimate": B, "secrets": [{ROLE: S}, ...]}
                                       ->  {"answer": [{"file": P, "count": N, "prices": {...}}]}
     {"ask": "prepare", "specs": [...]}   the same answer, without asking the provider
-    {"ask": "estimate", "specs": [...], "secrets": [...]}  ->  {"answer": [{...}, ...]}, see money.estimate
+    {"ask": "estimate", "specs": [...], "secrets": [...]}
+                                      ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
     {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "benchmark": B}

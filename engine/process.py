@@ -105,9 +105,7 @@ def start_run(
         raise UsageError("there is nothing to run")
     pilot = PILOT.parse(pilot)
     held = find_keys(specs)
-    checked = desk.check(
-        specs, progress, estimate=approve is not None, secrets=_secrets(held)
-    )
+    checked = desk.check(specs, progress, estimate=approve is not None, secrets=_secrets(held))
     if approve:
         approve(checked)
     folders = [

@@ -61,6 +61,7 @@ def execute(args: argparse.Namespace) -> int:
             from evalbench.tui.cli import jsonlines
 
             for model in listed:
+                model.pop("rates", None)
                 ident, price = f"{provider}/{model['name']}", _price(provider, model["name"])
                 jsonlines.write(out, "model", provider=provider, id=ident, **model, price=price)
         rows += [_row(provider, model) for model in listed]
