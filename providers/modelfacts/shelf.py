@@ -7,7 +7,8 @@ import os
 import re
 import time
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -21,10 +22,19 @@ _FRESH_S = 7 * 86_400.0
 
 
 class Shelf:
-    """Facts of one provider's models at one address."""
+    """Facts of one provider's models at one address.
 
-    def __init__(self, provider: str, host: str) -> None:
+    Args:
+        provider: its name.
+        host: of the address.
+        known: what is known of a model beforehand; the shipped tables when None.
+    """
+
+    def __init__(
+        self, provider: str, host: str, known: Callable[[str], ModelFacts] | None = None
+    ) -> None:
         self._provider = provider
+        self._known = known or partial(table_facts, provider)
         self._file = cache_dir() / "models" / f"{provider}-{host_file(host)}.json"
         self._told: dict[str, tuple[float, Mapping[str, Any]]] | None = None
         self._facts: dict[str, ModelFacts] = {}
@@ -37,7 +47,7 @@ class Shelf:
         """
         facts = self._facts.get(model)
         if facts is None:
-            facts = table_facts(self._provider, model)
+            facts = self._known(model)
             if model in (told := self._heard()):
                 facts = facts.with_known(told[model][1])
             facts = facts.with_known(_users_own(f"{self._provider}/{model}"))

@@ -38,10 +38,24 @@ class Terms:
 class Negotiation:
     """The walk through one call's parameters."""
 
-    def __init__(self, params: Params, refused: Refused, who: str) -> None:
+    def __init__(
+        self,
+        params: Params,
+        refused: Refused,
+        who: str,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Begin with nothing on the wire.
+
+        Args:
+            params: of the call.
+            refused: what the model refused before.
+            who: the API, for reasons.
+            settings: of the provider, that are negotiated like parameters.
+        """
         self.fields: dict[str, Any] = {}
         self.headers: dict[str, str] = {}
-        self._asked = params.asked()
+        self._asked = {**params.asked(), **(settings or {})}
         self._refused = refused
         self._who = who
         self._notes: dict[str, ParamNote] = {}
@@ -50,6 +64,14 @@ class Negotiation:
     def asked(self, name: str) -> Any:
         """The value asked for, or None."""
         return self._asked.get(name)
+
+    def put(self, field: str, value: Any) -> None:
+        """Put a value on the wire; one dot in ``field`` reaches into an object."""
+        outer, dot, inner = field.partition(".")
+        if dot:
+            self.fields.setdefault(outer, {})[inner] = value
+        else:
+            self.fields[field] = value
 
     def drop(self, name: str, reason: str) -> None:
         """Leave a parameter out, if it was asked for."""
@@ -86,23 +108,16 @@ class Negotiation:
         if (refusal := self._refused.reason(field, text)) is not None:
             self._notes[name] = ParamNote(name, "refused", refusal)
             return False
-        self._put(field, wire)
+        self.put(field, wire)
         self._negotiable.append(Negotiable(field, text, aliases))
         self._notes[name] = ParamNote(name, "sent", reason)
         return True
 
     def fix(self, name: str, field: str, value: Any, reason: str = "") -> None:
         """Put a parameter on the wire that the request cannot do without; field as in send."""
-        self._put(field, value)
+        self.put(field, value)
         if name in self._asked:
             self._notes[name] = ParamNote(name, "sent", reason)
-
-    def _put(self, field: str, wire: Any) -> None:
-        outer, dot, inner = field.partition(".")
-        if dot:
-            self.fields.setdefault(outer, {})[inner] = wire
-        else:
-            self.fields[field] = wire
 
     def cap(self, tokens: int, *fields: str) -> None:
         """Cap the answer's tokens by the first of ``fields`` that the provider does not refuse.

@@ -21,26 +21,29 @@ _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 
 class Scrub:
-    """Removes one provider's secret, and what looks like any provider's, from texts."""
+    """Removes one provider's secrets, and what looks like any provider's, from texts."""
 
-    def __init__(self, secret: str) -> None:
-        self._secret = secret if len(secret) >= _SHORTEST else ""
-        self._bytes = self._secret.encode()
+    def __init__(self, *secrets: str) -> None:
+        self._secrets = [secret for secret in secrets if len(secret) >= _SHORTEST]
+        self._bytes = [secret.encode() for secret in self._secrets]
 
     def exact(self, body: bytes) -> bytes:
-        """``body`` without the secret. Answers go through this: nothing else is touched."""
-        if self._bytes and self._bytes in body:
-            return body.replace(self._bytes, GONE.encode())
+        """``body`` without the secrets. Answers go through this: nothing else is touched."""
+        for secret in self._bytes:
+            if secret in body:
+                body = body.replace(secret, GONE.encode())
         return body
 
     def identity(self, text: object) -> str:
-        """A request id, cut to a sane length, without the secret."""
+        """A request id, cut to a sane length, without the secrets."""
         name = str(text)[:200]
-        return name.replace(self._secret, GONE) if self._secret else name
+        for secret in self._secrets:
+            name = name.replace(secret, GONE)
+        return name
 
     def text(self, text: str, most: int = 2_000) -> str:
-        """An error text without the secret, other keys and logins in addresses, cut to ``most``."""
-        if self._secret:
-            text = text.replace(self._secret, GONE)
+        """An error text without the secrets, other keys and logins in addresses, cut."""
+        for secret in self._secrets:
+            text = text.replace(secret, GONE)
         text = _LOGIN.sub(GONE, _SHAPES.sub(GONE, text))
         return text if len(text) <= most else text[: most - 1] + "…"

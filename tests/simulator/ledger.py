@@ -20,7 +20,10 @@ STORM = 10
 _HASTY = 0.1
 _TOLERANCE = 0.01
 _KEY_HEADERS = frozenset(
-    {"authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization"}
+    {
+        *("authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization"),
+        "x-amz-security-token",
+    }
 )
 _FATAL = frozenset({400, 401, 402, 403, 404, 413, 422})
 

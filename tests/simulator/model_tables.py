@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.simulator.bedrock_models import bedrock_models
 from tests.simulator.google_models import GOOGLE
 from tests.simulator.models import Model, Price
 
@@ -381,5 +382,6 @@ TABLES: Mapping[str, Sequence[Model]] = {
     "openai": OPENAI,
     "together": TOGETHER,
     "google": GOOGLE,
+    "bedrock": bedrock_models(ANTHROPIC),
     **COMPATIBLE,
 }

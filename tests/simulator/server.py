@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.simulator.anthropic import Anthropic
+from tests.simulator.bedrock import Bedrock
 from tests.simulator.clock import Clock
 from tests.simulator.compatible import Compatible
 from tests.simulator.control import Control
@@ -38,6 +39,7 @@ class Simulator:
         self.ledger = Ledger()
         self.apis: tuple[Api, ...] = (
             Anthropic(self.world),
+            Bedrock(self.world),
             OpenAI(self.world),
             Together(self.world),
             Google(self.world),

@@ -1,0 +1,288 @@
+"""What Bedrock's error responses mean, and what botocore raises without one."""
+
+from __future__ import annotations
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    ConnectionFailed,
+    NoSuchModel,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    RunFatal,
+    ServerFault,
+)
+from evalbench.providers.bedrock.boto import error_type
+from evalbench.providers.bedrock.names import geography_of, model_name
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.failures import (
+    Told,
+    Who,
+    build,
+    json_body,
+    no_access,
+    no_credit,
+    no_model,
+    quota,
+    rejected,
+    told,
+    too_long,
+    usual,
+)
+from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.transport import connection_error
+
+_SIGNED_BADLY = frozenset(
+    {"InvalidSignatureException", "SignatureDoesNotMatch", "RequestTimeTooSkewed"}
+)
+_UNKNOWN_KEY = frozenset(
+    {
+        *("UnrecognizedClientException", "InvalidClientTokenId", "InvalidAccessKeyId"),
+        *("MissingAuthenticationTokenException", "MissingAuthenticationToken"),
+        *("IncompleteSignature", "IncompleteSignatureException", "AuthFailure", "NotAuthorized"),
+    }
+)
+_EXPIRED = frozenset({"ExpiredTokenException", "ExpiredToken", "TokenRefreshRequired"})
+_SKEW = re.compile(r"signature (?:expired|not yet current)|request time.{0,40}skewed", re.I)
+_BAD_BEARER = re.compile(r"bearer token|api key (?:is|has|format)|valid api key", re.I)
+_PER_DAY = re.compile(r"\bper day\b|\bdaily\b", re.I)
+_NEEDS_PROFILE = re.compile(r"on-demand throughput isn.{1,3}t supported|inference profile", re.I)
+_NO_MODEL = re.compile(
+    r"model identifier is invalid|could not resolve the foundation model|end of its life"
+    r"|model(?: id)? .{0,80}(?:not found|does not exist|is not supported in)"
+    r"|invalid model identifier",
+    re.I | re.S,
+)
+_FORM = re.compile(r"use case details|agreement", re.I)
+_PAYMENT = re.compile(r"payment instrument|payment method", re.I)
+_BAD_TIMES: dict[str, tuple[type[ProviderError], str, bool]] = {
+    "ModelNotReadyException": (Overloaded, "{} is still loading the model", False),
+    "ServiceUnavailableException": (Overloaded, "{} has no capacity just now", False),
+    "ModelTimeoutException": (ServerFault, "{}: the model ran out of time", True),
+    "ModelErrorException": (ServerFault, "{}: the model failed", True),
+    "ModelStreamErrorException": (ServerFault, "{}: the model failed", True),
+    "InternalServerException": (ServerFault, "{} failed", False),
+}
+
+
+def read_error(
+    answered: Answered, who: Who, model: str, scrub: Scrub, *, region: str, source: str
+) -> ProviderError:
+    """The error to raise: by its name where that decides, else by the status.
+
+    Args:
+        answered: the response.
+        who: the provider.
+        model: the model asked for; empty when the request was about none.
+        scrub: takes secrets out.
+        region: where it was asked.
+        source: where the credentials came from, as a cure names it.
+    """
+    body = json_body(answered)
+    fields = None
+    if isinstance(body, dict) and ("message" in body or "Message" in body):
+        fields = {"message": body.get("message") or body.get("Message")}
+    kind = error_type(answered) or _from_xml(answered, "Code")
+    if fields is None and kind:
+        fields = {"message": _from_xml(answered, "Message")}
+    said = told(
+        answered, scrub, fields and {**fields, "type": kind},
+        answered.headers.get("x-amzn-requestid", ""),
+    )  # fmt: skip
+    if found := _credentials(answered, said, who, kind, source):
+        return found
+    if kind in _BAD_TIMES:
+        error, what, billed = _BAD_TIMES[kind]
+        return build(error, what.format(who.title), said, billed=billed)
+    match kind:
+        case "ThrottlingException" | "TooManyRequestsException" | "Throttling":
+            if _PER_DAY.search(said.message):
+                return quota(said, who)
+            return build(RateLimited, f"{who.title} asks to slow down", said)
+        case "ServiceQuotaExceededException":
+            return quota(said, who)
+        case "AccessDeniedException" | "AccessDenied":
+            return _denied(said, who, model, region)
+        case "ValidationException":
+            return _invalid(said, who, model, region)
+        case "ResourceNotFoundException":
+            return _not_found(said, who, model, region)
+    return usual(said, who, model)
+
+
+def _from_xml(answered: Answered, name: str) -> str:
+    """An element of an error of STS, which speaks XML."""
+    found = re.search(rf"<{name}>([^<]*)</{name}>".encode(), answered.body)
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
+def _credentials(
+    answered: Answered, said: Told, who: Who, kind: str, source: str
+) -> ProviderError | None:
+    """An error that is about whose request it is; None for others."""
+    if kind in _EXPIRED:
+        return build(
+            BadKey, "the AWS session has expired", said,
+            cure=f"log in anew ({source}), then resume the run; answers so far are kept",
+        )  # fmt: skip
+    if kind in _SIGNED_BADLY:
+        if _SKEW.search(said.message):
+            return _skewed(answered, said)
+        return build(
+            BadKey, "AWS does not accept the signature: the secret key does not fit the access key",
+            said, cure=f"check both halves of the key ({source})",
+        )  # fmt: skip
+    if kind in _UNKNOWN_KEY or (
+        kind == "AccessDeniedException" and _BAD_BEARER.search(said.message)
+    ):
+        return build(
+            BadKey, f"{who.title} does not accept the key", said,
+            cure=f"make a new one at {who.key_page}, or check where it came from: {source}",
+        )  # fmt: skip
+    return None
+
+
+def _skewed(answered: Answered, said: Told) -> ProviderError:
+    off = ""
+    try:
+        theirs = parsedate_to_datetime(answered.headers.get("date", "")).timestamp()
+        minutes = round((time.time() - theirs) / 60)
+        if minutes:
+            off = f" by {abs(minutes)} minutes ({'ahead' if minutes > 0 else 'behind'})"
+    except (TypeError, ValueError):
+        pass
+    return build(
+        BadKey, f"this machine's clock is wrong{off}, so AWS takes no signature of it", said,
+        cure="set the clock (timedatectl set-ntp true), then resume the run",
+    )  # fmt: skip
+
+
+def _denied(said: Told, who: Who, model: str, region: str) -> ProviderError:
+    if _PAYMENT.search(said.message):
+        return no_credit(said, who)
+    error = no_access(said, who, model)
+    error.what = (
+        f"these AWS credentials may not use {model!r} in {region}"
+        if model
+        else f"these AWS credentials may not do this in {region}"
+    )
+    error.cure = (
+        "allow bedrock:InvokeModel for the model and its profile, and ask for access to"
+        " the model on the Model access page of the Bedrock console"
+    )
+    return error
+
+
+def _invalid(said: Told, who: Who, model: str, region: str) -> ProviderError:
+    message = said.message
+    if model and _NEEDS_PROFILE.search(message) and "isn" in message:
+        return needs_profile(said, who, model, region)
+    if model and _NO_MODEL.search(message):
+        return _nowhere(said, who, model, region)
+    if "operation not allowed" in message.lower():
+        return build(
+            AccessDenied, f"this AWS account may not use Bedrock's models in {region}", said,
+            cure="open a case with AWS Support; new accounts are let in there",
+        )  # fmt: skip
+    if "too many input tokens" in message.lower() or "input is too long" in message.lower():
+        return too_long(said)
+    return usual(said, who, "")
+
+
+def needs_profile(said: Told, who: Who, model: str, region: str) -> ProviderError:
+    """The model answers through an inference profile only."""
+    base = model_name(model).base
+    names = [f"{geography}.{base}" for geography in (geography_of(region), "global")]
+    return build(
+        NoSuchModel, f"{who.title} answers for {model!r} through an inference profile only", said,
+        cure="name the profile: " + " or ".join(f"--model {who.name}/{name}" for name in names),
+    )  # fmt: skip
+
+
+def _not_found(said: Told, who: Who, model: str, region: str) -> ProviderError:
+    if _FORM.search(said.message):
+        return build(
+            AccessDenied, f"this AWS account has not said what it wants {model!r} for", said,
+            cure="fill in the use case form on the Model access page of the Bedrock console",
+        )  # fmt: skip
+    return _nowhere(said, who, model, region) if model else rejected(said, who)
+
+
+def _nowhere(said: Told, who: Who, model: str, region: str) -> ProviderError:
+    error = no_model(said, who, model)
+    error.what = f"{who.title} has no model {model!r} in {region}"
+    error.cure = f"see what there is in a region: evalbench models {who.name} --region {region}"
+    return error
+
+
+_NO_CREDENTIALS = frozenset(
+    {
+        *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"),
+        *("MetadataRetrievalError", "NoAuthTokenError", "SSOTokenLoadError"),
+        *("UnauthorizedSSOTokenError", "TokenRetrievalError", "SSOError", "LoginError"),
+        *("LoginRefreshRequired", "LoginTokenLoadError", "PendingAuthorizationExpiredError"),
+    }
+)
+_NEVER_CONNECTED = frozenset(
+    {"EndpointConnectionError", "ConnectTimeoutError", "ProxyConnectionError"}
+)
+
+
+def explain(error: BaseException, who: Who, scrub: Scrub, source: str) -> ProviderError:
+    """What an exception of botocore means that carries no response.
+
+    Args:
+        error: raised while a client was made or a request sent.
+        who: the provider.
+        scrub: takes secrets out.
+        source: where the credentials come from, as a cure names it.
+    """
+    name = type(error).__name__
+    why = scrub.text(str(error), 300)
+    if name in _NO_CREDENTIALS:
+        missing = name == "NoCredentialsError"
+        return BadKey(
+            "there is no key for Amazon Bedrock: AWS's chain finds no credentials here"
+            if missing
+            else "AWS's chain finds no credentials that work",
+            why="" if missing else why,
+            cure="aws configure, or aws sso login; or name a profile with --profile; or evalbench"
+            f" keys set {who.name}"
+            if missing
+            else f"log in anew ({source})",
+        )
+    match name:
+        case "ProfileNotFound":
+            return RunFatal(
+                "there is no such profile in AWS's configuration", why=why,
+                cure="aws configure list-profiles names those there are; see --profile",
+            )  # fmt: skip
+        case "NoRegionError":
+            return RunFatal(
+                "it is not said in which AWS region to ask",
+                cure="--region us-east-1, or AWS_REGION, or a region in the profile",
+            )
+        case "InvalidRegionError" | "UnknownRegionError":
+            return RunFatal("that is no AWS region", why=why, cure="for example --region us-east-1")
+        case "ParamValidationError":
+            return rejected(Told(0, why), who, "boto3 does not take this call")
+    if name in _NEVER_CONNECTED:
+        return ConnectionFailed(
+            f"cannot reach {who.title} at {who.address.host}", why=_root(error),
+            cure="check the network and --region" if who.address.official
+            else "check that the server runs and that --base-url is right",
+        )  # fmt: skip
+    if name.endswith(("ConfigError", "ConfigurationError", "ConfigParseError")):
+        return RunFatal("AWS's configuration cannot be used", why=why, cure="check ~/.aws/config")
+    return connection_error(error, who.title, who.address)
+
+
+def _root(error: BaseException) -> str:
+    while error.__context__ is not None:
+        error = error.__context__
+    return getattr(error, "strerror", None) or str(error)[:300]

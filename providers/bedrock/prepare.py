@@ -1,0 +1,185 @@
+"""From a call to the body of Converse: pure, for realtime and batch alike.
+
+Media stand in the body as bytes, as boto3 takes them; :func:`as_json` writes
+them as the wire has them.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from evalbench.engine.calls import Call, MediaPart, Message, TextPart
+from evalbench.engine.calls.prefixes import shared_prefix
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.bedrock.facts import least_cached, sees_films
+from evalbench.providers.modelfacts import ModelFacts
+from evalbench.providers.wire.exchange import Prepared
+from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.provider import wire_name
+
+WHO = "Bedrock"
+
+IMAGES = {f"image/{kind}": kind for kind in ("png", "jpeg", "gif", "webp")}
+VIDEOS = {
+    "video/mp4": "mp4",
+    "video/quicktime": "mov",
+    "video/x-matroska": "mkv",
+    "video/matroska": "mkv",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+}
+_KINDS = (("image", IMAGES), ("video", VIDEOS), ("document", DOCUMENTS))
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """Settings that shape a body without being negotiated.
+
+    Attributes:
+        prompt_cache: life of a cached prefix, ``5m`` or ``1h``; empty: no caching.
+        service_tier: ``default``, ``priority``, ``flex`` or ``reserved``; empty leaves it out.
+    """
+
+    prompt_cache: str = "5m"
+    service_tier: str = ""
+
+
+def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prepared:
+    """The request for a call.
+
+    A prefix marked as shared that is long enough gets a cache point. Turns
+    without any text are left out, and neighbours of one role are joined: the
+    API takes neither.
+
+    Raises:
+        CallRejected: when the conversation has a form that the model does not take.
+    """
+    messages = call.prompt.messages
+    name = wire_name(call)
+    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    _check(messages[leading:], facts)
+    prefix = shared_prefix(messages) if habits.prompt_cache else None
+    least = least_cached(name, facts)
+    point_at = None
+    if prefix and least and prefix.tokens >= least:
+        point_at = prefix.message, prefix.part
+    point = {"type": "default"} | ({"ttl": "1h"} if habits.prompt_cache == "1h" else {})
+    writer = _Writer(name, point_at, point)
+    body: dict[str, Any] = {}
+    if head := [block for message in messages[:leading] for block in writer.blocks(message)]:
+        body["system"] = head
+    body["messages"] = writer.turns(messages[leading:])
+    body |= terms.fields
+    if habits.service_tier:
+        body["serviceTier"] = {"type": habits.service_tier}
+    return Prepared(
+        model=name,
+        path=f"/model/{quote(name, safe='')}/converse",
+        body=body,
+        notes=terms.notes,
+        negotiable=terms.negotiable,
+    )
+
+
+def as_json(body: dict[str, Any]) -> bytes:
+    """A body as it goes over the wire, or into a line of a batch."""
+    return orjson.dumps(body, default=lambda media: b64encode(media).decode("ascii"))
+
+
+def _check(turns: Sequence[Message], facts: ModelFacts) -> None:
+    if any(turn.role == "context" for turn in turns):
+        raise raw_text_refused(WHO)
+    if not turns:
+        raise CallRejected("the call has a system message and no question")
+    if turns[-1].role == "assistant" and facts.prefill is False:
+        raise CallRejected(
+            "the model does not continue an answer that the prompt began",
+            cure="choose a style of the benchmark that ends with the user's turn",
+        )
+    if facts.system_turns is not True and any(turn.role == "system" for turn in turns):
+        raise CallRejected("the model takes system messages only at the start")
+
+
+class _Writer:
+    """Writes messages as blocks."""
+
+    def __init__(self, model: str, point_at: tuple[int, int] | None, point: dict[str, str]) -> None:
+        self._model = model
+        self._point_at = point_at
+        self._point = point
+        self._message = -1
+        self._documents = 0
+
+    def turns(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The ``messages`` field."""
+        turns: list[dict[str, Any]] = []
+        for message in messages:
+            blocks = self.blocks(message)
+            if turns and turns[-1]["role"] == message.role:
+                turns[-1]["content"] += blocks
+            elif blocks:
+                turns.append({"role": message.role, "content": blocks})
+        return turns
+
+    def blocks(self, message: Message) -> list[dict[str, Any]]:
+        """A message's parts; texts without anything between them are one block."""
+        self._message += 1
+        blocks: list[dict[str, Any]] = []
+        for index, part in enumerate(message.parts):
+            if isinstance(part, MediaPart):
+                blocks.append(self._media(part))
+            else:
+                _append(blocks, part)
+            if (self._message, index) == self._point_at and blocks:
+                blocks.append({"cachePoint": self._point})
+        # The API refuses blocks of white space.
+        return [block for block in blocks if "text" not in block or block["text"].strip()]
+
+    def _media(self, part: MediaPart) -> dict[str, Any]:
+        found = next(
+            ((kind, known[part.media_type]) for kind, known in _KINDS if part.media_type in known),
+            None,
+        )
+        if found is None:
+            raise CallRejected(f"{WHO} cannot be sent {part.media_type} parts")
+        kind, form = found
+        if not part.data:
+            raise CallRejected(f"the bytes of {kind} {part.sha256[:12]} are missing")
+        if kind == "video" and sees_films(self._model) is False:
+            raise CallRejected(
+                "the model sees no video", cure="send frames, or take a model that does: Nova"
+            )
+        block: dict[str, Any] = {"format": form, "source": {"bytes": part.data}}
+        if kind == "document":
+            self._documents += 1
+            # Neutral on purpose: models read the name.
+            block["name"] = f"document {self._documents}"
+        return {kind: block}
+
+
+def _append(blocks: list[dict[str, Any]], part: TextPart) -> None:
+    if blocks and "text" in blocks[-1]:
+        blocks[-1]["text"] += part.text
+    elif part.text:
+        blocks.append({"text": part.text})

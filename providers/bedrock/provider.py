@@ -1,0 +1,308 @@
+"""The provider ``bedrock``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    CallRejected,
+    NoSuchModel,
+    ProviderError,
+    ServerFault,
+    nearest,
+)
+from evalbench.engine.options import Option
+from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account, Boto
+from evalbench.providers.bedrock.catalogue import listed_models
+from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
+from evalbench.providers.bedrock.errors import explain, read_error
+from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached
+from evalbench.providers.bedrock.names import model_name
+from evalbench.providers.bedrock.prepare import Habits, prepare
+from evalbench.providers.bedrock.read import read_converse
+from evalbench.providers.bedrock.terms import terms
+from evalbench.providers.modelfacts import Shelf
+from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
+from evalbench.providers.wire.scrub import Scrub
+
+_IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
+_COUNTED = ("messages", "system", "additionalModelRequestFields")
+
+
+class Bedrock(NetworkProvider):
+    """Answers calls with models on Amazon Bedrock, by its Converse API."""
+
+    name: ClassVar[str] = "bedrock"
+    title: ClassVar[str] = "Amazon Bedrock"
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option("region", str, None, "AWS region to ask; left out, AWS_REGION or the profile's"),
+        Option("profile", str, None, "profile of AWS's configuration whose credentials to use"),
+        Option(
+            "latency",
+            str,
+            None,
+            "what to optimize for; few models offer more than standard",
+            choices=("standard", "optimized"),
+        ),
+        Option(
+            "service_tier",
+            str,
+            None,
+            "capacity to use: flex is cheaper and waits, priority is dearer",
+            choices=("default", "priority", "flex", "reserved"),
+        ),
+        Option(
+            "prompt_cache",
+            str,
+            "5m",
+            "how long a prefix that many calls share stays cached",
+            choices=("5m", "1h", "off"),
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
+        page="https://console.aws.amazon.com/iam/home#/security_credentials",
+        pattern=PATTERN,
+        required=False,
+        parts={"AWS_ACCESS_KEY_ID": ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")},
+        profile="AWS_PROFILE",
+    )
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        self._profile: str = settings.get("profile") or ""
+        self._half_a_key = ""
+        try:
+            # A profile that is named comes before a key that happens to be there.
+            given = Credentials() if self._profile else read_credentials(secret)
+        except ValueError as error:
+            given, self._half_a_key = Credentials(), str(error)
+        self._given = given
+        self._region: str = settings.get("region") or ""
+        address = api_address(
+            settings.get("base_url"),
+            ".".join(filter(None, ("https://bedrock-runtime", self.region, "amazonaws.com"))),
+            version="",
+            versioned=False,
+        )
+        super().__init__(settings, secret, address)
+        self.scrub = Scrub(*given.secrets)
+        self.facts = Shelf(self.name, address.host, bedrock_facts)
+        cache = settings.get("prompt_cache") or "5m"
+        self._habits = Habits(
+            prompt_cache="" if cache == "off" else cache,
+            service_tier=settings.get("service_tier") or "",
+        )
+        self._latency: str = settings.get("latency") or ""
+        account = Account(
+            given,
+            self._profile,
+            self.region,
+            "" if address.official else address.url,
+            self.timeout,
+        )
+        self._boto = Boto(account, self._explain)
+
+    @property
+    def region(self) -> str:
+        """The region asked for, by option or environment; empty: the profile's decides."""
+        if self._region:
+            return self._region
+        named = (os.environ.get(name, "") for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
+        return next(filter(None, map(str.strip, named)), "") if not self._profile else ""
+
+    @property
+    def _source(self) -> str:
+        """Where the credentials came from, as a cure names it."""
+        if self._given.bearer:
+            return "AWS_BEARER_TOKEN_BEDROCK, or evalbench keys set bedrock"
+        if self._given.access_key:
+            return "AWS_ACCESS_KEY_ID and its companions, or evalbench keys set bedrock"
+        profile = self._profile or os.environ.get("AWS_PROFILE", "")
+        return (
+            f"aws sso login --profile {profile}" if profile else "aws sso login, or aws configure"
+        )
+
+    def _explain(self, error: BaseException) -> ProviderError:
+        return explain(error, self.who, self.scrub, self._source)
+
+    def _error(self, answered: Answered, model: str = "") -> ProviderError:
+        clients = self.clients.here()
+        region = clients.region if clients else self.region
+        return read_error(answered, self.who, model, self.scrub, region=region, source=self._source)
+
+    def capabilities(self, model: str) -> Capabilities:
+        """See :class:`evalbench.engine.calls.Provider`."""
+        facts = self.facts.of(model)
+        caches = least_cached(model, facts) if self._habits.prompt_cache else 0
+        return Capabilities(
+            images=facts.images is not False,
+            cached_from=caches,
+            cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
+            schema=facts.schema is not False,
+            thinks=bool(facts.thinks),
+            reason="Bedrock gives no log-probabilities",
+        )
+
+    def check_model(self, model: str) -> None:
+        """Refuse what cannot be a model here, with the form that names have."""
+        self.check_name(model)
+        if not self.address.official:
+            return
+        if model.startswith("claude-"):
+            raise NoSuchModel(
+                f"{self.title} has no model {model!r}",
+                why="names begin with the maker, and mostly with where the model may run",
+                cure=f"did you mean {self.name}/us.anthropic.{model}?"
+                f" See evalbench models {self.name}",
+            )
+        super().check_model(model)
+
+    def check_secret(self) -> None:
+        """Stop before anything is sent when the key cannot work."""
+        if self._half_a_key:
+            raise BadKey(
+                "there is no whole key for Amazon Bedrock",
+                why=self._half_a_key,
+                cure="set AWS_SECRET_ACCESS_KEY too, or store ACCESS_KEY:SECRET_KEY with"
+                f" evalbench keys set {self.name}",
+            )
+        if self._given.bearer and not self.address.url.startswith("https://"):
+            raise BadKey(
+                "a Bedrock API key goes over https only",
+                why=f"{self.address.url} would show it to everybody on the way",
+                cure="use an https address, or a pair of AWS keys, which is only signed with",
+            )
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        if call.prompt.kind != "generate":
+            raise CallRejected("Bedrock gives no likelihoods of given texts")
+        model = wire_name(call)
+        facts = self.facts.of(model)
+        agreed = terms(
+            call.prompt.params,
+            facts,
+            self.refusals.of(model),
+            claude=model_name(model).plain if is_claude(model) else "",
+            latency=self._latency,
+        )
+        return prepare(call, facts, agreed, self._habits)
+
+    @property
+    def clients(self) -> OnePerLoop[Any]:
+        """See :class:`NetworkProvider`."""
+        return self._boto.clients
+
+    async def send(self, prepared: Prepared) -> Answered:
+        """See :class:`NetworkProvider`."""
+        return await self._boto.call(RUNTIME, "converse", modelId=prepared.model, **prepared.body)
+
+    async def get(self, path: str) -> Answered:
+        """Ask the control plane; ``path`` is the operation's name, as boto3 has it."""
+        return await self._boto.call(CONTROL, path)
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        if answered.status != 200:
+            raise self._error(answered, prepared.model)
+        return read_reply(
+            answered,
+            prepared,
+            self.who,
+            self.scrub,
+            lambda body, arrival: read_converse(body, arrival, prepared.model),
+            None,
+            "x-amzn-requestid",
+        )
+
+    async def check_key(self) -> str:
+        """Ask AWS whose key it is; then what it sees, where it may look."""
+        self.check_secret()
+        await self.clients.get()
+        whose = ""
+        if not self._given.bearer:
+            answered = await self._boto.call(IDENTITY, "get_caller_identity")
+            if answered.status != 200:
+                raise self._error(answered)
+            if found := _IDENTITY.search(answered.body):
+                whose = f" of {self.scrub.identity(found[1].decode('utf-8', 'replace'))}"
+        region = self.clients.here().region  # type: ignore[union-attr]
+        try:
+            sees = f"it sees {counted(len(await self.fetch_models()))} in {region}"
+        except AccessDenied:
+            if not whose:
+                raise
+            sees = f"it may not list models in {region}, which runs do not need"
+        return f"{self.title} accepts the key{whose}; {sees}"
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        foundations = await self._listed("list_foundation_models", "modelSummaries")
+        profiles = await self._listed(
+            "list_inference_profiles",
+            "inferenceProfileSummaries",
+            typeEquals="SYSTEM_DEFINED",
+            maxResults=1000,
+        )
+        try:
+            return listed_models(
+                foundations, profiles, lambda name: self.facts.of(name).context_tokens
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ServerFault("Bedrock's model list cannot be read", why=str(error)) from None
+
+    async def _listed(self, operation: str, field: str, **query: Any) -> list[Any]:
+        """All pages of a list of the control plane."""
+        listed: list[Any] = []
+        while True:
+            answered = await self._boto.call(CONTROL, operation, **query)
+            if answered.status != 200:
+                raise self._error(answered)
+            body = parsed(answered, self.who, self.scrub)
+            listed += body.get(field) or []
+            if not body.get("nextToken"):
+                return listed
+            query["nextToken"] = body["nextToken"]
+
+    async def count_tokens(self, call: Call) -> int:
+        """Input tokens of a call by Bedrock's own count: free, for Claude models.
+
+        Raises:
+            ProviderError: as :meth:`answer` does.
+        """
+        self.check_secret()
+        await self.clients.get()
+        prepared = self.prepare(call)
+        # It counts for foundation models, whatever profile a call goes through.
+        model = model_name(prepared.model).base or prepared.model
+        asked = {name: prepared.body[name] for name in _COUNTED if name in prepared.body}
+        answered = await self._boto.call(
+            RUNTIME, "count_tokens", modelId=model, input={"converse": asked}
+        )
+        if answered.status != 200:
+            raise self._error(answered, model)
+        return int(parsed(answered, self.who, self.scrub)["inputTokens"])
+
+    async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
+        """The error with the names by which the region has the model, or the nearest ones."""
+        await self._aside("names", self._learn_names)
+        base = model_name(model).base
+        bases = [(name, model_name(name).base) for name in self._names if base]
+        same = [name for name, other in bases if other == base]
+        same = same or [name for name, other in bases if other.startswith(f"{base}-")]
+        if same and model not in same:
+            error.cure = "did you mean " + " or ".join(f"{self.name}/{name}" for name in same) + "?"
+        elif not same and (hint := nearest(model, self._names)):
+            error.cure = f"{hint} Or another --region"
+        return error

@@ -1,0 +1,105 @@
+"""What Claude models have of their own, wherever they are served: thinking, effort, stop texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evalbench.engine.calls import Params
+from evalbench.engine.errors import CallRejected
+from evalbench.providers.modelfacts import ModelFacts
+from evalbench.providers.wire.negotiation import Negotiation
+
+FALLBACK_MAX_TOKENS = 4096
+"""Anthropic's API demands a cap; this one applies when a benchmark asks for none."""
+
+LEAST_BUDGET = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """Where an API takes Claude's settings.
+
+    Attributes:
+        thinking_field, effort_field, stop_field: dotted paths in the wire body.
+    """
+
+    thinking_field: str
+    effort_field: str
+    stop_field: str
+
+    def thinking(self, talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
+        """Put effort and thinking budget on the wire; returns whether the model will think.
+
+        Raises:
+            CallRejected: for a thinking budget that no request could carry.
+        """
+        modes = facts.thinking
+        budget = params.thinking_budget
+        if budget == 0:
+            thinks = self._off(talk, "thinking_budget", facts)
+            self._effort(talk, params, facts)
+            return thinks
+        if budget is not None and (modes is None or "enabled" in modes):
+            thinks = self._budget(talk, params, budget)
+            self._effort(talk, params, facts)
+            return thinks or bool(facts.thinks)
+        talk.drop("thinking_budget", "the model decides itself how long it thinks; ask for effort")
+        if params.effort == "none":
+            return self._off(talk, "effort", facts)
+        unasked = not facts.thinks and modes and "adaptive" in modes
+        if self._effort(talk, params, facts) and unasked:
+            talk.put(self.thinking_field, {"type": "adaptive"})
+            return True
+        return bool(facts.thinks)
+
+    def _budget(self, talk: Negotiation, params: Params, budget: int) -> bool:
+        cap = params.max_tokens or FALLBACK_MAX_TOKENS
+        if budget < LEAST_BUDGET:
+            raise CallRejected(
+                f"a thinking budget of {budget} tokens is too small",
+                why=f"Anthropic takes budgets of {LEAST_BUDGET} tokens and more",
+                cure="raise --thinking-budget, or set it to 0 to turn thinking off",
+            )
+        if budget >= cap:
+            raise CallRejected(
+                f"a thinking budget of {budget} tokens leaves no room for an answer",
+                why=f"thinking counts towards the cap of {cap} tokens of this call",
+                cure="raise --max-tokens above --thinking-budget",
+            )
+        value = {"type": "enabled", "budget_tokens": budget}
+        return talk.send("thinking_budget", self.thinking_field, value, aliases=("budget_tokens",))
+
+    def _effort(self, talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
+        effort = params.effort
+        if effort is None:
+            return False
+        if facts.efforts is not None and effort not in facts.efforts:
+            known = ", ".join(facts.efforts)
+            reason = f"the model takes {known}" if known else "the model takes no effort"
+            talk.drop("effort", reason)
+            return False
+        return talk.send("effort", self.effort_field, aliases=("effort", "thinking"))
+
+    def _off(self, talk: Negotiation, name: str, facts: ModelFacts) -> bool:
+        """Turn thinking off; returns whether the model thinks all the same."""
+        modes = facts.thinking
+        for mode in ("disabled", "between_tools"):
+            if modes is None or mode in modes:
+                talk.send(name, self.thinking_field, {"type": mode})
+                return False
+        if modes:
+            talk.drop(name, "the model always thinks")
+            return True
+        talk.drop(name, "the model does not think")
+        return False
+
+    def stop(self, talk: Negotiation, params: Params) -> None:
+        """Put stop texts on the wire."""
+        usable = [text for text in params.stop if text.strip()]
+        if len(usable) == len(params.stop):
+            talk.send("stop", self.stop_field)
+        elif usable:
+            reason = "without those of white space only"
+            talk.send("stop", self.stop_field, usable, reason=reason)
+        else:
+            talk.drop("stop", "Anthropic takes no stop texts of white space only")
