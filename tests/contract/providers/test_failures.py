@@ -15,7 +15,7 @@ from tests.contract.providers.test_answers import ASKED, LANES, lane
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import PNG, ask
 
-SDK = ("anthropic", "openai-chat", "openai-responses", "together")
+SDK = ("anthropic", "openai-chat", "openai-responses", "together", "google")
 CARRIED = (*SDK, "compatible")
 KEYED = [n for n in LANES if n not in ("vllm", "ollama", "lmstudio", "llamacpp", "compatible")]
 
@@ -56,7 +56,7 @@ async def test_anthropic_says_no_money_in_three_ways(sim: Handle, make: Make) ->
         assert type(error) is kind
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "groq"])
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "google", "groq"])
 async def test_a_missing_key_sends_nothing(sim: Handle, make: Make, name: str) -> None:
     provider_name, model, settings = LANES[name]
     error = await failure(make(provider_name, "", **settings), ask(f"{provider_name}/{model}"))
@@ -100,7 +100,7 @@ SHORTER = {
 @pytest.mark.parametrize("name", [n for n in LANES if n != "ollama"])
 async def test_a_prompt_that_is_too_long(sim: Handle, make: Make, name: str) -> None:
     provider, full = lane(make, name, SHORTER.get(name, ""))
-    text = LONG if name in ("mistral", "xai") else LONG[: len(LONG) // 4]
+    text = LONG if name in ("google", "mistral", "xai") else LONG[: len(LONG) // 4]
     if name == "xai":
         text += LONG
     error = await failure(provider, Call(ModelRef.parse(full), generate(text)))
@@ -289,7 +289,8 @@ async def test_a_request_that_is_too_large(sim: Handle, make: Make) -> None:
 async def test_debug_logs_of_the_sdks_do_not_show_the_key(
     sim: Handle, make: Make, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for logger in ("anthropic", "openai", "together", "httpx", "httpx2", "aiohttp"):
+    sdks = ("anthropic", "openai", "together", "google_genai", "google.auth")
+    for logger in (*sdks, "httpx", "httpx2", "aiohttp"):
         caplog.set_level(logging.DEBUG, logger)
     caplog.set_level(logging.DEBUG)
     provider, model = lane(make, name)
