@@ -186,6 +186,13 @@ class Fit:
             "need": asdict(self.need) | {"total": self.need.total},
         }
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Fit:
+        """Read what :meth:`to_json` has written."""
+        own = {one.name: value[one.name] for one in fields(cls)}
+        need = Need(**{one.name: value["need"][one.name] for one in fields(Need)})
+        return cls(**{**own, "verdict": Verdict(value["verdict"]), "need": need})
+
 
 def fit(footprint: Footprint, room: Room, loading: Loading, work: Work | None = None) -> Fit:
     """Whether a model fits, and how.

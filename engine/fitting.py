@@ -185,7 +185,12 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     count, samples = _largest(read_samples(file, spec, type(benchmark)))
-    asks = _Measuring(spec.cast())
+    cast = spec.cast()
+    images = {
+        role: part.provider().capabilities(part.ref.name).image_tokens
+        for role, part in cast.items()
+    }
+    asks = _Measuring(cast, images)
     for sample in samples:
         # A made-up reply may be one that the benchmark cannot work with.
         with contextlib.suppress(Exception):
@@ -218,11 +223,13 @@ class _Measuring:
 
     Attributes:
         cast: who plays the roles.
+        per_image: tokens of an image by role, 0 where they depend on its size.
         tokens: of the longest prompt and its answer, by role.
         writing: roles that are to write text, not only to choose.
     """
 
     cast: Mapping[str, RoleSpec]
+    per_image: Mapping[str, int]
     tokens: dict[str, int] = field(default_factory=dict)
     writing: set[str] = field(default_factory=set)
 
@@ -235,7 +242,8 @@ class _Measuring:
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
         name = part.ref.name if part else "unknown"
         alone = replace(prompt, continuations=prompt.continuations[:1])
-        tokens = math.ceil(input_tokens(alone, name).likely * _TOKENS_HIGH)
+        counted = input_tokens(alone, name, per_image=self.per_image.get(role, 0))
+        tokens = math.ceil(counted.likely * _TOKENS_HIGH)
         most = 0
         if prompt.kind != "choose":
             self.writing.add(role)

@@ -176,7 +176,8 @@ class Local:
 
 def _notes(known: KnownModel) -> str:
     size = (known_footprint(known.name).download or 0) / 1e6
-    words = [f"{size / 1000:.1f} GB" if size >= 1000 else f"{size:.0f} MB", known.licence]
+    amount = f"{size / 1000:.1f} GB" if size >= 1000 else f"{size:.0f} MB"
+    words = [f"{amount} to download", known.licence]
     if known.packaged:
         words.append("needs no hub")
     elif known.gated:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine import registry, room
 from evalbench.engine.keys import scrubbing
+from evalbench.engine.room import Room
 from tests.e2e.commandline import PLUGINS
 
 
@@ -22,6 +23,9 @@ def alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(PLUGINS))
     monkeypatch.syspath_prepend(str(PLUGINS))
+    # What fits must not depend on the machine.
+    small = Room("cpu", "CPU", 8_000_000_000, 16_000_000_000)
+    monkeypatch.setattr(room, "find_room", lambda device="auto": small)
     registry._found.cache_clear()
     yield home
     registry._found.cache_clear()

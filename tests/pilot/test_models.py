@@ -42,15 +42,15 @@ async def test_models_and_troubles_of_all_providers(providers: Callable[..., Non
         await until(pilot, lambda: "asking" not in shown(app), "all answers")
         screen = shown(app)
     lines = [line for line in screen.splitlines() if line.strip()]
-    assert "3 models" in lines[0]
+    assert "9 models" in lines[0]
     assert lines[1].split() == ["model", "context", "in", "$/M", "out", "$/M", "retires", "notes"]
-    assert lines[2].startswith("local · 1 model · asked just now")
+    assert lines[2].startswith("local · 7 models · asked just now")
     assert lines[3].split()[:4] == ["local/smollm2-135m-instruct", "8,192", "free", "free"]
-    assert "93 MB" in lines[3]
-    assert lines[4].startswith("scripted · 2 models · asked just now")
-    assert lines[5].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
-    assert lines[7].startswith("groq · there is no keychain")
-    assert "export GROQ_API_KEY=…" in lines[7]
+    assert "fits: 4.1 GB · SmolLM2" in lines[3]
+    assert lines[10].startswith("scripted · 2 models · asked just now")
+    assert lines[11].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
+    assert lines[13].startswith("groq · there is no keychain")
+    assert "export GROQ_API_KEY=…" in lines[13]
 
 
 async def test_a_kept_list_is_there_at_once_and_asked_for_anew_on_request(
@@ -113,9 +113,9 @@ async def test_the_cursor_stays_on_its_line_when_lists_come_in_above(
         table = app.screen.query_one(Table)
         # The list may be in before this line is reached.
         came = any("smollm2" in str(table.rows.row(n)) for n in range(len(table.rows)))
-        row = table.cursor - 2 * came
+        row = table.cursor - 8 * came
         await until_shown(pilot, "smollm2")
-        assert table.cursor == row + 2
+        assert table.cursor == row + 8
         assert "scripted/better · A better one" in shown(app)
 
 
@@ -142,8 +142,33 @@ async def test_a_run_is_set_up_with_the_model_under_the_cursor(
         await pilot.press("f4", "u")
         await pilot.pause()
         assert isinstance(app.screen, ModelsPage), "a provider's line is no model"
-        await pilot.press("down", "down", "u")
+        await until(pilot, lambda: "asking" not in shown(app), "all answers")
+        await pilot.press("end", "u")
         await until_shown(pilot, "× scripted/better")
         assert isinstance(app.screen, NewRunPage)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ModelsPage), "Models again")
+
+
+async def test_the_line_under_the_cursor_says_whether_it_fits(
+    providers: Callable[..., None],
+) -> None:
+    providers("local")
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("f4")
+        await until_shown(pilot, "llama-3.2-3b")
+        await until(pilot, lambda: "asking" not in shown(app), "the answer")
+        told = []
+        for _ in range(7):
+            await pilot.press("down")
+            await pilot.pause()
+            told.append(shown(app).splitlines()[-2])
+    assert told[0].startswith(" fits: 4.1 GB · 93 MB to download; Apache-2.0")
+    assert [line.split(": ")[0].strip() for line in told[2:]] == [
+        "fits with a smaller batch",
+        "fits in bfloat16",
+        "fits in 8-bit",
+        "fits in bfloat16",
+        "fits in bfloat16",
+    ]

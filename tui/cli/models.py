@@ -13,8 +13,9 @@ from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import ConnectionFailed, EvalbenchError, KeyUnavailable, SpecError
 from evalbench.engine.keys import find_key
+from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
-from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
 
@@ -25,8 +26,16 @@ Listed = list[dict[str, Any]] | EvalbenchError
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments."""
-    parser.add_argument("provider", metavar="PROVIDER", nargs="?", help="ask this provider only")
+    """Arguments; ``fit`` has others."""
+    if bare_words(parser, words)[:1] == ["fit"]:
+        models_fit.declare(parser, words)
+        return
+    parser.add_argument(
+        "provider",
+        metavar="PROVIDER|fit",
+        nargs="?",
+        help="ask this provider only; fit tells whether local models fit into memory",
+    )
     parser.add_argument("--base-url", metavar="URL", help="ask at another address")
     parser.add_argument("--key", metavar="NAME", help="use the key of this name from the keychain")
     parser.add_argument(
@@ -36,12 +45,15 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.examples(
         "evalbench models",
         "evalbench models anthropic",
+        "evalbench models fit --help",
         "evalbench models compatible --base-url http://127.0.0.1:8000/v1",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print the list; providers that cannot tell are named at its end."""
+    if args.provider == "fit":
+        return models_fit.execute(args)
     if args.provider is None and (args.base_url or args.key):
         raise SpecError(
             "provider",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import ClassVar
@@ -10,10 +11,12 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.widgets import Footer, Input
 
-from evalbench.engine import registry
+from evalbench.engine import registry, room
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.room import Room
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count
+from evalbench.tui.state.fit_words import fit_here, fit_words
 from evalbench.tui.state.model_cache import Model, ask_models
 from evalbench.tui.state.model_list import (
     Catalogue,
@@ -58,6 +61,7 @@ class ModelsPage(FilteredPage):
         self._rows: list[Row] = []
         self._waiting: list[str] = []
         self._usable = False
+        self._room: Room | None = None
 
     def compose(self) -> ComposeResult:
         """Top line, filter, table, more about the line under the cursor, footer."""
@@ -71,6 +75,7 @@ class ModelsPage(FilteredPage):
         """Show what is known and ask for the rest."""
         self.query_one(Table).focus()
         self._show()
+        self._look_for_room()
         self._ask(self._catalogue.to_ask(time.time()))
 
     def on_resize(self, event: events.Resize) -> None:
@@ -100,8 +105,15 @@ class ModelsPage(FilteredPage):
             del self._waiting[0]
             self._show()
 
+    @work(exclusive=True, group="room")
+    async def _look_for_room(self) -> None:
+        """Find out how much memory is free for local models; a driver may be slow to tell."""
+        self._room = await asyncio.to_thread(room.find_room)
+        self._show()
+
     def action_reload(self) -> None:
         """See the commands."""
+        self._look_for_room()
         self._ask(list(self._catalogue.offers))
 
     # -- showing -----------------------------------------------------------------
@@ -117,7 +129,7 @@ class ModelsPage(FilteredPage):
         here = self._current()
         self._rows = self._catalogue.rows(self.query_one("#filter", Input).value)
         table = self.query_one(Table)
-        table.show(_Rows(self._rows))
+        table.show(_Rows(self._rows, self._room))
         if (place := self._place(here)) is not None:
             # Lists that come in above must not move the cursor to another line.
             table.cursor = place
@@ -134,7 +146,9 @@ class ModelsPage(FilteredPage):
         words = "1 model" if models == 1 else f"{count(models)} models"
         self.query_one(TopLine).tell(right=words + asking)
         row = self._current()
-        self.query_one("#detail", Plain).show(detail_words(row) if row else "")
+        self.query_one("#detail", Plain).show(
+            detail_words(row, fits=_fits(row, self._room)[0]) if row else ""
+        )
         if self._usable != isinstance(row, Model):
             self._usable = not self._usable
             self.refresh_bindings()
@@ -185,8 +199,9 @@ def _name(row: Row) -> str:
 class _Rows:
     """Providers and models as rows of the table."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], room: Room | None) -> None:
         self._rows = rows
+        self._room = room
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -203,5 +218,17 @@ class _Rows:
             (into, "" if row.price else "dim"),
             (out, "" if row.price else "dim"),
             retires_words(row),
-            " · ".join(filter(None, [row.title, row.notes])),
+            self._notes(row),
         )
+
+    def _notes(self, row: Model) -> Cell:
+        """Whether it fits comes first: the column may be cut."""
+        fits, tone = _fits(row, self._room)
+        words = " · ".join(filter(None, [fits, row.title, row.notes]))
+        return words, tone if tone in ("warn", "bad") else ""
+
+
+def _fits(row: Row, room: Room | None) -> tuple[str, str]:
+    """Whether a model of this machine fits, and the tone to say it in; empty for others."""
+    found = fit_here(row.footprint, room) if isinstance(row, Model) else None
+    return fit_words(found) if found else ("", "")

@@ -11,8 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Footer
 
+from evalbench.engine import room
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import looks_like_key
+from evalbench.engine.room import Room
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.key_entry import set_key
@@ -27,6 +29,7 @@ from evalbench.tui.state.key_places import ask_key_places, keys_stamp
 from evalbench.tui.state.known import load_known
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.run_choices import (
+    Place,
     about_benchmark,
     about_model,
     about_provider,
@@ -76,6 +79,7 @@ class NewRunPage(Page):
         self._preset = model
         self._offered = Offered()
         self._keys_seen = 0
+        self._room: Room | None = None
 
     def compose(self) -> ComposeResult:
         """Pickers, a line about what is under the cursor, settings, what it takes."""
@@ -92,6 +96,7 @@ class NewRunPage(Page):
         self.query_one("#form").border_title = "settings"
         self._picker("benchmark").take_focus()
         self._load()
+        self._look_for_room()
 
     def _picker(self, name: str) -> Picker:
         return self.query_one(f"#{name}", Picker)
@@ -156,7 +161,7 @@ class NewRunPage(Page):
             return
         draft, picker = self._draft, self._picker("model")
         offer = self._offered.of(draft.provider)
-        choices = model_choices(offer, draft.needs())
+        choices = model_choices(offer, draft.needs(), self._place())
         picker.show(choices, empty=offer.empty_words() if draft.provider else "")
         picker.border_title = "model" + (
             f" · {words}" if (words := offer.words(time.time())) else ""
@@ -168,11 +173,21 @@ class NewRunPage(Page):
             self._settle()
         self._tell_about()
 
+    @work(exclusive=True, group="room")
+    async def _look_for_room(self) -> None:
+        """Find out how much memory is free for local models; a driver may be slow to tell."""
+        self._room = await asyncio.to_thread(room.find_room)
+        self._show_models()
+
+    def _place(self) -> Place:
+        return Place(self._room, self._draft.given())
+
     def tick(self) -> None:
         """Nothing here grows old by itself."""
 
     def action_reload(self) -> None:
         """See the commands."""
+        self._look_for_room()
         self._ask_models()
 
     # -- choosing ------------------------------------------------------------------
@@ -238,7 +253,7 @@ class NewRunPage(Page):
                 words = about_provider(self._draft.known, self._offered.keys, ident)
             case _:
                 offer = self._offered.of(self._draft.provider)
-                words = about_model(offer, ident, self._draft.needs())
+                words = about_model(offer, ident, self._draft.needs(), self._place())
         self.query_one("#about", Plain).show(words)
 
     # -- settings ------------------------------------------------------------------
@@ -258,10 +273,16 @@ class NewRunPage(Page):
             self._settle()
         if self._draft.asking_words() != before:
             self._ask_models(pause=SETTLED_S)
-        if self._draft.known_benchmark and event.name in {
-            option.name for option in self._draft.known_benchmark.options
-        }:
+        if event.name in self._deciding():
             self._show_models()
+
+    def _deciding(self) -> set[str]:
+        """Settings by which models can or cannot be used."""
+        draft = self._draft
+        names = {option.name for one in (draft.known_benchmark,) if one for option in one.options}
+        if draft.known_provider and draft.known_provider.local:
+            names |= {option.name for option in draft.known_provider.options}
+        return names
 
     async def _changed(self) -> None:
         """Something was chosen: the settings may be others."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.fit import Footprint
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.runfolder import write_file
 from evalbench.tui.state.errand import Line, errand
@@ -26,6 +27,7 @@ class Model:
         retires: a date, or empty.
         price: US dollars per million input and output tokens; None when unknown.
         able: what it can do, as in a ``model`` line; empty when that is unknown.
+        footprint: what its memory depends on, where it runs on this machine.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Model:
     notes: str = ""
     price: tuple[float, float] | None = None
     able: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    footprint: Footprint | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ def _models(lines: Sequence[Line]) -> tuple[Model, ...]:
             notes=str(line["notes"]),
             price=_price(line.get("price")),
             able=dict(line.get("able") or {}),
+            footprint=_footprint(line.get("footprint")),
         )
         for line in lines
     )
@@ -102,3 +106,7 @@ def _models(lines: Sequence[Line]) -> tuple[Model, ...]:
 
 def _price(told: dict[str, Any] | None) -> tuple[float, float] | None:
     return (float(told["input"]), float(told["output"])) if told else None
+
+
+def _footprint(told: dict[str, Any] | None) -> Footprint | None:
+    return Footprint.from_json(told) if told else None

@@ -133,8 +133,11 @@ def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
     return model.retires, ""
 
 
-def detail_words(row: Row, now: float | None = None) -> str:
-    """What the table has no room for, in two lines at most."""
+def detail_words(row: Row, now: float | None = None, fits: str = "") -> str:
+    """What the table has no room for, in two lines at most.
+
+    ``fits`` says whether a model of this machine fits into its memory.
+    """
     if isinstance(row, Offer):
         first = row.words(time.time() if now is None else now)
         if not row.trouble or row.asking:
@@ -142,7 +145,7 @@ def detail_words(row: Row, now: float | None = None) -> str:
         why, cure = row.trouble.why, row.trouble.cure
         second = [f"why: {why}" if why else "", f"try: {cure}" if cure else ""]
         return f"{row.provider}: {row.trouble.what}\n{_joined(second)}"
-    second = [row.retires and f"retires {row.retires}", row.notes]
+    second = [row.retires and f"retires {row.retires}", fits, row.notes]
     return f"{_joined([row.id, row.title])}\n{_joined(second)}"
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from evalbench.engine.room import Room
 from evalbench.tui.state.ability import obstacle, shortfalls
+from evalbench.tui.state.fit_words import fit_here, fit_words, why_not
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.known import Known
 from evalbench.tui.state.model_cache import Model
@@ -54,14 +57,35 @@ def provider_choices(known: Known, keys: Mapping[str, KeyPlaces]) -> list[Choice
     return [choice for _, choice in sorted(choices, key=lambda pair: pair[0])]
 
 
-def model_choices(offer: Offer, needs: frozenset[str]) -> list[Choice]:
-    """One line for each model; those that cannot answer such calls are greyed and come last."""
-    choices = [_model_choice(model, needs) for model in offer.models()]
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where local models would be loaded, and how.
+
+    Attributes:
+        room: what is free there; None when it is not known yet.
+        options: of their provider, as far as they are given.
+    """
+
+    room: Room | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def stands_against(self, model: Model) -> str:
+        """Why a model does not fit there; empty when it does, or nobody knows."""
+        found = fit_here(model.footprint, self.room, self.options)
+        return why_not(found) if found else ""
+
+
+def model_choices(offer: Offer, needs: frozenset[str], place: Place | None = None) -> list[Choice]:
+    """One line for each model; those that cannot answer such calls are greyed and come last.
+
+    So are those that do not fit into the memory of ``place``.
+    """
+    choices = [_model_choice(model, needs, place or Place()) for model in offer.models()]
     return sorted(choices, key=lambda choice: choice.dim)
 
 
-def _model_choice(model: Model, needs: frozenset[str]) -> Choice:
-    stands_against = obstacle(model, needs)
+def _model_choice(model: Model, needs: frozenset[str], place: Place) -> Choice:
+    stands_against = obstacle(model, needs) or place.stands_against(model)
     into, out = price_words(model)
     price = into if into == out else f"{into}–{out[1:]}"
     context = context_words(model) if model.context else ""
@@ -100,7 +124,7 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
     return _joined(parts)
 
 
-def about_model(offer: Offer, name: str, needs: frozenset[str]) -> str:
+def about_model(offer: Offer, name: str, needs: frozenset[str], place: Place | None = None) -> str:
     """What is known of the model under the cursor; what went wrong, when there is no list."""
     model = offer.model(name)
     if model is None:
@@ -120,6 +144,11 @@ def about_model(offer: Offer, name: str, needs: frozenset[str]) -> str:
         parts.append("price unknown")
     if reason := obstacle(model, needs):
         return f"✗ not for this benchmark: {reason}\n{_joined(parts)}"
+    place = place or Place()
+    if reason := place.stands_against(model):
+        return f"✗ does not fit into memory: {reason}\n{_joined([*parts, model.notes])}"
+    if found := fit_here(model.footprint, place.room, place.options):
+        parts.append(fit_words(found)[0])
     stale = f"✗ no fresh list: {offer.trouble.what}" if offer.trouble else ""
     return _joined([*parts, model.notes]) + "\n" + _joined([stale, *shortfalls(model)])
 

@@ -32,6 +32,9 @@ from evalbench.providers.local import hub
 from evalbench.providers.local.catalogue import HubModel
 seen = []
 try:
+    if sys.argv[3:]:
+        print(json.dumps(hub.describe(HubModel(*sys.argv[1:3]))))
+        sys.exit()
     folder = hub.fetch(HubModel(*sys.argv[1:3]), lambda *report: seen.append(report))
     print(json.dumps({"folder": str(folder), "progress": seen}))
 except ProviderError as error:
@@ -47,10 +50,17 @@ class Fetcher:
         self.env = {**kept, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
 
     def __call__(
-        self, url: str, name: str = NAME, revision: str = "main", token: str = "", **more: str
+        self,
+        url: str,
+        name: str = NAME,
+        revision: str = "main",
+        token: str = "",
+        *,
+        describe: bool = False,
+        **more: str,
     ) -> Any:
         env = {**self.env, "HF_ENDPOINT": url, **({"HF_TOKEN": token} if token else {}), **more}
-        command = [sys.executable, "-c", _FETCH, name, revision]
+        command = [sys.executable, "-c", _FETCH, name, revision, *(["x"] if describe else [])]
         done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=100)
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -189,3 +199,42 @@ def test_without_a_network_what_is_there_is_used(fetch: Fetcher) -> None:
     unknown = fetch(hub.url, "org/never-seen")
     assert unknown["error"] == "WorkerFailed"
     assert "the hub cannot be reached" in unknown["text"]
+
+
+def test_a_model_is_described_without_its_weights(fetch: Fetcher) -> None:
+    header = {
+        "__metadata__": {"format": "pt"},
+        "table": {"dtype": "BF16", "shape": [100, 8], "data_offsets": [0, 1600]},
+        "up": {"dtype": "BF16", "shape": [32, 8], "data_offsets": [1600, 2112]},
+    }
+    head = json.dumps(header).encode()
+    whole = len(head).to_bytes(8, "little") + head + bytes(200_000)
+    files = {"config.json": b'{"hidden_size": 8}', "model.safetensors": whole}
+    with Hub({NAME: Repository(files)}) as hub:
+        config, shapes, size = fetch(hub.url, describe=True)
+        assert hub.transfers["model.safetensors"] == ["bytes=0-100000"]
+        fetch(hub.url)
+        hub.requests.clear()
+        again = fetch(hub.url, describe=True)
+        assert not hub.requests
+    assert config == {"hidden_size": 8}
+    assert shapes == [[100, 8], [32, 8]]
+    assert size == 2112
+    assert again == [config, shapes, 0]
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_describing_says_what_is_missing(fetch: Fetcher, missing: str) -> None:
+    files = {"config.json": b"{}", "model.safetensors": WEIGHTS}
+    del files[missing]
+    with Hub({NAME: Repository(files)}) as hub:
+        got = fetch(hub.url, describe=True)
+    assert got["error"] == "NoSuchModel"
+    assert missing in got["text"]
+
+
+def test_describing_a_gated_model_says_how_to_get_access(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(FILES, gated=True)}) as hub:
+        got = fetch(hub.url, describe=True)
+    assert got["error"] == "AccessDenied"
+    assert "ask for access" in got["text"]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.fit import Footprint
+from evalbench.engine.room import Room
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.key_list import about_key, key_lines
@@ -16,6 +18,7 @@ from evalbench.tui.state.known import load_known
 from evalbench.tui.state.model_cache import Model, ModelList
 from evalbench.tui.state.offered import Offer, Offered
 from evalbench.tui.state.run_choices import (
+    Place,
     about_benchmark,
     about_model,
     about_provider,
@@ -111,6 +114,7 @@ ABLE = Model(
         "untaken": {"temperature": "not while it reasons", "seed": ""},
     },
 )
+GB = 1_000_000_000
 UNKNOWN = Model("x/unknown", "x", "unknown")
 
 
@@ -148,6 +152,31 @@ def test_models_that_cannot_answer_are_greyed_and_last() -> None:
     )
     assert "can be tried" in about_model(offer, "typed", frozenset())
     assert about_model(offer, "", frozenset()) == ""
+
+
+def test_models_that_do_not_fit_are_greyed_with_the_reason() -> None:
+    size = Footprint(3 * GB, 2 * GB, 50_000, 50_000, 3072, 128_000, 8192)
+    large = Model("local/large", "local", "large", "Large", footprint=size)
+    offer = Offer(ModelList("local", 0.0, (large, ABLE)))
+    card = Room("cuda", "Pretend 9000", 5_500_000_000, 6 * GB)
+    none = frozenset({"generate"})
+
+    def dim(place: Place) -> list[bool]:
+        return [one.dim for one in model_choices(offer, none, place) if one.ident == "large"]
+
+    assert dim(Place()) == [False]
+    assert dim(Place(card)) == [True]
+    assert dim(Place(card, {"quantize": "8bit"})) == [False]
+    assert dim(Place(card, {"memory_limit": "80GB"})) == [False]
+    assert dim(Place(card, {"memory_limit": "nonsense"})) == [False]
+    told = about_model(offer, "large", none, Place(card)).splitlines()[0]
+    assert told.startswith("✗ does not fit into memory: needs ")
+    assert told.endswith("5.5 GB free; set quantize to 8bit")
+    card = Room("cuda", "Pretend 9000", GB, 6 * GB)
+    told = about_model(offer, "large", none, Place(card)).splitlines()[0]
+    assert told.endswith("in 4-bit, 1.0 GB free")
+    told = about_model(offer, "large", none, Place(card, {"memory_limit": "80GB"}))
+    assert "fits: " in told.splitlines()[0]
 
 
 async def test_a_list_that_cannot_be_had_is_told_with_its_cure(

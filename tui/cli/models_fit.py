@@ -1,0 +1,112 @@
+"""``evalbench models fit``: do models fit into this machine's memory?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalbench.engine import desk, registry
+from evalbench.engine.fit import Fit
+from evalbench.engine.options import Option
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.cli.parser import Parser, add_options, given
+from evalbench.tui.cli.table import print_columns
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.fit_words import FORMS, fit_words
+
+PROVIDER = "local"
+_OPTIONS = ("device", "dtype", "quantize", "memory_limit", "max_batch_tokens", "slots")
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.short_usage("fit [MODEL]... [--benchmark NAME] [--memory-limit 6GB]")
+    parser.add_argument("provider", metavar="fit", help="the word fit")
+    parser.add_argument(
+        "models",
+        metavar="MODEL",
+        nargs="*",
+        help="a name, org/name of the Hugging Face hub, a folder or a GGUF file; left out,"
+        " every model known by name",
+    )
+    parser.add_argument(
+        "--benchmark",
+        metavar="NAME",
+        choices=registry.benchmark_names(),
+        help="reckon with the longest prompt and answer of this benchmark",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    add_options(parser, _options(), "how it would be loaded")
+    parser.examples(
+        "evalbench models fit",
+        "evalbench models fit llama-3.2-3b --memory-limit 6GB --benchmark mt-bench",
+        "evalbench models fit Qwen/Qwen3-0.6B ./my-model --quantize 4bit",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print what each takes; exit code 1 when something cannot be told."""
+    settings = given(args, _options())
+    names = [_name(word) for word in args.models] or [
+        model["name"] for model in desk.models(PROVIDER)
+    ]
+    found = desk.fit_models(PROVIDER, names, settings, args.benchmark)
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        for told in found:
+            ident = f"{PROVIDER}/{told['model']}"
+            jsonlines.write(out, "fit", **{**told, "model": ident})
+    else:
+        _print(args, found, settings)
+    return 1 if any(told["error"] for told in found) else 0
+
+
+def _print(
+    args: argparse.Namespace, found: Sequence[dict[str, Any]], settings: dict[str, Any]
+) -> None:
+    fits = {told["model"]: Fit.from_json(told["fit"]) for told in found if told["fit"]}
+    if fits:
+        _print_fits(args, fits, found[0]["device"], limited=bool(settings.get("memory_limit")))
+    for told in found:
+        if told["error"]:
+            stderr().line(f"error: {one_line(told['model'])}: {one_line(told['error'])}")
+
+
+def _print_fits(
+    args: argparse.Namespace, fits: Mapping[str, Fit], device: str, *, limited: bool
+) -> None:
+    out = stdout()
+    tokens = max(one.tokens for one in fits.values())
+    about = f" of {args.benchmark}" if args.benchmark else ""
+    free = figures.amount(next(iter(fits.values())).free, "B")
+    out.line(
+        f"{one_line(device)}, {'at most' if limited else 'free:'} {free}; prompts with their"
+        f" answers{about} up to {figures.count(tokens)} tokens"
+    )
+    out.line()
+    forms = list(dict.fromkeys(form for one in fits.values() for form in one.least))
+    rows = [
+        (
+            one_line(name),
+            fit_words(one)[0],
+            figures.count(one.slots),
+            *(figures.amount(one.least[form], "B") if form in one.least else "" for form in forms),
+        )
+        for name, one in fits.items()
+    ]
+    least = [f"least in {FORMS.get(form, form)}" for form in forms]
+    print_columns(out, ("model", "verdict", "side by side", *least), rows)
+
+
+def _name(word: str) -> str:
+    """A model's name as the provider takes it."""
+    return word.removeprefix(f"{PROVIDER}/")
+
+
+def _options() -> list[Option]:
+    declared = registry.provider_class(PROVIDER).options
+    return [option for option in declared if option.name in _OPTIONS]
