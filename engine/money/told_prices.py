@@ -6,7 +6,7 @@ what it told a week ago is not believed any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -57,4 +57,4 @@ def _held() -> dict[str, Any]:
         held = orjson.loads((cache_dir() / _FILE).read_bytes())
     except (OSError, ValueError):
         return {}
-    return held if isinstance(held, Mapping) else {}
+    return held if isinstance(held, dict) else {}
