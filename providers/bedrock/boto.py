@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
@@ -180,21 +181,23 @@ class Clients:
 
     def _new_session(self) -> tuple[Any, tuple[str, ...]]:
         """A session with its credentials found, and marks of these."""
+        import botocore.session
+
         account, given = self._account, self._account.credentials
-        where = {"region_name": account.region or None}
+        core = botocore.session.get_session()
+        core.register_component("data_loader", _descriptions())
         if given.bearer:
-            session = self._boto3.Session(**where)
-            session._session.register_component("token_provider", _Bearer(given.bearer))
+            core.register_component("token_provider", _Bearer(given.bearer))
+        session = self._boto3.Session(
+            aws_access_key_id=given.access_key or None,
+            aws_secret_access_key=given.secret_key or None,
+            aws_session_token=given.token or None,
+            profile_name=account.profile or None,
+            region_name=account.region or None,
+            botocore_session=core,
+        )
+        if given.bearer:
             return session, (given.bearer,)
-        if given.access_key:
-            session = self._boto3.Session(
-                aws_access_key_id=given.access_key,
-                aws_secret_access_key=given.secret_key,
-                aws_session_token=given.token or None,
-                **where,
-            )
-        else:
-            session = self._boto3.Session(profile_name=account.profile or None, **where)
         found = session.get_credentials()
         if found is None:
             from botocore.exceptions import NoCredentialsError
@@ -260,6 +263,14 @@ class Clients:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for client in self._made.values():
             client.close()
+
+
+@cache
+def _descriptions() -> Any:
+    """Descriptions of services: large, and the same for every session of a process."""
+    from botocore.loaders import create_loader
+
+    return create_loader()
 
 
 class _Bearer:

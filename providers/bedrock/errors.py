@@ -167,9 +167,9 @@ def _denied(said: Told, who: Who, model: str, region: str) -> ProviderError:
         return no_credit(said, who)
     error = no_access(said, who, model)
     error.what = (
-        f"these AWS credentials may not use {model!r} in {region}"
+        f"{who.title} does not let these credentials use {model!r} in {region}"
         if model
-        else f"these AWS credentials may not do this in {region}"
+        else f"{who.title} does not let these credentials do this in {region}"
     )
     error.cure = (
         "allow bedrock:InvokeModel for the model and its profile, and ask for access to"

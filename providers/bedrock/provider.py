@@ -22,7 +22,7 @@ from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account
 from evalbench.providers.bedrock.catalogue import listed_models
 from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
 from evalbench.providers.bedrock.errors import explain, read_error
-from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached
+from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached, sees_films
 from evalbench.providers.bedrock.names import model_name
 from evalbench.providers.bedrock.prepare import Habits, prepare
 from evalbench.providers.bedrock.read import read_converse
@@ -147,6 +147,7 @@ class Bedrock(NetworkProvider):
         caches = least_cached(model, facts) if self._habits.prompt_cache else 0
         return Capabilities(
             images=facts.images is not False,
+            video=bool(sees_films(model)),
             cached_from=caches,
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,

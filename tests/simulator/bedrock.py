@@ -247,7 +247,8 @@ def _reply(
         stop = "guardrail_intervened" if "guardrailConfig" in value else "content_filtered"
         content = []
     elif completion.kind == "refusal":
-        stop = "refusal" if asked.claude else "end_turn"
+        # Converse has no word of its own for it.
+        stop = "content_filtered" if asked.claude else "end_turn"
     elif completion.kind == "failed":
         stop = "malformed_model_output"
     elif completion.truncated:

@@ -24,6 +24,7 @@ LANES = {
     "anthropic": ("anthropic", "claude-sonnet-5-5", {}),
     "openai-chat": ("openai", "gpt-4.1", {}),
     "openai-responses": ("openai", "gpt-6-luna", {"api": "responses"}),
+    "bedrock": ("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", {}),
     "together": ("together", "openai/gpt-oss-120b", {}),
     "google": ("google", "gemini-2.5-flash", {}),
     "groq": ("groq", "llama-3.3-70b-versatile", {}),
@@ -42,6 +43,7 @@ SEEING = {
     "anthropic": "claude-sonnet-5-5",
     "openai-chat": "gpt-4.1",
     "openai-responses": "gpt-6-luna",
+    "bedrock": "global.anthropic.claude-sonnet-5-5",
     "together": "meta-llama/Llama-4-Scout-17B-16E-Instruct",
     "google": "gemini-2.5-flash",
     "groq": "meta-llama/llama-4-scout-17b-16e-instruct",
@@ -58,6 +60,7 @@ THINKING = {
     "anthropic": "claude-opus-4-8",
     "openai-chat": "gpt-5-mini",
     "openai-responses": "gpt-6-astra",
+    "bedrock": "us.anthropic.claude-opus-4-8",
     "together": "openai/gpt-oss-120b",
     "google": "gemini-3.8-flash",
     "groq": "openai/gpt-oss-120b",
@@ -72,7 +75,8 @@ LIMITED = (
     *("anthropic", "openai-chat", "openai-responses", "together"),
     *("groq", "openrouter", "mistral", "xai"),
 )
-ASKED = {"anthropic": "messages", "together": "chat", "google": "generateContent"}
+ASKED = {"anthropic": "messages", "together": "chat", "google": "generateContent",
+         "bedrock": "converse"}  # fmt: skip
 """Part of the path of a question, where other paths are asked besides."""
 
 
@@ -93,7 +97,8 @@ async def test_text(sim: Handle, make: Make, name: str) -> None:
     assert reply.request_id
     assert reply.latency_s > 0
     named = "modelVersion" if name == "google" else "model"
-    assert reply.raw[named] == reply.provider_model
+    # Bedrock tells the model only where a router chose it.
+    assert reply.raw.get(named) == (None if name == "bedrock" else reply.provider_model)
     assert [(note.name, note.fate) for note in reply.params] == [("max_tokens", "sent")]
     assert (reply.limits is not None) == (name in LIMITED or name == "fireworks")
     if reply.limits is not None:
@@ -131,14 +136,15 @@ async def test_reasoning(sim: Handle, make: Make, name: str) -> None:
     body = sim.entries()[-1]["body"]
     if name not in ("openai-chat", "openai-responses"):
         assert reply.reasoning
-    if name not in ("ollama", "lmstudio"):
+    if name not in ("ollama", "lmstudio", "bedrock"):
         assert reply.usage.reasoning_tokens
         assert reply.usage.output_tokens > reply.usage.reasoning_tokens
     assert "low" in str(body).lower()
 
 
 @pytest.mark.parametrize(
-    "name", ["anthropic", "openai-chat", "openai-responses", "together", "google", "groq"]
+    "name",
+    [*ASKED, "openai-chat", "openai-responses", "groq"],
 )
 async def test_tokens_spent_on_thinking_alone_are_no_answer(
     sim: Handle, make: Make, name: str
@@ -225,7 +231,9 @@ async def test_sampling_parameters(sim: Handle, make: Make, name: str) -> None:
     assert body.get("seed", body.get("random_seed")) == 7
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "google", "groq", "deepseek"])
+@pytest.mark.parametrize(
+    "name", ["anthropic", "openai-chat", "google", "groq", "deepseek", "bedrock"]
+)
 async def test_a_shared_prefix_is_cached(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
     first = await provider.answer(few_shot(model, max_tokens=2000))
@@ -233,7 +241,7 @@ async def test_a_shared_prefix_is_cached(sim: Handle, make: Make, name: str) -> 
     assert not first.usage.cache_read_tokens
     assert again.usage.cache_read_tokens > 1000
     assert again.usage.input_tokens == first.usage.input_tokens
-    if name == "anthropic":
+    if name in ("anthropic", "bedrock"):
         assert first.usage.cache_write_tokens > 1000
         assert again.usage.cache_write_tokens == 0
 
@@ -245,7 +253,7 @@ async def test_openrouter_keeps_what_a_call_cost(sim: Handle, make: Make) -> Non
     assert sim.entries()[-1]["body"]["provider"] == {"require_parameters": True}
 
 
-@pytest.mark.parametrize("name", ["anthropic", "google"])
+@pytest.mark.parametrize("name", ["anthropic", "google", "bedrock"])
 async def test_counting_tokens_is_what_the_call_then_takes(
     sim: Handle, make: Make, name: str
 ) -> None:

@@ -15,7 +15,7 @@ from tests.contract.providers.test_answers import ASKED, LANES, lane
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import PNG, ask
 
-SDK = ("anthropic", "openai-chat", "openai-responses", "together", "google")
+SDK = ("anthropic", "openai-chat", "openai-responses", "together", "google", "bedrock")
 CARRIED = (*SDK, "compatible")
 KEYED = [n for n in LANES if n not in ("vllm", "ollama", "lmstudio", "llamacpp", "compatible")]
 
@@ -56,7 +56,7 @@ async def test_anthropic_says_no_money_in_three_ways(sim: Handle, make: Make) ->
         assert type(error) is kind
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "google", "groq"])
+@pytest.mark.parametrize("name", [*ASKED, "openai-chat", "groq"])
 async def test_a_missing_key_sends_nothing(sim: Handle, make: Make, name: str) -> None:
     provider_name, model, settings = LANES[name]
     error = await failure(make(provider_name, "", **settings), ask(f"{provider_name}/{model}"))
@@ -290,7 +290,7 @@ async def test_debug_logs_of_the_sdks_do_not_show_the_key(
     sim: Handle, make: Make, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     sdks = ("anthropic", "openai", "together", "google_genai", "google.auth")
-    for logger in (*sdks, "httpx", "httpx2", "aiohttp"):
+    for logger in (*sdks, "botocore", "urllib3", "httpx", "httpx2", "aiohttp"):
         caplog.set_level(logging.DEBUG, logger)
     caplog.set_level(logging.DEBUG)
     provider, model = lane(make, name)
