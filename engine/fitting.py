@@ -16,7 +16,7 @@ from evalbench.engine.benchmark import Asked, Sample
 from evalbench.engine.calls import Prompt, Reply, WorkerProvider
 from evalbench.engine.dataset import prepare, read_header, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
-from evalbench.engine.fit import Fit, Loading, Sized, Verdict, Work, fit
+from evalbench.engine.fit import Fit, Loading, Sized, Verdict, Work, fit, flag
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
 from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
@@ -37,13 +37,6 @@ _MADE_UP_TOKENS = 1024
 _WHOLE_CONTEXT = 1 << 40
 _KEPT_PREFIXES = 8
 """Without answers to write, what is held besides the prompt are the beginnings of others."""
-
-_FLAGS = {
-    "bfloat16": "--dtype bfloat16",
-    "float16": "--dtype float16",
-    "8bit": "--quantize 8bit",
-    "4bit": "--quantize 4bit",
-}
 
 
 async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
@@ -157,7 +150,7 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
         if one.verdict in (Verdict.OTHER_FORM, Verdict.DOES_NOT):
             asked = next(iter(one.least))
             cures = [
-                f"{_FLAGS[form]} ({gigabytes(need)})"
+                f"{flag(form)} ({gigabytes(need)})"
                 for form, need in one.least.items()
                 if form != asked and need <= one.free
             ]

@@ -7,7 +7,8 @@ descriptor 1 elsewhere before any library can print there).
 
 Engine to worker::
 
-    {"type":"load", ...}                     body of WorkerProvider.load_request
+    {"type":"load", ...}                     body of WorkerProvider.load_request; ``smaller``:
+                                             halve the batch so often, memory ran out before
     {"type":"answer", "calls":[{"key":K, "call":{...}}, ...], "media":{SHA256:BASE64, ...}}
     {"type":"cancel", "keys":[K, ...]}       empty list: everything not yet answered
     {"type":"memory"}                        ask for a memory frame now
@@ -21,7 +22,7 @@ Worker to engine::
     {"type":"reply", "key":K, "reply":{...}}
     {"type":"failed", "key":K, "error":CLASS, "what":TEXT, "why":TEXT, "cure":TEXT}
     {"type":"cancelled", "keys":[K, ...]}
-    {"type":"memory", ...}                   bytes: used, peak, total (device), rss
+    {"type":"memory", ...}                   bytes: used, peak, total (device), rss; busy_s
     {"type":"out-of-memory", "keys":[K, ...], "budget":N}   the worker halves its batch itself
     {"type":"fatal", "error":CLASS, "what":TEXT, "why":TEXT, "cure":TEXT}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import time
 from base64 import b64encode
 from collections import deque
@@ -30,11 +31,13 @@ from evalbench.engine.errors import (
     RunFatal,
     WorkerFailed,
 )
+from evalbench.engine.measures import Measures
 
 WINDOW = 768
 IMAGE_WINDOW = 32
 """Calls in work where they show images: each is held in memory here and in the worker."""
 _LINGER_S = 0.05
+_PARTING_S = 2.0
 _MOST_RESTARTS = 3
 _MOST_CULPRITS = 3
 """So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
@@ -73,6 +76,8 @@ class Local:
         self._killings: dict[str, int] = {}
         self._alone = ""
         self._loaded_here = False
+        # How often memory ran out, in the worker or with it: it starts with a batch so much smaller.
+        self._halvings = 0
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
         self._fatal: EvalbenchError | None = None
         self._halted = False
@@ -81,6 +86,9 @@ class Local:
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._memory: dict[str, Any] = {}
+        self._busy_before = 0.0
+        self._closing = False
+        self.measures = Measures()
         self.loaded: dict[str, Any] = {}
         self.progress: dict[str, Any] = {}
 
@@ -130,16 +138,24 @@ class Local:
             "in_flight": len(self._calls),
             "memory": self._memory,
             "progress": self.progress,
+            **({"measures": self.measures.to_json()} if self.measures.answers else {}),
             "worker_pid": self._process.pid if self._process else None,
         }
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        self._closing = True
         if self._keeper:
+            if self._loaded_here and not self._inside:
+                # Its last words are how much memory it took.
+                self._send({"type": "bye"})
+                await asyncio.wait({self._keeper}, timeout=_PARTING_S)
             self._keeper.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._keeper
         await self._end_process()
+        if self.measures.answers:
+            self._report("model-unloaded", model=self._model, **self.measures.to_json())
 
     # -- keeping the worker alive -------------------------------------------
 
@@ -154,6 +170,8 @@ class Local:
             while True:
                 if await self._run_worker():
                     deaths = culprits = 0
+                if self._closing:
+                    return
                 code = self._process.returncode if self._process else None
                 if self._suspect(code):
                     culprits += 1
@@ -161,11 +179,14 @@ class Local:
                     deaths += 1
                 if deaths > _MOST_RESTARTS or culprits == _MOST_CULPRITS:
                     raise WorkerFailed(
-                        f"the local worker died {deaths + culprits} times in a row (exit {code})",
-                        why=self._last_words(),
-                        cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
+                        f"the local worker died {deaths + culprits} times in a row ({_ending(code)})",
+                        why=self._last_words(code),
+                        cure=_cure(code, self._log),
                     )
                 one_by_one = {"one_by_one": len(self._suspects)} if self._suspects else {}
+                if self._loaded_here and code is not None and code < 0:
+                    self._halvings += 1
+                    one_by_one["halved"] = self._halvings
                 self._report("worker-restarted", exit=code, waiting=len(self._calls), **one_by_one)
         except EvalbenchError as error:
             self._give_up(error)
@@ -195,9 +216,9 @@ class Local:
             if self._killings[key] < _KILLINGS:
                 continue
             error = CallRejected(
-                f"the local worker died {_KILLINGS} times with this call in it (exit {code})",
-                why=self._last_words(),
-                cure=f"read {self._log}; a smaller model or --max-batch-tokens may fit",
+                f"the local worker died {_KILLINGS} times with this call in it ({_ending(code)})",
+                why=self._last_words(code),
+                cure=_cure(code, self._log),
             )
             self._calls[key][1].set_result(failed_reply(error, _KILLINGS))
             found = True
@@ -213,7 +234,9 @@ class Local:
             if not future.done():
                 future.set_exception(error)
 
-    def _last_words(self) -> str:
+    def _last_words(self, code: int | None) -> str:
+        if code == -signal.SIGKILL:
+            return "nobody but the system ends it so: most likely memory ran out"
         try:
             lines = self._log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()
         except OSError:
@@ -235,10 +258,13 @@ class Local:
                 env={**os.environ, **command.env, **self._env},
                 limit=frames.MAX_FRAME,
             )
-        self._send({"type": "load", **self._provider.load_request(self._model)})
+        request = self._provider.load_request(self._model)
+        smaller = {"smaller": self._halvings} if self._halvings else {}
+        self._send({"type": "load", **request, **smaller})
         self._inside.clear()
         self._alone = ""
         self._loaded_here = False
+        self._busy_before = self.measures.busy_s
         suspects = set(self._suspects)
         self._queue.clear()
         self._queue.extend(key for key in self._calls if self._open(key) and key not in suspects)
@@ -298,7 +324,9 @@ class Local:
                         cure="reinstall evalbench",
                     )
             case "reply":
-                return self._resolve(frame["key"], reply_from_json(frame["reply"]))
+                reply = reply_from_json(frame["reply"])
+                self.measures.count(reply)
+                return self._resolve(frame["key"], reply)
             case "failed":
                 return self._resolve(frame["key"], failed_reply(_error(frame), 1))
             case "progress":
@@ -306,12 +334,15 @@ class Local:
             case "loaded":
                 self._loaded_here = True
                 self.loaded = frame["info"]
+                self.measures.device = str(frame["info"].get("device", ""))
                 self.ready_at = self.ready_at or time.monotonic()
                 self.progress = {}
                 self._report("model-loaded", **frame["info"])
             case "memory":
                 self._memory = {k: v for k, v in frame.items() if k != "type"}
+                self._measure()
             case "out-of-memory":
+                self._halvings += 1
                 self._report("out-of-memory", budget=frame["budget"], calls=len(frame["keys"]))
             case "fatal":
                 error = _error(frame)
@@ -319,6 +350,12 @@ class Local:
                     raise error
                 raise WorkerFailed(error.what, why=error.why, cure=error.cure)
         return False
+
+    def _measure(self) -> None:
+        told, held = self._memory, self.measures
+        held.peak = max(held.peak, told.get("peak") or 0)
+        held.total = told.get("total") or held.total
+        held.busy_s = self._busy_before + (told.get("busy_s") or 0.0)
 
     def _resolve(self, key: str, reply: Reply) -> bool:
         self._inside.pop(key, None)
@@ -371,6 +408,15 @@ def _media(call: Call) -> Iterator[MediaPart]:
         for part in message.parts:
             if isinstance(part, MediaPart) and part.data:
                 yield part
+
+
+def _ending(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
+
+
+def _cure(code: int | None, log: Path) -> str:
+    fits = "evalbench models fit tells what fits; try --quantize 4bit or a smaller model"
+    return fits if code == -signal.SIGKILL else f"read {log}; {fits}"
 
 
 def _error(frame: dict[str, Any]) -> ProviderError:

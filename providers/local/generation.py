@@ -115,12 +115,15 @@ class Generation:
     def _has_room(self, sequence: Sequence) -> bool:
         if not self._active:
             return True
-        needed = sum(len(one.prompt.tokens) + one.most for one in (*self._active, sequence))
+        # Slots are rows of one width.
+        longest = max(len(one.prompt.tokens) + one.most for one in (*self._active, sequence))
+        needed = longest * (len(self._active) + 1)
         return len(self._active) < self._slots.count and needed <= self._budget.resident
 
     def _start(self) -> list[Answer]:
         """Compute the first waiting prompt and its first token."""
         sequence = self._waiting[0]
+        sequence.begin()
         tokens = sequence.tokens
         prefix = Prefix(())
         if shared := self._shared(sequence):
@@ -181,6 +184,7 @@ class Generation:
     def _alone(self) -> list[Answer]:
         """One whole answer with the model's own loop, for models that cannot run in slots."""
         sequence = self._waiting[0]
+        sequence.begin()
         sequence.ids.clear()
         reply = generate_alone(self._model, sequence, self._ends)
         self._waiting.popleft()

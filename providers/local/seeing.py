@@ -90,6 +90,7 @@ class Seeing:
             whole=True,
         )
         self.tokens_asked += len(tokens)
+        sequence.begin()
         reply = generate_alone(model, sequence, self._ends, inputs)
         self.tokens_asked += len(sequence.ids)
         return key, reply

@@ -84,7 +84,7 @@ class Sequence:
             )
         self._params = params
         self._tokenizer = tokenizer
-        self._began = time.monotonic()
+        self._began: float | None = None
         self._generator: torch.Generator | None = None
         self.seed = 0
         if params.temperature:
@@ -92,6 +92,10 @@ class Sequence:
             seed = int.from_bytes(digest) if params.seed is None else params.seed
             self.seed = seed % _SEEDS
             self._generator = torch.Generator().manual_seed(self.seed)
+
+    def begin(self) -> None:
+        """Its turn has come: from here on its time counts."""
+        self._began = self._began or time.monotonic()
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -169,7 +173,7 @@ class Sequence:
             outcome=outcome,
             stop_reason=reason,
             usage=Usage(input_tokens=len(self.prompt.tokens), output_tokens=len(self.ids)),
-            latency_s=round(time.monotonic() - self._began, 3),
+            latency_s=round(time.monotonic() - (self._began or time.monotonic()), 3),
             params=(*notes(self._params), *([_CUT] if self.cut else [])),
             raw={"decoding": "greedy"} if self.greedy else sampled,
             cut_tokens=self.cut,

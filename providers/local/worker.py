@@ -101,6 +101,7 @@ class Worker:
         self._answered: OrderedDict[str, Frame] = OrderedDict()
         self._leaving = False
         self._told = 0.0
+        self._busy = 0.0
 
     def serve(self) -> int:
         """Work until ``bye`` or a fatal error; returns the exit status."""
@@ -128,7 +129,8 @@ class Worker:
                 else:
                     self._leaving |= frame["type"] == "bye"
                     self._inbox.put(frame)
-        except (ValueError, KeyError, TypeError):
+        except Exception:
+            # Whatever it was, memory above all: without this thread nobody would be served.
             traceback.print_exc()
             os._exit(1)
         if not self._leaving:
@@ -168,7 +170,9 @@ class Worker:
             ) from error
         source = resolve(frame["model"])
         try:
-            self._answering = Answering.load(source, frame["settings"], self._wire.progress)
+            self._answering = Answering.load(
+                source, frame["settings"], self._wire.progress, frame.get("smaller", 0)
+            )
         except ProviderError:
             raise
         except Exception as error:
@@ -204,7 +208,10 @@ class Worker:
     # -- answering ---------------------------------------------------------------
 
     def _work(self, answering: Answering) -> None:
-        for key, answer in answering.step(self._out_of_memory):
+        began = time.monotonic()
+        answers = answering.step(self._out_of_memory)
+        self._busy += time.monotonic() - began
+        for key, answer in answers:
             if isinstance(answer, Reply):
                 frame = {"type": "reply", "key": key, "reply": reply_to_json(answer)}
                 self._answered[key] = frame
@@ -222,7 +229,8 @@ class Worker:
     def _tell_memory(self) -> None:
         if self._answering is not None:
             self._told = time.monotonic()
-            self._wire.send({"type": "memory", **self._answering.memory()})
+            told = {**self._answering.memory(), "busy_s": round(self._busy, 3)}
+            self._wire.send({"type": "memory", **told})
 
 
 def main() -> int:

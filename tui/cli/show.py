@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.keys import KeyRef, KeySource
+from evalbench.engine.measures import Measures, together
 from evalbench.engine.process import open_run
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import RunFolder
@@ -22,6 +23,7 @@ from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.money_words import price_words
+from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
@@ -64,6 +66,7 @@ def execute(args: argparse.Namespace) -> int:
             "prices": facts.prices.get(CANDIDATE),
             "key": facts.keys.get(CANDIDATE),
             "imported": facts.imported,
+            "local_models": {name: held.to_json() for name, held in facts.measures.items()},
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
                 for role, part in spec.cast().items()
@@ -82,6 +85,7 @@ class _Facts(NamedTuple):
     ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
     unknown), and of the reference to where the key lay. ``imported`` says of
     another system's results where they were read, when, and with which notes.
+    ``measures`` are those of local models, by name.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
@@ -89,6 +93,7 @@ class _Facts(NamedTuple):
     prices: Mapping[str, Any] = {}
     keys: Mapping[str, Any] = {}
     imported: Mapping[str, Any] | None = None
+    measures: Mapping[str, Measures] = {}
 
 
 def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
@@ -97,7 +102,10 @@ def _from_journal(folder: RunFolder, spec: RunSpec, status: Status) -> _Facts:
     with JournalReader(folder.journal) as journal:
         metrics = _metrics(journal, spec, status)
         prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
-        return _Facts(metrics, journal.meta("record"), prices, keys, journal.meta("imported"))
+        measures = together(e.body for e in journal.events() if e.kind == "model-unloaded")
+        return _Facts(
+            metrics, journal.meta("record"), prices, keys, journal.meta("imported"), measures
+        )
 
 
 def _metrics(
@@ -144,6 +152,8 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: _F
     for error, number in status.errors.items():
         out.line(f"          {figures.count(number)} × {one_line(error)}")
     _print_pairs(out, "work", _work(status))
+    speeds = {name: "; ".join(speed_words(held)) for name, held in facts.measures.items()}
+    _print_pairs(out, "local models", speeds)
     _print_pairs(out, "settings", _settings(spec))
     _print_pairs(out, "parameters", _fates(status.params))
     _print_pairs(out, "money and key", _money(status, facts))

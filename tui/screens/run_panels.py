@@ -6,6 +6,7 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import ScoreLine, score_line
+from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import forecast, is_free, spent_words
 from evalbench.tui.state.wording import STATE_MARKS, activity_words, holdup_words
 from evalbench.tui.widgets.bar import Bar
@@ -126,6 +127,17 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
         lines += _token_lines(view)
     if resident := (gauges.get("memory") or {}).get("rss"):
         lines.append([(f"worker memory {figures.amount(resident, 'B')}", "dim")])
+    if not compact:
+        lines += _speed_lines(view)
+    return lines
+
+
+def _speed_lines(view: RunView) -> list[Line]:
+    lines: list[Line] = []
+    for name, held in view.measures.items():
+        if len(view.measures) > 1:
+            lines.append([one_line(name)])
+        lines += [[(words, "dim")] for words in speed_words(held)]
     return lines
 
 

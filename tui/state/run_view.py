@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.errors import JournalError, RunNotFound
 from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.measures import Measures, together
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import Status
 from evalbench.tui.state.answers import Answer, LatestAnswers
@@ -244,6 +245,13 @@ class RunView:
             for name, note in self.status.params.items()
             if note.get("fate") != "sent"
         ]
+
+    @property
+    def measures(self) -> Mapping[str, Measures]:
+        """What each local model did, by name: in engines that ended, or in the present one."""
+        if now := self.gauges.get("measures"):
+            return {"": Measures.from_json(now)}
+        return together(e.body for e in self._events.values() if e.kind == "model-unloaded")
 
     @property
     def gpus(self) -> list[Gpu]:

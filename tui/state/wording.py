@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.journal import Event
+from evalbench.engine.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.speed_words import speed_words
+
+if TYPE_CHECKING:
+    from evalbench.engine.journal import Event
 
 STATE_MARKS: Mapping[str, tuple[str, str]] = {
     "running": ("▸", "good"),
@@ -28,6 +32,9 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
     ),
     "model-loaded": lambda body: "model loaded: " + _facts(body),
+    "model-unloaded": lambda body: (
+        f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
+    ),
     "pilot-started": lambda body: f"pilot: {body.get('samples')} samples first, drawn at random",
     "budget-reached": lambda body: (
         f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
@@ -36,7 +43,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "sample-failed": lambda body: f"sample failed: {body.get('error')}",
     "cut-off": lambda body: f"{body.get('calls')} calls were in flight when the engine last ended",
     "worker-restarted": lambda body: (
-        f"the local worker died (exit {body.get('exit')}) and was started again"
+        f"the local worker died ({_ending(body.get('exit'))}) and was started again"
+        + (", with a smaller batch" if body.get("halved") else "")
     ),
     "out-of-memory": lambda body: (
         f"a batch did not fit into memory; going on with {body.get('budget')} tokens"

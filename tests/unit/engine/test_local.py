@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from base64 import b64decode
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,16 +21,20 @@ import pytest
 from evalbench.engine.calls import (
     Call,
     Capabilities,
+    MediaPart,
     ModelInfo,
     ModelRef,
     Outcome,
     Reply,
     WorkerCommand,
     generate,
+    user,
 )
+from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.dispatch.base import Halted
-from evalbench.engine.dispatch.local import WINDOW, Local
+from evalbench.engine.dispatch.local import WINDOW, Local, answer_frames
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
+from evalbench.engine.measures import together
 from evalbench.engine.options import Option
 from tests.unit.engine.virtual_time import settle, virtual_time
 
@@ -536,3 +541,72 @@ def test_a_worker_that_will_not_go_is_killed(tmp_path: Path) -> None:
         assert gone(held.pids[0])
 
     close()
+
+
+async def test_images_travel_once_in_each_frame_of_bounded_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("evalbench.engine.dispatch.local._MEDIA_BYTES", 10)
+    one, two = MediaPart("image/png", b"111111"), MediaPart("image/png", b"222222")
+    gone = MediaPart("image/png", b"", "ab" * 32)
+    shown = {"a": [one], "b": [one, gone], "c": [one, two], "d": [], "e": [two]}
+    model = ModelRef("scripted-worker", "m")
+    calls = [(key, Call(model, generate([user([*parts, key])]))) for key, parts in shown.items()]
+    frames = list(answer_frames(calls))
+    assert [[entry["key"] for entry in frame["calls"]] for frame in frames] == [
+        ["a", "b"],
+        ["c"],
+        ["d", "e"],
+    ]
+    media = [
+        {name: b64decode(data) for name, data in frame.get("media", {}).items()} for frame in frames
+    ]
+    assert media == [
+        {one.sha256: one.data},
+        {one.sha256: one.data, two.sha256: two.data},
+        {two.sha256: two.data},
+    ]
+    read = [
+        call_from_json(entry["call"], held)
+        for frame, held in zip(frames, media, strict=True)
+        for entry in frame["calls"]
+    ]
+    assert [call.content_hash for call in read] == [call.content_hash for _, call in calls]
+    assert "media" not in next(answer_frames(calls[3:4]))
+
+
+async def test_what_was_measured_is_told_at_the_end_over_all_lives(bench: Open) -> None:
+    body = """
+read()
+say(type="loaded", info={"device": "cpu"})
+for key, text in calls():
+    say(type="memory", used=5, peak=life * 100, total=1000, rss=7, busy_s=2.0)
+    usage = {"input_tokens": 3, "output_tokens": 8}
+    say(type="reply", key=key, reply={"text": text, "usage": usage, "latency_s": float(life)})
+    sys.exit(0)
+"""
+    held = bench(body)
+    async with held as inside:
+        await inside.ask("one")
+        await inside.ask("two")
+        now = inside.local.gauges()["measures"]
+        assert (now["answers"], now["peak"]) == (2, 200)
+    kind, told = inside.events[-1]
+    assert kind == "model-unloaded"
+    assert told == {
+        "model": "m",
+        "answers": 2,
+        "seconds": 3.0,
+        "slowest": 2.0,
+        "input_tokens": 6,
+        "output_tokens": 16,
+        "busy_s": 4.0,
+        "peak": 200,
+        "total": 1000,
+        "device": "cpu",
+        "seconds_per_answer": 1.5,
+        "tokens_per_second": 4.0,
+    }
+    both = together([told, told, {"model": "other"}])
+    assert (both["m"].answers, both["m"].busy_s, both["m"].peak) == (4, 8.0, 200)
+    assert both["other"].seconds_per_answer is None

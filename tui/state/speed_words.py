@@ -1,0 +1,28 @@
+"""How fast local models answered and what memory they took, in words."""
+
+from __future__ import annotations
+
+from evalbench.engine.measures import Measures
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+
+
+def speed_words(held: Measures) -> list[str]:
+    """Lines about one model: its answers, its speed, its memory; what is not known is left out."""
+    lines = []
+    if (mean := held.seconds_per_answer) is not None:
+        lines.append(
+            f"{figures.count(held.answers)} answers, {_seconds(mean)} each,"
+            f" the slowest {_seconds(held.slowest)}"
+        )
+    if (rate := held.tokens_per_second) is not None:
+        lines.append(f"{rate:.3g} tokens a second")
+    if held.peak:
+        of = f" of {figures.amount(held.total, 'B')}" if held.total else ""
+        where = f" ({one_line(held.device)})" if held.device else ""
+        lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}")
+    return lines
+
+
+def _seconds(number: float) -> str:
+    return f"{number:.2g} s" if number < 10 else figures.duration(number)
