@@ -15,6 +15,7 @@ from evalbench.providers.wire.failures import (
     build,
     json_body,
     looks_too_long,
+    no_model,
     told,
     too_long,
 )
@@ -22,6 +23,7 @@ from evalbench.providers.wire.scrub import Scrub
 
 REQUEST_ID = "x-request-id"
 _NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)
+_NO_MODEL = re.compile(r"unable to access model", re.IGNORECASE)
 _TOKEN_SUM = re.compile(r"max_new_tokens|tokens?\b.{0,40}max_tokens", re.IGNORECASE | re.DOTALL)
 
 
@@ -31,7 +33,7 @@ def read_together_error(
     """What an error response means; see :func:`evalbench.providers.chat.errors.read_error`."""
     request_id = request_id_of(answered)
     said = told(answered, scrub, error_object(json_body(answered)), request_id)
-    if (own := _own(said, model)) is not None:
+    if (own := _own(said, who, model)) is not None:
         return own
     found = read_error(answered, who, model, scrub, request_id=request_id)
     if isinstance(found, RateLimited) and found.retry_after is None:
@@ -48,7 +50,7 @@ def request_id_of(answered: Answered) -> str:
     return ident if isinstance(ident, str) else ""
 
 
-def _own(said: Told, model: str) -> ProviderError | None:
+def _own(said: Told, who: Who, model: str) -> ProviderError | None:
     """What only Together says."""
     if said.code == "dedicated_endpoint_not_running":
         return build(
@@ -59,6 +61,8 @@ def _own(said: Told, model: str) -> ProviderError | None:
         )
     if model and _NOT_SERVERLESS.search(said.message):
         return not_serverless(model, said)
+    if model and _NO_MODEL.search(said.message):
+        return no_model(said, who, model)
     # 403 is what Together documents for a prompt that leaves no room for its answer.
     tokens = looks_too_long(said.message) or _TOKEN_SUM.search(said.message)
     if said.status in (400, 403, 422) and tokens and said.param in ("", "max_tokens", "messages"):
