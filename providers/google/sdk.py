@@ -14,6 +14,7 @@ import asyncio
 import io
 import json
 import logging
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -244,6 +245,8 @@ class GeminiClient:
             api_version=self._version,
             retry_options=types.HttpRetryOptions(attempts=1),
             aiohttp_client=session,
+            # Its blocking client is never used: loading certificates for it takes long.
+            client_args={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)},
             async_client_args={
                 "allow_redirects": False,
                 "ssl": True,

@@ -50,6 +50,7 @@ class Google:
             yield Route("DELETE", f"{root}/files/*", self._keyed(self.files.delete))
             yield Route("POST", f"/google/upload/{version}/files", self.upload)
             yield Route("POST", f"{root}/projects/*", self.vertex)
+        yield Route("GET", "/google/v1/publishers/google/models", self.vertex_models)
         yield Route("POST", "/google/token", self.token)
 
     def error(self, status: int, message: str = "") -> Answer:
@@ -86,8 +87,7 @@ class Google:
         """``projects/P/locations/L/publishers/google/models/NAME:METHOD``."""
         where, _, last = exchange.tail.partition("/publishers/google/models/")
         name, _, method = last.partition(":")
-        if not exchange.headers.get("Authorization", "").startswith("Bearer ya29."):
-            raise Refused(error(401, "Request had invalid authentication credentials."))
+        self._account(exchange)
         if "elsewhere" in where:
             message = (
                 "Permission 'aiplatform.endpoints.predict' denied on resource "
@@ -95,15 +95,29 @@ class Google:
                 "(or it may not exist)."
             )
             raise Refused(error(403, message))
-        return self._asked(exchange, name, method, "v1")
+        return self._asked(exchange, name, method, "v1", counted="vertex count")
 
-    def _asked(self, exchange: Exchange, name: str, method: str, version: str) -> Answer:
+    def vertex_models(self, exchange: Exchange) -> Answer:
+        """The models of Vertex AI, by name only."""
+        self._account(exchange)
+        known = [m for m in self._world.catalogue.list(self.name) if m.lifecycle != "retired"]
+        names = [{"name": f"publishers/google/models/{model.id}"} for model in known]
+        return Answer({"publisherModels": names})
+
+    @staticmethod
+    def _account(exchange: Exchange) -> None:
+        if not exchange.headers.get("Authorization", "").startswith("Bearer ya29."):
+            raise Refused(error(401, "Request had invalid authentication credentials."))
+
+    def _asked(
+        self, exchange: Exchange, name: str, method: str, version: str, counted: str = "count"
+    ) -> Answer:
         exchange.model = name
         model = self._world.catalogue.find(self.name, name)
         if model is None or model.lifecycle == "retired":
             no_such_model(name, version, method)
         if method == "countTokens":
-            return self._count(exchange, model)
+            return self._count(exchange, model, counted)
         return self._generate(exchange, model)
 
     def _generate(self, exchange: Exchange, model: Model) -> Answer:
@@ -138,8 +152,8 @@ class Google:
         buckets.take(now, tokens=prompt.tokens, input_tokens=prompt.tokens)
         return Answer(_answer(exchange, config, model, prompt, completion, bill), bill=bill)
 
-    def _count(self, exchange: Exchange, model: Model) -> Answer:
-        value = checks.body(exchange, "count")
+    def _count(self, exchange: Exchange, model: Model, schema: str) -> Answer:
+        value = checks.body(exchange, schema)
         inner = value.get("generateContentRequest")
         if inner is not None:
             if value.get("contents"):

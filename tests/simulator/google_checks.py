@@ -30,6 +30,11 @@ _SCHEMAS: dict[str, dict[str, str]] = {
         "toolConfig": "",
     },
     "count": {"contents": "content[]", "generateContentRequest": "request"},
+    "vertex count": {
+        "contents": "content[]",
+        "systemInstruction": "content",
+        "generationConfig": "config",
+    },
     "content": {"role": "", "parts": "part[]"},
     "part": {
         "text": "",

@@ -47,7 +47,7 @@ async def make(sim: Handle) -> AsyncIterator[Make]:
     made: list[Any] = []
 
     def build(name: str, secret: str = KEY, **settings: Any) -> Any:
-        api = "custom" if name == "compatible" else name
+        api = {"compatible": "custom", "vertex": "google"}.get(name, name)
         settings.setdefault("base_url", sim.base_url(api))
         provider: Any = registry.provider_class(name)
         if name == "bedrock" and ":" not in secret:
