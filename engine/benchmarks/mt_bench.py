@@ -148,10 +148,13 @@ class MtBench(Benchmark):
         fields = _fields(sample.inputs, one.text, two.text)
         grade = self._compare if self.pairwise else self._rate
         values, parsed = await grade(sample, fields, ask)
-        cut = Outcome.TRUNCATED in (one.outcome, two.outcome)
+        left_out = _left_out(one, two)
+        if left_out:
+            values["cut_prompt"] = 1.0
+        cut = left_out or Outcome.TRUNCATED in (one.outcome, two.outcome)
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
         outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED if unread else Outcome.OK
-        return Score(outcome, values, parsed)
+        return Score(outcome, values, parsed, left_out)
 
     # -- rating ------------------------------------------------------------------
 
@@ -250,6 +253,16 @@ def _unjudged(reply: Reply) -> bool:
 
 def _why(reply: Reply) -> Outcome:
     return Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
+
+
+def _left_out(*turns: Reply) -> str:
+    """What the model's context had no room for, in words; empty when it read everything."""
+    return "; ".join(
+        f"the prompt of turn {number} lost its first {turn.cut_tokens} tokens:"
+        " the model's context had no room for them"
+        for number, turn in enumerate(turns, 1)
+        if turn.cut_tokens
+    )
 
 
 def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:

@@ -56,7 +56,7 @@ def ratings(tally: Tally, judges: Sequence[str]) -> list[Metric]:
         )
     )
     out += _rating_agreement(tally, judges)
-    return out
+    return out + _cut_prompts(tally)
 
 
 def _mean_rating(
@@ -191,7 +191,7 @@ def comparisons(tally: Tally, judges: Sequence[str]) -> list[Metric]:
     if len(judges) > 1:
         items = [item for item in _items(tally, "verdict", judges) if None not in item]
         out.append(_agreement("fleiss_kappa", fleiss_kappa(items), items, "Fleiss' kappa"))
-    return out
+    return out + _cut_prompts(tally)
 
 
 _ADJUSTED = {"win": 1.0, "tie": 0.5}
@@ -217,6 +217,16 @@ def _rate(
         return right, sum(f"verdict/{place}" in values for place in places)
 
     return pooled(tally, counts, name, title, group)
+
+
+def _cut_prompts(tally: Tally) -> list[Metric]:
+    """How many talks outgrew the model's context, where any did."""
+    rows = [row for row in tally if row.outcome is not Outcome.ERROR]
+    if not (cut := sum(row.count for row in rows if row.values.get("cut_prompt"))):
+        return []
+    n = sum(row.count for row in rows)
+    title = "Talks that outgrew the model's context; their beginning was cut"
+    return [Metric("cut_prompts", cut / n, k=cut, n=n, title=title, group="Answers", share=True)]
 
 
 def _held(tally: Tally, wanted: Callable[[str], bool]) -> Iterator[tuple[dict[str, float], int]]:

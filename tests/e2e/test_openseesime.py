@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
+from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
-from tests.e2e.commandline import CommandLine
+from evalbench.engine.runfolder import RunFolder
+from tests.contract.local import tiny
+from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80}
@@ -68,6 +74,63 @@ def test_pictures_and_frames_are_asked_about(
         "--max-side", "256", "--price", "1/5", "--json", "--base-url", sim.base_url(path),
     )  # fmt: skip
     assert estimated.lines[0]["roles"][0]["images"] == [9, 9]
+
+
+@pytest.mark.local
+@pytest.mark.timeout(300)
+def test_a_model_of_this_machine_sees_and_a_kill_repeats_no_answer(
+    cli: CommandLine, rows: Path, tmp_path: Path
+) -> None:
+    model = f"local/{tiny.make_llava(tmp_path / 'llava')}"
+    options = (
+        "--data", str(rows), "--frames", "3", "--max-side", "256", "--epochs", "4",
+        "--max-tokens", "16",
+    )  # fmt: skip
+    started = cli.start("run", "openseesime", "--model", model, *options)
+    run = cli.only_run()
+    wait_until(lambda: answers(run), "an answer")
+    pid, worker = run.live_pid(), run.status().gauges["worker_pid"]
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    cli.finish(started)
+    wait_until(lambda: not psutil.pid_exists(worker), "the worker's end")
+    before = answers(run)
+    assert 0 < len(before) < 20
+    resumed = cli("resume", run.id, "--json")
+    assert resumed.code == 2, resumed.err
+    assert (resumed.lines[-1]["done"], resumed.lines[-1]["failed"]) == (24, 4)
+    after = answers(run)
+    assert len(after) == 20
+    assert before.items() <= after.items()
+    with JournalReader(run.journal) as journal:
+        loaded = [event.body for event in journal.events() if event.kind == "model-loaded"]
+    assert [info["images"] for info in loaded] == [True, True]
+    estimated = cli("estimate", "openseesime", "--model", model, *options, "--json")
+    role = estimated.lines[0]["roles"][0]
+    assert (role["images"], role["image_tokens"]) == ([36, 36], [36 * 16, 36 * 16])
+    assert role["input_tokens"][0] < run.status().input_tokens
+
+
+def answers(run: RunFolder) -> dict[tuple[int, int], str]:
+    """What was answered, by row of the sample and epoch; each is there once."""
+    with JournalReader(run.journal) as journal:
+        calls = [call for row in journal.samples() for call in journal.calls(row.row)]
+    found: dict[tuple[int, int], str] = {}
+    for call in calls:
+        # What was in flight at the kill has an error in its place.
+        if call.reply and call.reply.outcome is not Outcome.ERROR:
+            assert (call.row, call.key.epoch) not in found
+            found[call.row, call.key.epoch] = call.reply.text
+    return found
+
+
+def test_a_model_that_reads_only_text_is_refused_before_anything_is_asked(
+    cli: CommandLine, rows: Path
+) -> None:
+    done = cli("run", "openseesime", "--model", "local/smollm2-135m-instruct", "--data", str(rows))
+    assert done.code == 1
+    assert "reads text only" in done.err
+    assert cli.runs() == []
 
 
 def test_a_run_outlives_its_pictures(cli: CommandLine, sim: Handle, rows: Path) -> None:

@@ -80,6 +80,28 @@ def test_the_second_turn_follows_the_models_own_first() -> None:
     ]
 
 
+def test_a_talk_that_outgrew_the_models_context_says_so() -> None:
+    bench, say = made(), rated(*"7777")
+
+    def cut(role: str, step: str, repeat: int) -> Reply | str:
+        said = say(role, step, repeat)
+        return Reply(said, cut_tokens=90) if step == "turn-2" else said
+
+    score = solved(bench, sample(), Asking(cut))
+    assert score.outcome is Outcome.TRUNCATED
+    assert "turn 2 lost its first 90 tokens" in score.note
+    tally = Tally()
+    whole = solved(bench, sample(), Asking(rated(*"7777")))
+    for one in (score, whole):
+        tally.add({"category": "writing"}, one.outcome, one.values)
+    found = {metric.name: metric for metric in bench.metrics(tally)}
+    assert (found["cut_prompts"].k, found["cut_prompts"].n) == (1, 2)
+    assert found["score"].n == 8
+    alone = Tally()
+    alone.add({"category": "writing"}, whole.outcome, whole.values)
+    assert "cut_prompts" not in {metric.name for metric in bench.metrics(alone)}
+
+
 @pytest.mark.parametrize(
     ("category", "inputs", "temperature"),
     [("writing", {}, 0.7), ("stem", {}, 0.1), ("math", {}, 0.0), ("else", {}, 0.7),
