@@ -1,6 +1,6 @@
 """What a provider costs on top of the client it stands on.
 
-    python -m bench.provider_overhead [--calls N] [--rounds N] [--lanes compatible,openai,anthropic]
+    python -m bench.provider_overhead [--calls N] [--rounds N] [--lanes openai,together]
 
 Each lane alternates, in one process and against one server in another, between
 a bare loop over the client and the provider's ``answer``. ``compatible`` stands
@@ -29,8 +29,9 @@ from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.openai import OpenAI
+from evalbench.providers.together import Together
 from evalbench.providers.wire.address import Address
-from evalbench.providers.wire.sdk import anthropic_client, openai_client
+from evalbench.providers.wire.sdk import anthropic_client, openai_client, together_client
 from tests.simulator.handle import InProcess
 
 QUESTION = "Which of these letters comes first in the alphabet?\nA. A\nB. B\nC. C\nD. D\n" * 4
@@ -143,7 +144,31 @@ async def anthropic(base_url: str) -> AsyncIterator[tuple[One, One]]:
     await provider.close()
 
 
-LANES = {"compatible": compatible, "openai": openai, "anthropic": anthropic}
+@asynccontextmanager
+async def together(base_url: str) -> AsyncIterator[tuple[One, One]]:
+    """The SDK's own loop and the provider ``together``."""
+    provider = Together({"base_url": base_url}, KEY)
+    client: Any = await asyncio.to_thread(together_client, KEY, Address(base_url, official=False))
+    model = "meta-llama/Llama-3.3-70B-Instruct-Turbo"
+
+    async def bare(number: int) -> object:
+        return await client.chat.completions.create(
+            model=model,
+            messages=[{"role": "user", "content": f"{QUESTION}{number}"}],
+            max_tokens=64,
+        )
+
+    yield bare, lambda number: provider.answer(call("together", model, number))
+    await client.close()
+    await provider.close()
+
+
+LANES = {
+    "compatible": compatible,
+    "openai": openai,
+    "anthropic": anthropic,
+    "together": together,
+}
 
 
 async def measure(lane: str, calls: int, rounds: int) -> None:

@@ -1,6 +1,6 @@
 """A provider that refuses a fifth of all requests and fails another twentieth.
 
-    python -m bench.storm [--calls 2000] [--rounds 1] [--lanes compatible,openai,anthropic]
+    python -m bench.storm [--calls 2000] [--rounds 1] [--lanes openai,together]
 
 2,000 calls, 64 at once, 20 ms each; 20 % are refused (429, ``retry-after: 1``)
 and 5 % fail (500). The server is ``tests/stranger``, in a process of its own,
@@ -37,7 +37,10 @@ MODELS = {
     "compatible": "compatible/mine",
     "openai": "openai/gpt-4.1",
     "anthropic": "anthropic/claude-haiku-4-5",
+    "together": "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
 }
+OWN_VERSION = ("anthropic", "together")
+"""Lanes whose clients add the version to the address themselves."""
 
 Ask = Callable[[int], Awaitable[object]]
 
@@ -88,6 +91,19 @@ def asker(lane: str, url: str) -> tuple[Ask, Callable[[], Awaitable[None]]]:
             ),
             claude.close,
         )
+    if lane == "together":
+        import together
+
+        model = MODELS[lane].partition("/")[2]
+        open_models = together.AsyncTogether(
+            api_key=KEY, base_url=url, max_retries=8, http_client=together.DefaultAioHttpClient()
+        )
+        return (
+            lambda n: open_models.chat.completions.create(
+                model=model, max_tokens=4, messages=[{"role": "user", "content": question(n)}]
+            ),
+            open_models.close,
+        )
     import openai
 
     client = openai.AsyncOpenAI(
@@ -131,10 +147,11 @@ def ours(lane: str, url: str, calls: int, *extra: str) -> tuple[float, float, in
             "PYTHONPATH": str(_ROOT / "tests" / "plugins"),
             "ANTHROPIC_API_KEY": KEY,
             "OPENAI_API_KEY": KEY,
+            "TOGETHER_API_KEY": KEY,
         }
         command = [sys.executable, "-m", "evalbench.tui.cli.main", "run", "synthetic"]
         command += ["--model", MODELS[lane], "--data", str(data), "--json"]
-        command += ["--base-url", url if lane == "anthropic" else f"{url}/v1", "--price", "1/5"]
+        command += ["--base-url", url if lane in OWN_VERSION else f"{url}/v1", "--price", "1/5"]
         command += extra or ("--concurrency", str(CONCURRENCY))
         log = Path(folder, "log")
         cost = measure(command, env=env, log=log, cwd=Path(folder))
