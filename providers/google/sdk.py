@@ -42,8 +42,8 @@ class Access:
     """How the API lets one in: with a key, or as a Google Cloud account.
 
     Attributes:
-        secret: the key; empty for an account.
-        vertex: whether Vertex AI is asked, with the machine's credentials.
+        secret: the key; empty for an account: the machine's credentials.
+        vertex: whether Vertex AI is asked.
         project, location: of Vertex AI; an empty project is the credentials' own.
     """
 
@@ -269,8 +269,8 @@ class GeminiClient:
     def _identity(self) -> dict[str, Any]:
         """What the client is let in with; raises when there are no credentials."""
         access = self._access
-        if not access.vertex:
-            return {"vertexai": False, "api_key": access.secret}
+        if access.secret or not access.vertex:
+            return {"vertexai": access.vertex, "api_key": access.secret}
         import google.auth
         from google.auth.exceptions import GoogleAuthError
 

@@ -1,4 +1,8 @@
-"""The provider ``vertex``: Gemini models of a Google Cloud project."""
+"""The provider ``vertex``: Gemini models of a Google Cloud project.
+
+Credentials are the machine's own (Application Default Credentials), which the
+SDK finds and renews; a key of Vertex AI in express mode serves instead.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +31,26 @@ class Vertex(Gemini):
         ),
         Option("location", str, "global", "where models run: global, or a region of the cloud"),
     )
-    key: ClassVar[KeyNeed | None] = None
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        variables=("VERTEX_API_KEY",),
+        page="https://console.cloud.google.com/vertex-ai/studio/settings/api-keys",
+        profile="GOOGLE_APPLICATION_CREDENTIALS",
+    )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         location = settings.get("location") or "global"
-        address = api_address(
-            settings.get("base_url"), _own(location), version="v1", versioned=False
+        own = _own(location)
+        address = api_address(settings.get("base_url"), own, version="v1", versioned=False)
+        access = Access(
+            secret=secret.strip(),
+            vertex=True,
+            project=settings.get("project") or "",
+            location=location,
         )
-        access = Access(vertex=True, project=settings.get("project") or "", location=location)
         super().__init__(settings, access, address, "v1")
+
+    def check_secret(self) -> None:
+        """Without a key the machine's credentials are used; the SDK says when there are none."""
 
     def _countable(self, prepared: Prepared) -> dict[str, Any]:
         kept = ("contents", "systemInstruction", "generationConfig")

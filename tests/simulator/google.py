@@ -51,6 +51,7 @@ class Google:
             yield Route("POST", f"/google/upload/{version}/files", self.upload)
             yield Route("POST", f"{root}/projects/*", self.vertex)
         yield Route("GET", "/google/v1/publishers/google/models", self.vertex_models)
+        yield Route("POST", "/google/v1/publishers/google/models/*", self.vertex_express)
         yield Route("POST", "/google/token", self.token)
 
     def error(self, status: int, message: str = "") -> Answer:
@@ -95,6 +96,12 @@ class Google:
                 "(or it may not exist)."
             )
             raise Refused(error(403, message))
+        return self._asked(exchange, name, method, "v1", counted="vertex count")
+
+    def vertex_express(self, exchange: Exchange) -> Answer:
+        """The same with a key, which stands for a project."""
+        self._admit(exchange)
+        name, _, method = exchange.tail.partition(":")
         return self._asked(exchange, name, method, "v1", counted="vertex count")
 
     def vertex_models(self, exchange: Exchange) -> Answer:

@@ -500,6 +500,15 @@ async def test_vertex_asks_as_the_account_of_the_machine(
     assert "larger than Vertex AI takes" in error.what
 
 
+async def test_vertex_in_express_mode_asks_by_key(sim: Handle, make: Make) -> None:
+    provider = make("vertex", "AQ.express-0123456789")
+    assert (await provider.answer(ask("vertex/gemini-2.5-flash", max_tokens=2000))).text
+    path = "/google/v1/publishers/google/models/gemini-2.5-flash:generateContent"
+    assert sim.entries()[-1]["path"] == path
+    wrong = make("vertex", "AQ.wrong-0123456789")
+    assert type(await failure(wrong, ask("vertex/gemini-2.5-flash"))) is e.BadKey
+
+
 async def test_vertex_without_credentials_says_where_to_get_them(
     sim: Handle, make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
