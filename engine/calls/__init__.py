@@ -22,6 +22,7 @@ from evalbench.engine.calls.messages import (
 )
 from evalbench.engine.calls.provider import (
     NETWORK_OPTIONS,
+    PLACES,
     Capabilities,
     KeyNeed,
     ModelInfo,
@@ -33,6 +34,7 @@ from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply
 
 __all__ = [
     "NETWORK_OPTIONS",
+    "PLACES",
     "BatchJob",
     "BatchProvider",
     "BatchTerms",

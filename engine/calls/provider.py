@@ -99,6 +99,9 @@ NETWORK_OPTIONS: tuple[Option, ...] = (
 )
 """Options that every network provider takes."""
 
+PLACES = ("base_url", "region", "profile", "project", "location")
+"""Names of options that say where a provider is asked, and as whom: also for its model list."""
+
 
 @runtime_checkable
 class Provider(Protocol):

@@ -58,6 +58,7 @@ _NO_MODEL = re.compile(
     r"|invalid model identifier",
     re.I | re.S,
 )
+_LATENCY = re.compile(r"latency (?:performance|configuration|profile)|performance ?config", re.I)
 _FORM = re.compile(r"use case details|agreement", re.I)
 _PAYMENT = re.compile(r"payment instrument|payment method", re.I)
 _BAD_TIMES: dict[str, tuple[type[ProviderError], str, bool]] = {
@@ -189,6 +190,10 @@ def _invalid(said: Told, who: Who, model: str, region: str) -> ProviderError:
             AccessDenied, f"this AWS account may not use Bedrock's models in {region}", said,
             cure="open a case with AWS Support; new accounts are let in there",
         )  # fmt: skip
+    if _LATENCY.search(message):
+        error = rejected(said, who)
+        error.param = "performanceConfig.latency"
+        return error
     if "too many input tokens" in message.lower() or "input is too long" in message.lower():
         return too_long(said)
     return usual(said, who, "")

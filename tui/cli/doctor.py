@@ -32,12 +32,13 @@ _GPU_TIMEOUT_S = 10
 _EXTRAS = {
     "anthropic": ("anthropic",),
     "openai": ("openai",),
+    "bedrock": ("boto3",),
     "compatible": ("aiohttp",),
     "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
     "gpu": ("bitsandbytes", "nvidia-ml-py"),
     "flash": ("flash-attn",),
 }
-_OF_PROVIDERS = ("anthropic", "openai", "compatible")
+_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible")
 """Told with the providers that need them."""
 
 

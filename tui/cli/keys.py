@@ -41,6 +41,7 @@ from evalbench.engine.keys import (
 )
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.place import declare_place, place
 from evalbench.tui.state.clean import clean, one_line
 
 _SAY_SO_AFTER_S = 2.0
@@ -72,7 +73,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
             help=f"which of the provider's keys in the keychain (default {DEFAULT_NAME})",
         )
     if action in ("set", "test", ""):
-        parser.add_argument("--base-url", metavar="URL", help="try it at another address")
+        declare_place(parser, words)
     if action in ("set", ""):
         parser.add_argument("--no-check", action="store_true", help="keep it without trying it")
     if action in ("test", ""):
@@ -292,8 +293,7 @@ def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str])
 
 
 def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
-    settings = {"base_url": args.base_url} if args.base_url else {}
-    return desk.check_key(provider, secret, settings)
+    return desk.check_key(provider, secret, place(args, provider))
 
 
 # -- test ----------------------------------------------------------------------
@@ -330,7 +330,8 @@ def _test(args: argparse.Namespace) -> int:
 def _try_one(args: argparse.Namespace) -> _Tried:
     need = _need(args.provider)
     with _patience(json=args.json):
-        ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file)
+        profile = place(args, args.provider).get("profile")
+        ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file, profile)
     return _tried(args, ref, secret)
 
 

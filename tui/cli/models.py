@@ -11,11 +11,18 @@ from typing import Any
 
 from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
-from evalbench.engine.errors import ConnectionFailed, EvalbenchError, KeyUnavailable, SpecError
+from evalbench.engine.errors import (
+    BadKey,
+    ConnectionFailed,
+    EvalbenchError,
+    KeyUnavailable,
+    SpecError,
+)
 from evalbench.engine.keys import find_key
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.place import declare_place, place
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
 
@@ -36,7 +43,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         nargs="?",
         help="ask this provider only; fit tells whether local models fit into memory",
     )
-    parser.add_argument("--base-url", metavar="URL", help="ask at another address")
+    declare_place(parser, words)
     parser.add_argument("--key", metavar="NAME", help="use the key of this name from the keychain")
     parser.add_argument(
         "--env-file", type=Path, metavar="FILE", help="look for keys in this .env file first"
@@ -104,10 +111,10 @@ def _row(provider: str, model: dict[str, Any]) -> tuple[str, ...]:
 def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
     """One provider's models; raises what stands against it."""
     need = _need(args.provider)
-    secret = ""
+    secret, settings = "", place(args, args.provider)
     if need:
-        _, secret = find_key(args.provider, need, args.key, env_file=args.env_file)
-    settings = {"base_url": args.base_url} if args.base_url else {}
+        profile = settings.get("profile")
+        _, secret = find_key(args.provider, need, args.key, env_file=args.env_file, profile=profile)
     yield args.provider, desk.models(args.provider, secret, settings)
 
 
@@ -139,6 +146,9 @@ def _listed(name: str, env_file: Path | None) -> Listed:
             if need.required and not secret:
                 return KeyUnavailable(f"{ref}")
         return desk.models(name, secret)
+    except BadKey as error:
+        # Whose SDK looks for credentials itself is asked, and may find none.
+        return KeyUnavailable(error.what) if need and need.profile and not secret else error
     except EvalbenchError as error:
         return error
 

@@ -124,6 +124,43 @@ def add_options(
     return section
 
 
+class _Stands(argparse.Action):
+    """A flag without a value that stands for one of another flag, unless that is given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if not hasattr(namespace, self.dest):
+            setattr(namespace, self.dest, self.const)
+
+
+def add_alias(parser: Parser, flag: str, option: Option, value: str | None = None) -> None:
+    """Another flag for an option that is declared; one that stands for ``value`` takes none."""
+    same = f"the same as {option.flag}"
+    if value is None:
+        parser.add_argument(
+            flag,
+            dest=_GIVEN + option.name,
+            default=argparse.SUPPRESS,
+            metavar=_metavar(option),
+            help=same,
+        )
+        return
+    parser.add_argument(
+        flag,
+        dest=_GIVEN + option.name,
+        default=argparse.SUPPRESS,
+        action=_Stands,
+        nargs=0,
+        const=value,
+        help=f"{same} {value}, unless that is given",
+    )
+
+
 def filter_options(filters: Mapping[str, str]) -> list[Option]:
     """A benchmark's filters as repeatable options."""
     return [Option(tag, str, (), text, many=True) for tag, text in filters.items()]

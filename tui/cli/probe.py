@@ -46,7 +46,7 @@ def execute(args: argparse.Namespace) -> int:
     )
     common = parse_options(_OPTIONS, given(args, _OPTIONS), "probe")
     params = {name: common[name] for name in _PARAMS if common[name] not in (None, ())}
-    secret = _secret(model.provider, common["key"], common["env_file"])
+    secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
     told = desk.probe_model(model, secret, settings, params, common["price"])
     out, probe = stdout(), _probe_json(args.model, told)
     if args.json:
@@ -59,13 +59,14 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _secret(provider: str, name: str | None, file: str | None) -> str:
+def _secret(provider: str, name: str | None, file: str | None, profile: str | None) -> str:
     need: KeyNeed | None = getattr(registry.provider_class(provider), "key", None)
     if name and looks_like_key(name):
         raise not_here()
     if need is None:
         return ""
-    return find_key(provider, need, name, env_file=Path(file) if file else None)[1]
+    path = Path(file) if file else None
+    return find_key(provider, need, name, env_file=path, profile=profile)[1]
 
 
 def _probe_json(model: str, told: Mapping[str, Any]) -> dict[str, Any]:

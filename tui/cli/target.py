@@ -10,6 +10,11 @@ from evalbench.engine import registry
 from evalbench.engine.benchmarks.custom_file import is_custom
 from evalbench.engine.settings import COMMON, RunSpec
 from evalbench.engine.yaml_configs import SUFFIXES, read_config
+from evalbench.tui.cli.bedrock_flags import (
+    declare_bedrock_flags,
+    declare_model_id,
+    models_by_id,
+)
 from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given
 from evalbench.tui.cli.settings import DEFAULT_MODEL, declare_settings, new_specs, suite_specs
 
@@ -35,6 +40,7 @@ def declare_model(parser: Parser) -> None:
         metavar="PROVIDER/NAME",
         help=f"model to ask; repeat it to run several (default {DEFAULT_MODEL})",
     )
+    declare_model_id(parser)
 
 
 def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
@@ -42,8 +48,9 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
     if target and not is_suite(target) and not target.endswith(SUFFIXES):
-        models = flag_values(words, "--model") or [DEFAULT_MODEL]
+        models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
+        declare_bedrock_flags(parser, models)
 
 
 def _target(words: Sequence[str]) -> str | None:

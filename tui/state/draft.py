@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalbench.engine.calls import PLACES
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.engine.options import Option
@@ -216,7 +217,7 @@ class Draft:
     def asking_words(self) -> tuple[str, ...]:
         """Flags for asking the provider anything: where it is, and which key to use."""
         given = self.given()
-        kept = ("base_url", "key", "env_file")
+        kept = (*PLACES, "key", "env_file")
         return self._flags({name: given[name] for name in kept if name in given})
 
     def command(self) -> str:

@@ -1,0 +1,45 @@
+"""Flags by which scripts around Bedrock's Converse are usually called, as ours.
+
+``--model-id X`` is ``--model bedrock/X``; the others stand for settings that
+have another name here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalbench.engine import registry
+from evalbench.engine.settings import COMMON
+from evalbench.tui.cli.parser import Parser, add_alias, flag_values
+
+PROVIDER = "bedrock"
+ENABLED_BUDGET = 2000
+"""Tokens of thinking when it is enabled and no budget is said: where such scripts begin."""
+
+
+def declare_model_id(parser: Parser) -> None:
+    """``--model-id``."""
+    parser.add_argument(
+        "--model-id",
+        action="append",
+        dest="model",
+        type=lambda name: f"{PROVIDER}/{name}",
+        metavar="ID",
+        help=f"the same as --model {PROVIDER}/ID",
+    )
+
+
+def models_by_id(words: Sequence[str]) -> list[str]:
+    """The models that ``--model-id`` names, for a look before parsing."""
+    return [f"{PROVIDER}/{name}" for name in flag_values(words, "--model-id")]
+
+
+def declare_bedrock_flags(parser: Parser, models: Sequence[str]) -> None:
+    """The other flags, where a model of Bedrock is asked and its settings are declared."""
+    if not any(model.startswith(f"{PROVIDER}/") for model in models):
+        return
+    latency = next(o for o in registry.provider_class(PROVIDER).options if o.name == "latency")
+    budget = next(option for option in COMMON if option.name == "thinking_budget")
+    add_alias(parser, "--latency-profile", latency)
+    add_alias(parser, "--thinking-budget-tokens", budget)
+    add_alias(parser, "--enable-thinking", budget, str(ENABLED_BUDGET))
