@@ -23,7 +23,7 @@ SUFFIXES = (".yaml", ".yml")
 
 _MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
 _MT_BENCH_TABLES = ("models", "judge", "evaluation")
-_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "gemini"}
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
 _HERE_OTHERWISE = {
     "output_dir_base": "runs go to evalbench's own folder (--run-dir)",

@@ -11,7 +11,7 @@ _SHORTEST = 8
 _SHAPES = re.compile(
     r"""
       \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|key|hf)[-_][\w\-*.…]{9,}[\w\-*…]   # most providers
-    | \bAIza[\w\-]{20,} | \b(?:AKIA|ASIA)[A-Z0-9]{12,}                  # Google, AWS
+    | \bAIza[\w\-]{20,} | \bAQ\.[\w\-]{20,} | \b(?:AKIA|ASIA)[A-Z0-9]{12,}  # Google, AWS
     | (?i:\bbearer\s+)[\w.~+/=\-]{8,}                                   # header values
     | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-]{8,}
     """,

@@ -34,11 +34,12 @@ _EXTRAS = {
     "openai": ("openai",),
     "bedrock": ("boto3",),
     "compatible": ("aiohttp",),
+    "google": ("google-genai", "aiohttp"),
     "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
     "gpu": ("bitsandbytes", "nvidia-ml-py"),
     "flash": ("flash-attn",),
 }
-_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible")
+_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google")
 """Told with the providers that need them."""
 
 
