@@ -6,24 +6,36 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    ParamNote,
+    Reply,
+)
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.anthropic import catalogue
+from evalbench.providers.anthropic.batches import REQUEST_ID, MessageBatches
 from evalbench.providers.anthropic.errors import read_error
 from evalbench.providers.anthropic.limits import read_limits
 from evalbench.providers.anthropic.prepare import Habits, least_cached, prepare
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import terms
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, anthropic_client
 
 
-class Anthropic(NetworkProvider):
+class Anthropic(MessageBatches):
     """Answers calls with Claude models."""
 
     name: ClassVar[str] = "anthropic"
@@ -77,6 +89,7 @@ class Anthropic(NetworkProvider):
             service_tier=settings.get("service_tier") or "",
         )
         self._legacy = (settings.get("legacy_sampling") or "auto") == "auto"
+        self._agreed = Agreed()
         self._client = SdkClient(anthropic_client, self.secret, self.address, self.title)
 
     def capabilities(self, model: str) -> Capabilities:
@@ -84,6 +97,7 @@ class Anthropic(NetworkProvider):
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
+            batch=True,
             cached_from=least_cached(facts) if self._habits.prompt_cache else 0,
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,
@@ -91,16 +105,29 @@ class Anthropic(NetworkProvider):
             reason="Anthropic's API gives no log-probabilities",
         )
 
-    def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("Anthropic's API gives no likelihoods of given texts")
+        facts = self.facts.of(wire_name(call))
+        return prepare(call, facts, self._terms(call, facts, refused), self._habits)
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """See :class:`BatchingProvider`."""
         model = wire_name(call)
-        facts = self.facts.of(model)
-        agreed = terms(
-            call.prompt.params, facts, self.refusals.of(model), legacy_sampling=self._legacy
+        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
+
+    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        params = call.prompt.params
+        return self._agreed.of(
+            (params, facts, refused),
+            lambda: terms(params, facts, refused, legacy_sampling=self._legacy),
         )
-        return prepare(call, facts, agreed, self._habits)
+
+    @property
+    def carrier(self) -> SdkClient:
+        """See :class:`MessageBatches`."""
+        return self._client
 
     @property
     def clients(self) -> OnePerLoop[Any]:
@@ -133,7 +160,7 @@ class Anthropic(NetworkProvider):
             error.limits = limits
             raise error
         return read_reply(
-            answered, prepared, self.who, self.scrub, read_message, limits, "request-id"
+            answered, prepared, self.who, self.scrub, read_message, limits, REQUEST_ID
         )
 
     async def fetch_models(self) -> list[ModelInfo]:

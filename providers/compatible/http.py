@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import io
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -17,6 +19,7 @@ from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
 if TYPE_CHECKING:
@@ -58,6 +61,38 @@ class Http:
         """Fetch a path; raises as :meth:`post`."""
         session = self.sessions.here() or await self.sessions.get()
         return await self._answered(session.get(self._url(path), allow_redirects=False))
+
+    async def upload(
+        self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
+    ) -> Answered:
+        """See :class:`evalbench.providers.wire.streams.Carrier`."""
+        session = await self.sessions.get()
+        async with while_it_moves(idle_s, self._title) as moved:
+            with await asyncio.to_thread(Watched, file, moved) as source:
+                form = _aiohttp().FormData(fields)
+                form.add_field("file", source, filename=name, content_type=FORM_TYPE)
+                # The session's own header says JSON; only the form knows its boundary.
+                whole = form()
+                return await self._answered(
+                    session.post(
+                        self._url(path), data=whole, headers=whole.headers, allow_redirects=False
+                    )
+                )
+
+    async def download(self, path: str, into: Path, idle_s: float) -> Answered:
+        """See :class:`evalbench.providers.wire.streams.Carrier`."""
+        session = await self.sessions.get()
+        async with while_it_moves(idle_s, self._title) as moved:
+            try:
+                async with session.get(self._url(path), allow_redirects=False) as response:
+                    if response.status != 200:
+                        return Answered(response.status, response.headers, await response.read())
+                    await write_all(response.content.iter_any(), into, moved)
+                    return Answered(response.status, response.headers, b"")
+            except ProviderError:
+                raise
+            except Exception as error:
+                raise connection_error(error, self._title, self._address) from None
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)

@@ -26,7 +26,7 @@ class Groq(Compatible):
         ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
-        cap="max_completion_tokens", logprobs=False, day_requests=True
+        cap="max_completion_tokens", logprobs=False, day_requests=True, batches="yes"
     )
 
 

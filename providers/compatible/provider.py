@@ -13,15 +13,15 @@ from evalbench.engine.calls import (
     KeyNeed,
     ModelInfo,
     ParamNote,
-    Params,
     RateLimits,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
 from evalbench.engine.options import Option
+from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http
-from evalbench.providers.compatible.prepare import TEXT, is_raw, prepare
+from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import (
     hidden_error,
@@ -31,26 +31,36 @@ from evalbench.providers.compatible.read import (
 from evalbench.providers.compatible.terms import terms
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
-from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
+from evalbench.providers.wire.provider import counted, wire_name
+from evalbench.providers.wire.streams import Carrier
 
-REQUEST_ID = "x-request-id"
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
-class Compatible(NetworkProvider):
+class Compatible(FileBatches):
     """Answers calls at a server named by ``--base-url``; presets name their own."""
 
     name: ClassVar[str] = "compatible"
     title: ClassVar[str] = "the server"
-    options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "batches",
+            str,
+            None,
+            "whether the server takes batches as OpenAI does; auto: see when the first is sent",
+            choices=("auto", "yes", "no"),
+        ),
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
     own_address: ClassVar[str] = ""
-    quirks: ClassVar[Quirks] = Quirks()
+    quirks: ClassVar[Quirks] = Quirks(batches="auto")
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         address = api_address(
@@ -58,7 +68,8 @@ class Compatible(NetworkProvider):
         )
         super().__init__(settings, secret, address)
         self._http = Http(self.secret, address, self.title)
-        self._terms: dict[tuple[str, Params, Refused, bool], Terms] = {}
+        self._agreed = Agreed()
+        self._takes_batches = (settings.get("batches") or self.quirks.batches) != "no"
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -66,6 +77,7 @@ class Compatible(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=self.quirks.logprobs and facts.logprobs is not False,
+            batch=self.batch_terms(model) is not None,
             cached_from=self.quirks.cached_from,
             cached_for_s=300.0,
             schema=self.quirks.schema and facts.schema is not False,
@@ -77,22 +89,27 @@ class Compatible(NetworkProvider):
         """See :class:`NetworkProvider`; servers may call their models whatever they like."""
         self.check_name(model)
 
-    def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
-        model = wire_name(call)
-        params = call.prompt.params
-        refused = self.refusals.of(model)
-        # Working terms out costs more than the rest of a request; calls of a run share them.
-        raw = is_raw(call)
-        key = (model, params, refused, raw)
-        agreed = self._terms.get(key)
-        if agreed is None:
-            agreed = self._terms[key] = terms(
-                params, self.facts.of(model), refused, self.quirks, self.title, raw=raw
-            )
-        return prepare(call, agreed, self.quirks, self.title)
+        return prepare(call, self._terms(call, refused), self.quirks, self.title)
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """See :class:`BatchingProvider`."""
+        return self._terms(call, self.refusals.of(wire_name(call))).notes
+
+    def _terms(self, call: Call, refused: Refused) -> Terms:
+        facts, params, raw = self.facts.of(wire_name(call)), call.prompt.params, is_raw(call)
+        return self._agreed.of(
+            (params, facts, refused, raw),
+            lambda: terms(params, facts, refused, self.quirks, self.title, raw=raw),
+        )
+
+    @property
+    def carrier(self) -> Carrier:
+        """See :class:`FileBatches`."""
+        return self._http
 
     @property
     def clients(self) -> OnePerLoop[Any]:
@@ -124,6 +141,21 @@ class Compatible(NetworkProvider):
                 request_id=reply.request_id,
             )
         return reply
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`; raw text is not for batches."""
+        if prepared.path != CHAT:
+            raise CallRejected(f"{self.title} takes chats only in batches, not raw text")
+        return super().write_line(prepared, item)
+
+    def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
+        """See :class:`FileBatches`."""
+        return read_completion(body, arrival)
+
+    def true_status(self, status: object, body: Mapping[str, Any]) -> int:
+        """See :class:`FileBatches`."""
+        hidden = hidden_error(body) if status == 200 and "error" in body else None
+        return super().true_status(status, body) if hidden is None else hidden
 
     def refuse(
         self,

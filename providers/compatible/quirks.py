@@ -25,6 +25,7 @@ class Quirks:
         most_logprobs: most alternatives per token.
         cached_from: tokens of the shortest prefix whose later uses are cheaper; 0: none.
         schema: whether answers can be made to follow a JSON schema.
+        batches: whether there are files and batches as OpenAI has them.
         raw_text: whether ``/completions`` continues raw text.
         day_requests: the request limit in headers is per day.
         key_path: path that says whether a key is good.
@@ -40,6 +41,7 @@ class Quirks:
     most_logprobs: int = 20
     cached_from: int = 0
     schema: bool = True
+    batches: Literal["yes", "no", "auto"] = "no"
     raw_text: bool = False
     day_requests: bool = False
     key_path: str = "/models"

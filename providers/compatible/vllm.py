@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
 from evalbench.engine.errors import ServerFault
+from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible import choosing
-from evalbench.providers.compatible.provider import REQUEST_ID, Compatible
+from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Prepared

@@ -12,30 +12,34 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
+    ParamNote,
     Params,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
+from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.chat.reply import read_chat
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.openai import catalogue
 from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, Habits, prepare
 from evalbench.providers.openai.responses import failed_status, read_response
 from evalbench.providers.openai.terms import endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
-from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body
 from evalbench.providers.wire.headers import openai_limits
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, openai_client
+from evalbench.providers.wire.streams import Carrier
 
-_REQUEST_ID = "x-request-id"
 
-
-class OpenAI(NetworkProvider):
+class OpenAI(FileBatches):
     """Answers calls with OpenAI's models."""
 
     name: ClassVar[str] = "openai"
@@ -80,6 +84,7 @@ class OpenAI(NetworkProvider):
             image_detail=settings.get("image_detail") or "auto",
             service_tier=settings.get("service_tier") or "",
         )
+        self._agreed = Agreed()
         self._client = SdkClient(openai_client, self.secret, self.address, self.title)
 
     def capabilities(self, model: str) -> Capabilities:
@@ -88,6 +93,7 @@ class OpenAI(NetworkProvider):
         return Capabilities(
             images=facts.images is not False,
             logprobs=facts.logprobs is not False,
+            batch=self.batch_terms(model) is not None,
             cached_from=LEAST_CACHED,
             cached_for_s=CACHED_S,
             schema=facts.schema is not False,
@@ -95,17 +101,31 @@ class OpenAI(NetworkProvider):
             reason="OpenAI's API gives no likelihoods of given texts",
         )
 
-    def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("OpenAI's API gives no likelihoods of given texts")
+        facts = self.facts.of(wire_name(call))
+        endpoint = endpoint_for(facts, self._api, official=self.address.official)
+        agreed = self._terms(call, facts, refused)
+        return prepare(call, facts, agreed, endpoint, self._habits, refused)
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """See :class:`BatchingProvider`."""
         model = wire_name(call)
-        facts = self.facts.of(model)
+        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
+
+    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         params = call.prompt.params
         endpoint = endpoint_for(facts, self._api, official=self.address.official)
-        refused = self.refusals.of(model)
-        agreed = terms(params, facts, refused, endpoint)
-        return prepare(call, facts, agreed, endpoint, self._habits, refused)
+        return self._agreed.of(
+            (params, facts, refused), lambda: terms(params, facts, refused, endpoint)
+        )
+
+    @property
+    def carrier(self) -> Carrier:
+        """See :class:`FileBatches`."""
+        return self._client
 
     @property
     def clients(self) -> OnePerLoop[Any]:
@@ -128,13 +148,23 @@ class OpenAI(NetworkProvider):
             reader = read_response
             answered = self._told_apart(answered)
         if answered.status == 200:
-            return read_reply(answered, prepared, self.who, self.scrub, reader, limits, _REQUEST_ID)
-        request_id = answered.headers.get(_REQUEST_ID, "")
+            return read_reply(answered, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
+        request_id = answered.headers.get(REQUEST_ID, "")
         result = read_error(answered, self.who, prepared.model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
             return replace(result, limits=limits, params=prepared.notes)
         result.limits = limits
         raise result
+
+    def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
+        """See :class:`FileBatches`."""
+        reader = read_response if body.get("object") == "response" else read_chat
+        return reader(body, arrival)
+
+    def true_status(self, status: object, body: Mapping[str, Any]) -> int:
+        """See :class:`FileBatches`."""
+        failed = failed_status(body) if status == 200 else None
+        return super().true_status(status, body) if failed is None else failed
 
     @staticmethod
     def _told_apart(answered: Answered) -> Answered:

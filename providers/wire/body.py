@@ -67,12 +67,26 @@ def read_reply(
     body = parsed(answered, who, scrub, billed=True)
     identity = answered.headers.get(request_id) or body.get("id") or ""
     arrival = Arrival(scrub.identity(identity), limits, prepared.notes, answered.seconds)
+    return reply_of(body, arrival, who, read, lambda: told(answered, scrub, None, ""))
+
+
+def reply_of(
+    body: Mapping[str, Any],
+    arrival: Arrival,
+    who: Who,
+    read: Callable[[Mapping[str, Any], Arrival], Reply],
+    said: Callable[[], Told],
+) -> Reply:
+    """A parsed body as a reply; ``said`` describes it when there is no answer in it.
+
+    Raises:
+        ServerFault: when there is none.
+    """
     try:
         return read(body, arrival)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        said = told(answered, scrub, None, "")
-        why = f"{type(error).__name__}: {error}"
-        raise unreadable(said, who, f"its body is not an answer ({why})", billed=True) from None
+        why = f"its body is not an answer ({type(error).__name__}: {error})"
+        raise unreadable(said(), who, why, billed=True) from None
 
 
 def unreadable(said: Told, who: Who, why: str, *, billed: bool) -> ProviderError:

@@ -73,10 +73,11 @@ def until(moment: str | None, headers: Mapping[str, str]) -> float | None:
         return None
     if then.tzinfo is None:
         then = then.replace(tzinfo=UTC)
-    return max(0.0, then.timestamp() - _now(headers))
+    return max(0.0, then.timestamp() - server_time(headers))
 
 
-def _now(headers: Mapping[str, str]) -> float:
+def server_time(headers: Mapping[str, str]) -> float:
+    """Unix seconds by the provider's clock; by this machine's where a response has no ``date``."""
     stamp = _http_date(headers.get("date"))
     return time.time() if stamp is None else stamp
 
@@ -98,7 +99,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     if (plain := seconds(text)) is not None:
         return plain
     then = _http_date(text)
-    return None if then is None else max(0.0, then - _now(headers))
+    return None if then is None else max(0.0, then - server_time(headers))
 
 
 def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
@@ -123,7 +124,7 @@ def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
     return RateLimits(
         requests_limit=count(headers.get("x-ratelimit-limit")),
         requests_remaining=count(headers.get("x-ratelimit-remaining")),
-        requests_reset_s=None if reset is None else max(0.0, reset / 1000 - _now(headers)),
+        requests_reset_s=None if reset is None else max(0.0, reset / 1000 - server_time(headers)),
     )
 
 

@@ -11,7 +11,8 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,6 +21,13 @@ from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.streams import (
+    FORM_TYPE,
+    ListBody,
+    Watched,
+    while_it_moves,
+    write_all,
+)
 from evalbench.providers.wire.transport import connection_error
 
 CONNECT_S = 20.0
@@ -27,6 +35,9 @@ MOST_CONNECTIONS = 10_000
 """As many as the highest concurrency that a run can have: the SDK must never queue."""
 IDLE_S = 30.0
 _JSON = {"Content-Type": "application/json"}
+_FORM = {"Content-Type": "multipart/form-data"}
+_STREAMED = {"X-Stainless-Raw-Response": "stream"}
+"""What the SDKs' own ``with_streaming_response`` adds: the body waits on the wire to be read."""
 
 
 def anthropic_client(secret: str, address: Address) -> Any:
@@ -126,6 +137,57 @@ class SdkClient:
         client, response_class = await self.clients.get()
         return await self._answered(client.get(path, cast_to=response_class))
 
+    async def upload(
+        self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
+    ) -> Answered:
+        """See :class:`evalbench.providers.wire.streams.Carrier`."""
+        client, response_class = await self.clients.get()
+        async with while_it_moves(idle_s, self._title) as moved:
+            with await asyncio.to_thread(Watched, file, moved) as source:
+                return await self._answered(
+                    client.post(
+                        path,
+                        cast_to=response_class,
+                        body=dict(fields),
+                        files=[("file", (name, source, FORM_TYPE))],
+                        options={"headers": _FORM},
+                    )
+                )
+
+    async def post_list(
+        self, path: str, body: ListBody, idle_s: float, headers: Mapping[str, str]
+    ) -> Answered:
+        """Send a body that is read from a file meanwhile; raises as :meth:`upload`."""
+        client, response_class = await self.clients.get()
+        size = await asyncio.to_thread(body.size)
+        async with while_it_moves(idle_s, self._title) as moved:
+            return await self._answered(
+                client.post(
+                    path,
+                    cast_to=response_class,
+                    content=body.pieces(size, moved),
+                    options={"headers": {**_JSON, "Content-Length": str(size), **headers}},
+                )
+            )
+
+    async def download(self, path: str, into: Path, idle_s: float) -> Answered:
+        """See :class:`evalbench.providers.wire.streams.Carrier`."""
+        client, response_class = await self.clients.get()
+        async with while_it_moves(idle_s, self._title) as moved:
+            try:
+                response = await client.get(
+                    path, cast_to=response_class, options={"headers": _STREAMED}
+                )
+                try:
+                    await write_all(response.aiter_bytes(), into, moved)
+                finally:
+                    await response.aclose()
+            except ProviderError:
+                raise
+            except Exception as error:
+                return _told_by(self._response_of(error))
+            return Answered(response.status_code, response.headers, b"")
+
     async def _answered(self, request: Any) -> Answered:
         started = time.perf_counter()
         try:
@@ -133,12 +195,19 @@ class SdkClient:
         except ProviderError:
             raise
         except Exception as error:
-            # An error with a response is a response; the SDKs raise for every status >= 300.
-            response = getattr(error, "response", None)
-            if response is None:
-                raise connection_error(error, self._title, self._address) from None
-        seconds = time.perf_counter() - started
-        return Answered(response.status_code, response.headers, response.content, seconds)
+            response = self._response_of(error)
+        return _told_by(response, time.perf_counter() - started)
+
+    def _response_of(self, error: Exception) -> Any:
+        """The response in an SDK's error: the SDKs raise for every status >= 300.
+
+        Raises:
+            ProviderError: when there was none.
+        """
+        response = getattr(error, "response", None)
+        if response is None:
+            raise connection_error(error, self._title, self._address) from None
+        return response
 
     async def _open(self) -> tuple[Any, Any]:
         try:
@@ -163,6 +232,10 @@ class SdkClient:
         for name in ("anthropic", "openai", "together", "httpx", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)
         return client, importlib.import_module(self._http).Response
+
+
+def _told_by(response: Any, seconds: float = 0.0) -> Answered:
+    return Answered(response.status_code, response.headers, response.content, seconds)
 
 
 async def _close(client: tuple[Any, Any]) -> None:

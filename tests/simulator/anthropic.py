@@ -1,4 +1,4 @@
-"""Anthropic: Messages, token counts and the model list."""
+"""Anthropic: Messages, token counts, batches and the model list."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.simulator import anthropic_checks as checks
+from tests.simulator.anthropic_batches import AnthropicBatches
 from tests.simulator.anthropic_prompt import Prompt, Reader
 from tests.simulator.brain import Ask, Completion
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
@@ -42,12 +43,17 @@ class Anthropic:
     name = "anthropic"
     base_path = "/anthropic"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, batches: bool = True) -> None:
         self._world = world
+        self._batches: AnthropicBatches | None = None
+        if batches:
+            worker = Anthropic(world.without_limits(), batches=False)
+            self._batches = AnthropicBatches(world, worker.messages, self._account, self.error)
 
     def routes(self) -> Iterable[Route]:
         """Under ``/anthropic``."""
         return (
+            *(self._batches.routes() if self._batches else ()),
             Route("POST", "/anthropic/v1/messages", self.messages),
             Route("POST", "/anthropic/v1/messages/count_tokens", self.count_tokens),
             Route("GET", "/anthropic/v1/models", self.models),
@@ -239,6 +245,12 @@ class Anthropic:
 
     def _admit(self, exchange: Exchange, *, money: bool) -> None:
         """Refuse a key that may not do this, or a body that is too large."""
+        self._account(exchange, money=money)
+        if len(exchange.raw) > _MOST_BYTES:
+            raise Refused(self.error(413, "Request exceeds the maximum size"))
+
+    def _account(self, exchange: Exchange, *, money: bool = False) -> None:
+        """Refuse a key that may not do this."""
         state = self._world.accounts.state(exchange.key)
         if state == "missing":
             raise Refused(checks.error(401, "authentication_error", "authentication is required"))
@@ -258,8 +270,6 @@ class Anthropic:
             message = "You have reached the monthly usage threshold of your API tier."
             details = {"error_code": "enforced_spend_limit_reached"}
             raise Refused(checks.error(429, "rate_limit_error", message, details))
-        if len(exchange.raw) > _MOST_BYTES:
-            raise Refused(self.error(413, "Request exceeds the maximum size"))
 
     def _model(self, name: str) -> Model:
         model = self._world.catalogue.find(self.name, name)

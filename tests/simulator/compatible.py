@@ -10,6 +10,7 @@ from tests.simulator.compatible_chat import Chat
 from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour
+from tests.simulator.openai_batches import OpenAIBatches
 from tests.simulator.text_completions import TextCompletions
 from tests.simulator.world import World
 
@@ -24,6 +25,17 @@ class Compatible:
         self._chat = Chat(access)
         self._lists = compatible_lists.Lists(access)
         self._text = TextCompletions(access)
+        self._batches: OpenAIBatches | None = None
+        if flavour.batches:
+            worker = Chat(Access(world.without_limits(), flavour))
+            self._batches = OpenAIBatches(
+                world,
+                flavour.name,
+                flavour.base_path,
+                {"/v1/chat/completions": worker.complete},
+                lambda exchange: access.admit(exchange, "", money=False),
+                self.error,
+            )
         self._hosted = flavour.needs_key
         self.name = flavour.name
         self.base_path = flavour.base_path
@@ -34,6 +46,8 @@ class Compatible:
         yield Route("POST", f"{base}/chat/completions", chat.complete)
         yield Route("GET", f"{base}/models", lists.models)
         yield Route("GET", f"{base}/models/*", lists.model)
+        if self._batches:
+            yield from self._batches.routes()
         if not self._hosted:
             yield Route("POST", f"{base}/completions", text.complete)
         own: dict[str, tuple[Route, ...]] = {

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tests.simulator.server import Simulator
 
 
+_LARGE = 1 << 20
+"""Bytes of a request body that is not worth showing: it holds a whole batch."""
+
+
 class Control:
     """Scripts a simulator and reads its journal."""
 
@@ -34,6 +38,7 @@ class Control:
             ("GET", "/_sim/ledger"): self._entries,
             ("POST", "/_sim/ledger"): self._ledger,
             ("GET", "/_sim/summary"): self._summary,
+            ("GET", "/_sim/batches"): self._batches,
             ("POST", "/_sim/clock"): self._clock,
             ("POST", "/_sim/brain"): self._brain,
             ("POST", "/_sim/limits"): self._limits,
@@ -93,6 +98,9 @@ class Control:
     def _summary(self, given: dict[str, Any]) -> Any:
         return self._simulator.ledger.summary()
 
+    def _batches(self, given: dict[str, Any]) -> Any:
+        return self._simulator.world.batches.describe()
+
     async def _wait(self, given: dict[str, Any]) -> Any:
         timeout = float(given.pop("timeout", 10.0))
         least = {name: int(value) for name, value in given.items()}
@@ -138,6 +146,9 @@ def _entry(entry: Entry) -> dict[str, Any]:
     out["headers"] = safe_headers(entry.headers)
     out["key"] = redacted(key_of(entry.headers))
     out["content"] = f"{entry.content:016x}"
+    if len(raw) > _LARGE:
+        out["body"] = f"{len(raw)} bytes"
+        return out
     try:
         out["body"] = orjson.loads(raw) if raw else None
     except ValueError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
@@ -133,6 +134,11 @@ class Exchange:
             ValueError: when it is not JSON.
         """
         return orjson.loads(self.raw)
+
+
+def fingerprint(target: bytes, raw: bytes) -> int:
+    """The content of a request: 64 bits of its path and body."""
+    return int.from_bytes(blake2b(target + raw, digest_size=8).digest())
 
 
 def key_of(headers: Mapping[str, str]) -> str:

@@ -25,6 +25,7 @@ Kind = Literal[
     "wrong_content_type",
     "empty_body",
     "error_in_200",
+    "batch",
 ]
 
 _UNBILLED = frozenset({"status", "error_in_200", "reset_before_headers", "close_before_headers"})
@@ -40,7 +41,8 @@ class Fault:
             ``hang`` never answers; ``slow_body`` drips the right answer over
             ``seconds``; ``malformed_json`` and ``empty_body`` spoil it;
             ``wrong_content_type`` sends a web page; ``error_in_200`` a failure
-            inside a success.
+            inside a success. ``batch`` spoils no answer: batches that matching
+            requests make go as ``batch`` says.
         status, message, headers, body: of the error; without a body the
             provider's own is used.
         retry_after: seconds for the header of that name.
@@ -56,6 +58,7 @@ class Fault:
         times: at most so often.
         billed: whether the work is done and charged all the same; None: as
             providers do (yes once an answer was on its way).
+        batch: see :class:`tests.simulator.batches.Script`.
     """
 
     kind: Kind = "status"
@@ -76,6 +79,7 @@ class Fault:
     attempts: int | None = None
     times: int | None = None
     billed: bool | None = None
+    batch: dict[str, Any] = field(default_factory=dict)
     seen: int = 0
     applied: int = 0
 
@@ -113,13 +117,25 @@ class Faults:
     def meet(self, exchange: Exchange, seed: int) -> Fault | None:
         """The fault this request meets, counted as applied."""
         for place, fault in enumerate(self.script):
-            if not self._concerns(fault, exchange):
-                continue
-            fault.seen += 1
-            if self._strikes(fault, exchange, seed, place):
-                fault.applied += 1
+            if fault.kind != "batch" and self._meets(fault, exchange, seed, place):
                 return fault
         return None
+
+    def for_batch(self, exchange: Exchange) -> dict[str, Any] | None:
+        """How the batch goes that this request makes; None: as usual."""
+        for place, fault in enumerate(self.script):
+            if fault.kind == "batch" and self._meets(fault, exchange, 0, place):
+                return fault.batch
+        return None
+
+    def _meets(self, fault: Fault, exchange: Exchange, seed: int, place: int) -> bool:
+        if not self._concerns(fault, exchange):
+            return False
+        fault.seen += 1
+        if not self._strikes(fault, exchange, seed, place):
+            return False
+        fault.applied += 1
+        return True
 
     def _concerns(self, fault: Fault, exchange: Exchange) -> bool:
         if fault.path and fault.path not in exchange.path:

@@ -72,6 +72,7 @@ class Flavour:
         loaded_context: context it serves, when shorter than the model's own.
         any_model: whether any model name gets the loaded model.
         reasoning_apart: whether output token counts leave reasoning out.
+        batches: whether it has files and batches as OpenAI has.
         fields: what a line of its model list holds besides the id.
     """
 
@@ -95,6 +96,7 @@ class Flavour:
     loaded_context: int | None = None
     any_model: bool = False
     reasoning_apart: bool = False
+    batches: bool = False
     fields: ModelFields = field(default=lambda model: _plain(model))
 
 
@@ -215,6 +217,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         headers=openai_headers,
         retry_after=True,
         requests_window=86_400.0,
+        batches=True,
         fields=_groq,
     ),
     Flavour(

@@ -46,6 +46,23 @@ class Handle:
         script: list[dict[str, Any]] = self._call("GET", "/faults")
         return script
 
+    def batch(self, *, times: int | None = None, nth: tuple[int, ...] = (), **script: Any) -> None:
+        """Script how batches go; see :class:`tests.simulator.batches.Script`.
+
+        Args:
+            times: so many batches at most; None: all that are made from now on.
+            nth: ordinals of the batches meant; empty: each.
+            script: fields of the script.
+        """
+        self._call(
+            "POST", "/faults", {"kind": "batch", "times": times, "nth": list(nth), "batch": script}
+        )
+
+    def batches(self) -> list[dict[str, Any]]:
+        """Every batch: ``id``, ``api``, ``phase``, ``items``, ``counts``, ``metadata``."""
+        batches: list[dict[str, Any]] = self._call("GET", "/batches")
+        return batches
+
     def no_faults(self) -> None:
         """Clear the script."""
         self._call("DELETE", "/faults")

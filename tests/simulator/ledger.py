@@ -37,6 +37,8 @@ class Entry:
         in_flight: requests being answered when this one arrived, itself included.
         client_gone: the client left before its answer was sent.
         verdicts: what the client did wrong with this request.
+        batch, item: of a request that came in a batch: the batch and its name there.
+            Such entries are not among the counted requests.
     """
 
     number: int
@@ -58,6 +60,8 @@ class Entry:
     bill: Bill | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     verdicts: list[str] = field(default_factory=list)
+    batch: str = ""
+    item: str = ""
 
 
 @dataclass(slots=True)
@@ -92,6 +96,8 @@ class Ledger:
         self.total = Bill("")
         self.billed = 0
         self.client_gone = 0
+        self.executed = 0
+        self._answered: Counter[int] = Counter()
         self._attempts: dict[int, int] = {}
         self._last: dict[int, _Last] = {}
 
@@ -188,6 +194,31 @@ class Ledger:
         if self._waiting:
             self._wake()
 
+    def execute(self, exchange: Exchange, answer: Answer, api: str, batch: str, item: str) -> None:
+        """Write down a request that came in a batch, with its answer."""
+        self.executed += 1
+        entry = Entry(
+            exchange.number,
+            exchange.now,
+            api,
+            exchange.method,
+            exchange.path,
+            exchange.content,
+            exchange.attempt,
+            0,
+            model=exchange.model,
+            status=answer.status,
+            finished=exchange.now,
+            notes=exchange.notes,
+            batch=batch,
+            item=item,
+        )
+        if self.keep:
+            entry.headers = exchange.headers
+            entry.raw = exchange.raw
+            self.entries.append(entry)
+        self._charge(entry, answer)
+
     def _charge(self, entry: Entry, answer: Answer) -> None:
         bill = answer.bill
         if bill is None:
@@ -201,6 +232,7 @@ class Ledger:
         total.reasoning_tokens += bill.reasoning_tokens
         total.nanodollars += bill.nanodollars
         self.billed += 1
+        self._answered[entry.content] += 1
         entry.bill = bill
 
     async def until(self, **least: int) -> None:
@@ -229,7 +261,12 @@ class Ledger:
         self._waiting = still
 
     def summary(self) -> dict[str, Any]:
-        """All counters. ``contents`` counts different contents; ``dollars`` is what was charged."""
+        """All counters.
+
+        ``contents`` counts different contents; ``dollars`` is what was charged;
+        ``answered`` says how many contents were answered (and charged) how often,
+        at once or in a batch; ``executed`` counts requests of batches.
+        """
         attempts = Counter(self._attempts.values())
         return {
             "requests": self.requests,
@@ -245,6 +282,10 @@ class Ledger:
             "verdicts": dict(self.verdicts),
             "tokens": {
                 name: value for name, value in asdict(self.total).items() if name.endswith("tokens")
+            },
+            "executed": self.executed,
+            "answered": {
+                str(n): count for n, count in sorted(Counter(self._answered.values()).items())
             },
             "billed_requests": self.billed,
             "dollars": self.total.nanodollars / 1e9,

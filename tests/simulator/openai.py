@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from tests.simulator import openai_access, openai_chat, openai_errors, openai_responses
 from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.models import Model
+from tests.simulator.openai_batches import OpenAIBatches
 from tests.simulator.world import World
 
 
 class OpenAI:
-    """Chat completions, Responses and models."""
+    """Chat completions, Responses, models, files and batches."""
 
     name = "openai"
     base_path = "/openai/v1"
 
     def __init__(self, world: World) -> None:
         self._world = world
+        unlimited = world.without_limits()
+        endpoints = {
+            "/v1/chat/completions": partial(openai_chat.complete, unlimited),
+            "/v1/responses": partial(openai_responses.respond, unlimited),
+        }
+        admit = partial(openai_access.admit, world, money=False)
+        self._batches = OpenAIBatches(
+            world, self.name, self.base_path, endpoints, admit, openai_errors.of_status
+        )
 
     def routes(self) -> Iterable[Route]:
         """Under ``/openai/v1``."""
         return (
+            *self._batches.routes(),
             Route("POST", "/openai/v1/chat/completions", self.chat),
             Route("POST", "/openai/v1/responses", self.responses),
             Route("GET", "/openai/v1/models", self.models),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from hashlib import blake2b
+import itertools
+from email.utils import formatdate
 from typing import Any
 
 from aiohttp import web
@@ -13,7 +14,7 @@ from tests.simulator.bedrock import Bedrock
 from tests.simulator.clock import Clock
 from tests.simulator.compatible import Compatible
 from tests.simulator.control import Control
-from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route
+from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route, fingerprint
 from tests.simulator.faults import Fault, Faults
 from tests.simulator.flavours import FLAVOURS
 from tests.simulator.google import Google
@@ -50,7 +51,8 @@ class Simulator:
         for api in self.apis:
             for route in api.routes():
                 self._mount(api, route)
-        self._number = 0
+        self._numbers = itertools.count(1)
+        self.world.batches.connect(self.faults, self.ledger, self._numbers)
         self._runner: web.ServerRunner | None = None
         self.url = ""
         self._control = Control(self)
@@ -104,8 +106,7 @@ class Simulator:
             return web.json_response({"error": f"no such path: {path}"}, status=404)
         raw = await request.read()
         target = request.raw_path.encode()
-        content = int.from_bytes(blake2b(target + raw, digest_size=8).digest())
-        self._number += 1
+        content = fingerprint(target, raw)
         exchange = Exchange(
             method=request.method,
             path=path,
@@ -113,7 +114,7 @@ class Simulator:
             headers=request.headers,
             raw=raw,
             content=content,
-            number=self._number,
+            number=next(self._numbers),
             attempt=self.ledger.attempt(content),
             now=self.world.clock.now(),
         )
@@ -147,6 +148,7 @@ class Simulator:
         if fault is not None:
             answer = _spoiled(api, exchange, fault, answer)
         api.dress(exchange, answer)
+        answer.headers.setdefault("date", formatdate(exchange.now, usegmt=True))
         return answer
 
     async def _send(

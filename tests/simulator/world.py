@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from tests.simulator.accounts import Accounts
+from tests.simulator.batch_files import Files
+from tests.simulator.batches import Batches
 from tests.simulator.brain import Brain
 from tests.simulator.clock import Clock
 from tests.simulator.exchange import Bill
@@ -42,7 +44,7 @@ class Latency:
 
 @dataclass(slots=True)
 class World:
-    """The shared state: time, models, minds, keys, limits, caches."""
+    """The shared state: time, models, minds, keys, limits, caches, batches and files."""
 
     clock: Clock = field(default_factory=Clock)
     brain: Brain = field(default_factory=Brain)
@@ -51,6 +53,12 @@ class World:
     limits: Limits = field(default_factory=Limits)
     cache: PromptCache = field(default_factory=PromptCache)
     latency: Latency = field(default_factory=Latency)
+    batches: Batches = field(default_factory=Batches)
+    files: Files = field(default_factory=Files)
+
+    def without_limits(self) -> World:
+        """The same world for the requests of batches, which meet no rate limits."""
+        return replace(self, limits=Limits(), latency=Latency())
 
     def reset(self) -> None:
         """Everything back to its beginning."""
@@ -61,6 +69,8 @@ class World:
         self.limits.reset()
         self.cache.clear()
         self.latency = Latency()
+        self.batches.reset()
+        self.files.reset()
 
 
 def price(bill: Bill, model: Model, factor: float = 1.0) -> Bill:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine import registry
-from evalbench.engine.calls import NETWORK_OPTIONS, Provider
+from evalbench.engine.calls import NETWORK_OPTIONS, BatchProvider, Provider
 from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.openai import OpenAI
@@ -34,11 +34,27 @@ def test_every_provider_is_whole(name: str) -> None:
     assert "planted" not in repr(provider)
 
 
+BATCHING = ("anthropic", "openai", "groq", "compatible")
+"""Those that take batches, as far as is known before one is sent."""
+
+
+@pytest.mark.parametrize("name", BATCHING)
+def test_batches_are_bounded(name: str) -> None:
+    provider = built(name)
+    assert isinstance(provider, BatchProvider)
+    terms = provider.batch_terms("some-model")
+    assert terms is not None
+    assert terms.least_requests == 1
+    assert 50_000 <= terms.most_requests <= 100_000
+    assert 200_000_000 <= terms.most_bytes <= 256_000_000
+    assert terms.window_s == 86_400
+
+
 @pytest.mark.parametrize("name", NETWORK)
 def test_capabilities_of_a_stranger(name: str) -> None:
     able = built(name).capabilities("some-model")
     assert able.generate
-    assert not able.batch
+    assert able.batch is (name in BATCHING)
     assert able.choose is (name == "vllm")
     assert able.choose or able.reason
 

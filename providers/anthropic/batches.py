@@ -1,0 +1,229 @@
+"""Message batches: the requests travel in the body that makes the batch.
+
+They carry no names, so a batch whose creation went unanswered is found by its
+age and its number of requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.providers.anthropic.errors import read_error
+from evalbench.providers.anthropic.read import read_message
+from evalbench.providers.anthropic.terms import LEGACY_VERSION
+from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
+from evalbench.providers.wire.body import parsed, reply_of
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.headers import server_time
+from evalbench.providers.wire.sdk import SdkClient
+from evalbench.providers.wire.streams import ListBody
+
+PATH = "/v1/messages/batches"
+REQUEST_ID = "request-id"
+TERMS = BatchTerms(most_requests=100_000, most_bytes=256_000_000)
+_HEAD, _TAIL = b'{"requests":[', b"]}"
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP statuses that go with error types; lines name only the type."""
+_SAMPLING = re.compile(rb'"(?:temperature|top_p)":')
+
+
+class MessageBatches(BatchingProvider):
+    """The batch side of Anthropic's API."""
+
+    @property
+    @abstractmethod
+    def carrier(self) -> SdkClient:
+        """Carries files."""
+
+    @abstractmethod
+    async def get(self, path: str) -> Answered:
+        """Fetch a path below the address, whatever the status of the response."""
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return TERMS
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`."""
+        return b'{"custom_id":"%s","params":%s}' % (item.encode(), orjson.dumps(prepared.body))
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return {}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        One version of the API holds for the whole batch: the old one as soon
+        as one line sets the temperature, for lines that do not are the same in both.
+        """
+        self.check_secret()
+        legacy = await asyncio.to_thread(_sets_sampling, file)
+        headers = {"anthropic-version": LEGACY_VERSION} if legacy else {}
+        body = ListBody(file, _HEAD, _TAIL)
+        answered = await self.carrier.post_list(PATH, body, self.timeout, headers)
+        return self._job(self._object(answered, model))
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        found: list[BatchJob] = []
+        path = f"{PATH}?limit=100"
+        while True:
+            answered = await self.within(self.get(path))
+            page = self._object(answered)
+            oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
+            for entry in page.get("data") or ():
+                job = self._job(entry)
+                if _moment(entry.get("created_at"), oldest) < oldest:
+                    return found
+                if job.total in (None, requests):
+                    found.append(job)
+            if not page.get("has_more") or not page.get("last_id"):
+                return found
+            path = f"{PATH}?limit=100&after_id={quote(page['last_id'], safe='')}"
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        answered = await self.within(self.get(f"{PATH}/{quote(job, safe='')}"))
+        return self._job(self._object(answered, what="this batch"))
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        From the API's own address: the one in the batch would get the key wherever it points.
+        """
+        self.check_secret()
+        await asyncio.to_thread(into.write_bytes, b"")
+        path = f"{PATH}/{quote(job.id, safe='')}/results"
+        answered = await self.carrier.download(path, into, self.timeout)
+        if answered.status != 200:
+            raise self._trouble(answered, "", "the results of this batch")
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        self.check_secret()
+        path = f"{PATH}/{quote(job, safe='')}/cancel"
+        answered = await self.within(self.send(Prepared(model, path, {})))
+        if answered.status not in (200, 400, 409):
+            raise self._trouble(answered, "", "this batch")
+
+    def read_result(self, result: dict[str, Any], call: Call) -> Reply:
+        """See :class:`BatchingProvider`."""
+        given = result.get("result")
+        inner = given if isinstance(given, dict) else {}
+        kind = inner.get("type")
+        if kind == "succeeded" and isinstance(message := inner.get("message"), dict):
+            return reply_of(
+                message,
+                self.arrival(message.get("id") or "", call),
+                self.who,
+                read_message,
+                lambda: told(Answered(200, {}, orjson.dumps(message)), self.scrub, None, ""),
+            )
+        if kind in ("expired", "canceled"):
+            raise expired(self.title, cancelled=kind == "canceled")
+        if kind == "errored" and isinstance(error := inner.get("error"), dict):
+            within = error.get("error")
+            told_kind = within.get("type") if isinstance(within, dict) else ""
+            return self.read_error_line(_STATUS.get(str(told_kind), 500), error, call, {})
+        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+
+    def _job(self, entry: Mapping[str, Any]) -> BatchJob:
+        """A batch object.
+
+        Raises:
+            ServerFault: when it is none.
+        """
+        counts, name = entry.get("request_counts"), entry.get("id")
+        if not isinstance(counts, dict) or not isinstance(name, str):
+            raise ServerFault(f"what {self.title} says of a batch cannot be read")
+        state, why = JobState.RUNNING, ""
+        status = entry.get("processing_status")
+        if status == "ended":
+            state = JobState.ENDED
+            if counts.get("expired"):
+                state = JobState.EXPIRED
+            elif counts.get("canceled"):
+                state = JobState.CANCELLED
+        elif status not in ("in_progress", "canceling"):
+            why = f"its state is {status!r}"
+        over = state.over
+        return BatchJob(
+            id=name,
+            state=state,
+            total=sum(value for value in counts.values() if isinstance(value, int)) or None,
+            # Before the end these are 0, whatever has been done.
+            succeeded=counts.get("succeeded") if over else None,
+            failed=counts.get("errored") if over else None,
+            why=why,
+            expires=_moment(entry.get("expires_at"), None),
+        )
+
+    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
+        """The body of a good answer.
+
+        Raises:
+            ProviderError: what any other answer means.
+        """
+        if answered.status != 200:
+            raise self._trouble(answered, model, what)
+        return parsed(answered, self.who, self.scrub)
+
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        if what and answered.status in (404, 410):
+            body = json_body(answered)
+            error = body.get("error") if isinstance(body, dict) else None
+            fields = error if isinstance(error, dict) else None
+            request_id = answered.headers.get(REQUEST_ID, "")
+            return self.gone(told(answered, self.scrub, fields, request_id), what)
+        return read_error(answered, self.who, model, self.scrub)
+
+
+def _sets_sampling(file: Path) -> bool:
+    """Whether a line of a request file sets the temperature."""
+    with file.open("rb") as lines:
+        return any(
+            _SAMPLING.search(line) and not orjson.loads(line)["params"].keys().isdisjoint(_NAMES)
+            for line in lines
+        )
+
+
+_NAMES = frozenset({"temperature", "top_p"})
+
+
+def _moment(text: object, default: Any) -> Any:
+    """Unix seconds of an RFC 3339 moment."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return default

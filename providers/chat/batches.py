@@ -1,0 +1,288 @@
+"""Batches as OpenAI has them: a file goes up, a batch is made of it, two files come back."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
+from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
+from evalbench.providers.wire.body import parsed, reply_of
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
+from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.headers import server_time
+from evalbench.providers.wire.streams import Carrier
+
+REQUEST_ID = "x-request-id"
+TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
+_NAME = "evalbench"
+"""The metadata under which a batch carries the engine's name for it."""
+_STATES = {
+    "validating": JobState.WAITING,
+    "in_progress": JobState.RUNNING,
+    "finalizing": JobState.RUNNING,
+    "cancelling": JobState.RUNNING,
+    "completed": JobState.ENDED,
+    "expired": JobState.EXPIRED,
+    "cancelled": JobState.CANCELLED,
+    "failed": JobState.FAILED,
+}
+_QUEUE_FULL = "token_limit_exceeded"
+_QUEUE_LIMIT = re.compile(r"[Ll]imit:\s*([\d,]+)")
+_UNSERVED = {"batch_expired": False, "batch_cancelled": True}
+_STATUS = {"rate_limit_exceeded": 429, "invalid_request": 400, "invalid_request_error": 400}
+"""What codes of line errors would have been as HTTP statuses; the rest are the server's fault."""
+_NO_SUCH_PATH = frozenset({404, 405, 501})
+_MOST_PROBLEMS = 3
+
+
+class FileBatches(BatchingProvider):
+    """A provider with ``/files`` and ``/batches``."""
+
+    _takes_batches: bool = True
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._queues: dict[str, int] = {}
+
+    @property
+    @abstractmethod
+    def carrier(self) -> Carrier:
+        """Carries files."""
+
+    @abstractmethod
+    async def get(self, path: str) -> Answered:
+        """Fetch a path below the address, whatever the status of the response."""
+
+    @abstractmethod
+    def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
+        """A parsed good answer as a reply; raises what indexing raises."""
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        How much may wait in all is not published; a batch that was refused for it tells.
+        """
+        if not self._takes_batches:
+            return None
+        return replace(TERMS, most_tokens=self._queues.get(model))
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`."""
+        return b'{"custom_id":"%s","method":"POST","url":"/v1%s","body":%s}' % (
+            item.encode(),
+            prepared.path.encode(),
+            orjson.dumps(prepared.body),
+        )
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        answered = await self.carrier.upload(
+            "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.timeout
+        )
+        if answered.status in _NO_SUCH_PATH and not self.address.official:
+            self._takes_batches = False
+            raise RunFatal(
+                f"{self.title} takes no batches",
+                why=f"{self.address.url}/files answered {answered.status}",
+                cure="run with --mode realtime",
+                status=answered.status,
+            )
+        return {"file": self._object(answered)["id"]}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        body = {
+            "input_file_id": uploaded["file"],
+            "endpoint": _endpoint(file),
+            "completion_window": "24h",
+            "metadata": {_NAME: name},
+        }
+        answered = await self.within(self.send(Prepared(model, "/batches", body)))
+        return self._job(self._object(answered, model), model)
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        By the name, and by the file where a server keeps no names.
+        """
+        self.check_secret()
+        path = "/batches?limit=100"
+        while True:
+            answered = await self.within(self.get(path))
+            page = self._object(answered)
+            oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
+            for entry in page.get("data") or ():
+                given = (entry.get("metadata") or {}).get(_NAME)
+                if given == name or entry.get("input_file_id") == uploaded.get("file"):
+                    return [replace(self._job(entry, model), name=name)]
+                if (entry.get("created_at") or oldest) < oldest:
+                    return []
+            if not page.get("has_more") or not page.get("data"):
+                return []
+            path = f"/batches?limit=100&after={quote(page['data'][-1]['id'], safe='')}"
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        answered = await self.within(self.get(f"/batches/{quote(job, safe='')}"))
+        return self._job(self._object(answered, what="this batch"), model)
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        Answers and errors come in two files; either may be missing.
+        """
+        self.check_secret()
+        await asyncio.to_thread(into.write_bytes, b"")
+        have = 0
+        for kind in ("output", "error"):
+            if not (name := job.results.get(kind)):
+                continue
+            answered = await self.carrier.download(
+                f"/files/{quote(name, safe='')}/content", into, self.timeout
+            )
+            if answered.status != 200:
+                trouble = self._trouble(answered, "", "the results of this batch")
+                if have and isinstance(trouble, CallRejected):
+                    return
+                raise trouble
+            have += 1
+            _end_line(into)
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        self.check_secret()
+        path = f"/batches/{quote(job, safe='')}/cancel"
+        answered = await self.within(self.send(Prepared(model, path, {})))
+        if answered.status not in (200, 400, 409):
+            raise self._trouble(answered, "", "this batch")
+
+    def read_result(self, result: dict[str, Any], call: Call) -> Reply:
+        """See :class:`BatchingProvider`."""
+        response, error = result.get("response"), result.get("error")
+        if isinstance(error, dict):
+            code = str(error.get("code") or "")
+            if code in _UNSERVED:
+                raise expired(self.title, cancelled=_UNSERVED[code])
+            return self.read_error_line(_STATUS.get(code, 500), {"error": error}, call, {})
+        if not isinstance(response, dict) or not isinstance(response.get("body"), dict):
+            raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+        body, request_id = response["body"], response.get("request_id") or ""
+        status = self.true_status(response.get("status_code"), body)
+        if status != 200:
+            return self.read_error_line(status, body, call, {REQUEST_ID: str(request_id)})
+        arrival = self.arrival(request_id or body.get("id") or "", call)
+        return reply_of(
+            body,
+            arrival,
+            self.who,
+            self.read_answer,
+            lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
+        )
+
+    def true_status(self, status: object, body: Mapping[str, Any]) -> int:
+        """The status of an answer in a line, or what a failure inside a good one deserves."""
+        return status if isinstance(status, int) else 500
+
+    def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
+        """A batch object.
+
+        Raises:
+            ServerFault: when it is none.
+        """
+        status, name = entry.get("status"), entry.get("id")
+        if not isinstance(status, str) or not isinstance(name, str):
+            raise ServerFault(f"what {self.title} says of a batch cannot be read")
+        state = _STATES.get(status, JobState.RUNNING)
+        results = {
+            kind: entry[field]
+            for kind in ("output", "error")
+            if entry.get(field := f"{kind}_file_id")
+        }
+        if state is JobState.FAILED and results:
+            state = JobState.ENDED
+        counts = entry.get("request_counts") or {}
+        problems = (entry.get("errors") or {}).get("data") or []
+        codes = {problem.get("code") for problem in problems}
+        self._learn_queue(problems, model)
+        return BatchJob(
+            id=name,
+            state=state,
+            name=str((entry.get("metadata") or {}).get(_NAME) or ""),
+            total=counts.get("total") or None,
+            succeeded=counts.get("completed"),
+            failed=counts.get("failed"),
+            why=self._why(problems) if status in _STATES else f"its state is {status!r}",
+            again=_QUEUE_FULL in codes,
+            expires=entry.get("expires_at"),
+            results=results,
+        )
+
+    def _why(self, problems: Sequence[Mapping[str, Any]]) -> str:
+        """What is wrong with a batch, in a few sentences."""
+        texts = []
+        for problem in problems[:_MOST_PROBLEMS]:
+            line = f"line {problem['line']}: " if problem.get("line") else ""
+            texts.append(line + str(problem.get("message") or problem.get("code") or "refused"))
+        if (more := len(problems) - _MOST_PROBLEMS) > 0:
+            texts.append(f"and {more} more")
+        return self.scrub.text("; ".join(texts), 600)
+
+    def _learn_queue(self, problems: Sequence[Mapping[str, Any]], model: str) -> None:
+        """Remember how many tokens may wait, which only a refusal tells."""
+        for problem in problems:
+            found = _QUEUE_LIMIT.search(str(problem.get("message")))
+            if problem.get("code") == _QUEUE_FULL and found:
+                self._queues[model] = int(found[1].replace(",", ""))
+
+    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
+        """The body of a good answer.
+
+        Raises:
+            ProviderError: what any other answer means.
+        """
+        if answered.status != 200:
+            raise self._trouble(answered, model, what)
+        return parsed(answered, self.who, self.scrub)
+
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        request_id = answered.headers.get(REQUEST_ID, "")
+        if what and answered.status in (404, 410):
+            error = error_object(json_body(answered))
+            return self.gone(told(answered, self.scrub, error, request_id), what)
+        result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
+        return ServerFault("the batch was refused") if isinstance(result, Reply) else result
+
+
+def _endpoint(file: Path) -> str:
+    """The endpoint that the lines of a file are for: the first one's."""
+    with file.open("rb") as lines:
+        endpoint: str = orjson.loads(lines.readline())["url"]
+    return endpoint
+
+
+def _end_line(file: Path) -> None:
+    """See to it that what is added to a file next begins a line."""
+    with file.open("rb+") as target:
+        if target.seek(0, 2):
+            target.seek(-1, 2)
+            if target.read(1) != b"\n":
+                target.write(b"\n")

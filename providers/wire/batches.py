@@ -1,0 +1,209 @@
+"""What providers that take batches do alike: lines, what refusals teach, bounded requests.
+
+See :class:`evalbench.engine.calls.BatchProvider` for what is expected of them.
+A line holds the very body that the call would have had by itself, and a result
+is read as an answer at once would be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import BatchTerms, Call, ParamNote, Reply
+from evalbench.engine.errors import (
+    CallRejected,
+    ContextTooLong,
+    DeadlineExceeded,
+    NoSuchModel,
+    ProviderError,
+    RunFatal,
+    ServerFault,
+    TransientError,
+)
+from evalbench.providers.modelfacts import NOTHING, Refused
+from evalbench.providers.modelfacts.refusals import blamed
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
+from evalbench.providers.wire.failures import Told, build, not_an_api
+from evalbench.providers.wire.provider import NetworkProvider, wire_name
+
+CLOCKS_S = 60.0
+"""By how much the clocks of provider and machine may differ when nothing tells the difference."""
+_SHOWN = 2_000
+
+
+class BatchingProvider(NetworkProvider):
+    """Base of the providers that also take batches."""
+
+    item_field = "custom_id"
+    """The field of a result line that names its item."""
+    _last: tuple[bytes, dict[str, Any]] = (b"", {})
+
+    @abstractmethod
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """The request for a call to a model that refuses some things; touches no network.
+
+        Raises:
+            CallRejected: when the call cannot be put in this provider's terms.
+        """
+
+    @abstractmethod
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """What becomes of each requested parameter; quick, for it is asked for every result."""
+
+    @abstractmethod
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """A request as a line of the request file."""
+
+    @abstractmethod
+    def read_result(self, result: dict[str, Any], call: Call) -> Reply:
+        """A parsed result line as a reply; raises as ``batch_reply``."""
+
+    @abstractmethod
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+
+    def prepare(self, call: Call) -> Prepared:
+        """See :class:`NetworkProvider`."""
+        return self.prepared(call, self.refusals.of(wire_name(call)))
+
+    def batch_line(self, call: Call, item: str) -> bytes:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return self.write_line(self.prepare(call), item)
+
+    def batch_item(self, line: bytes) -> str:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        item = self._parsed(line).get(self.item_field)
+        if not isinstance(item, str):
+            raise ValueError(f"the line has no {self.item_field}")
+        return item
+
+    def batch_reply(self, line: bytes, call: Call) -> Reply:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        try:
+            result = self._parsed(line)
+        except ValueError as error:
+            raise self.broken_line(line, str(error)) from None
+        try:
+            return self.read_result(result, call)
+        except (CallRejected, NoSuchModel) as error:
+            raise self._unless_learned(error, call) from None
+        except RunFatal as error:
+            if type(error) is not RunFatal:
+                raise
+            # The line came through the API, so the address is right.
+            raise ServerFault(
+                f"{self.title} sent something that is not its protocol",
+                why=error.why,
+                status=error.status,
+                body=error.body,
+                request_id=error.request_id,
+            ) from None
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        """A line as an object, without the key.
+
+        The item of a line is asked first and then its reply: the line is parsed once.
+
+        Raises:
+            ValueError: when it is not one.
+        """
+        last, value = self._last
+        if last is line:
+            return value
+        value = orjson.loads(self.scrub.exact(line))
+        if not isinstance(value, dict):
+            raise ValueError("the line is not a JSON object")
+        self._last = (line, value)
+        return value
+
+    def broken_line(self, line: bytes, why: str) -> ProviderError:
+        """A line of which nothing can be made."""
+        return ServerFault(
+            f"{self.title} sent a result that cannot be read",
+            why=why,
+            possibly_billed=True,
+            body=self.scrub.text(line[:_SHOWN].decode("utf-8", "replace"), _SHOWN),
+        )
+
+    def read_error_line(
+        self, status: int, body: object, call: Call, headers: Mapping[str, str]
+    ) -> Reply:
+        """What an error in a line means, by the reading of errors that came at once.
+
+        Returns:
+            The outcome that it is, when it is one.
+
+        Raises:
+            ProviderError: otherwise. Requests that fail within a batch are not billed.
+        """
+        prepared = self.prepare(call)
+        try:
+            return self.read(Answered(status, headers, orjson.dumps(body)), prepared)
+        except ProviderError as error:
+            error.possibly_billed = False
+            raise
+
+    def arrival(self, request_id: object, call: Call) -> Arrival:
+        """What goes into a reply from beside its body."""
+        return Arrival(self.scrub.identity(request_id), params=self.notes(call))
+
+    def _unless_learned(self, error: ProviderError, call: Call) -> ProviderError:
+        """The error, or that the same call goes without the parameter that the error blames.
+
+        All lines of a batch meet the same refusal; the first one teaches it.
+        """
+        if error.status not in (400, 422) or isinstance(error, ContextTooLong):
+            return error
+        model = wire_name(call)
+        fresh, now = self.prepared(call, NOTHING), self.prepare(call)
+        sent = dict.fromkeys((*fresh.negotiable, *now.negotiable))
+        found = blamed(sent, error.param, error.why)
+        if found is None:
+            return error
+        one, value_only = found
+        if one in now.negotiable:
+            self.refusals.learn(model, one, error.why, value_only=value_only)
+            if one in self.prepare(call).negotiable:
+                return error
+        return TransientError(
+            f"{self.title} refuses {one.field} of {model!r}; the next request goes without it",
+            why=error.why,
+            status=error.status,
+            body=error.body,
+            request_id=error.request_id,
+        )
+
+    async def within(self, request: Awaitable[Answered]) -> Answered:
+        """Wait for a request about a batch, as long as for one answer at most.
+
+        Raises:
+            DeadlineExceeded: when that was too short.
+        """
+        try:
+            async with asyncio.timeout(self.timeout) as deadline:
+                return await request
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise DeadlineExceeded(
+                f"{self.title} said nothing about a batch within {self.timeout:g} s",
+                cure="raise --timeout",
+                possibly_billed=True,
+            ) from None
+
+    def gone(self, said: Told, what: str) -> ProviderError:
+        """A 404 about a batch: it is not there, unless it was not the API that said so."""
+        if not said.known:
+            return not_an_api(said, self.who)
+        return build(CallRejected, f"{self.title} has {what} no longer", said)
+
+
+def expired(title: str, *, cancelled: bool) -> ProviderError:
+    """The batch was over before a call had its turn."""
+    why = "the batch was cancelled" if cancelled else "the batch ran out of time"
+    return DeadlineExceeded(f"{title} ended the batch before this call had its turn", why=why)

@@ -1,0 +1,158 @@
+"""Files on their way to a provider and back, piece by piece: they may be larger than memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from evalbench.engine.errors import CallRejected, DeadlineExceeded, RunFatal
+from evalbench.providers.wire.exchange import Answered
+
+FORM_TYPE = "application/jsonl"
+_PIECE = 1 << 18
+_WRITE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ListBody:
+    """A JSON body with the lines of a file as the items of a list, read while it is sent.
+
+    Attributes:
+        file: its lines.
+        head, tail: what stands before and after them.
+    """
+
+    file: Path
+    head: bytes
+    tail: bytes
+
+    def size(self) -> int:
+        """Bytes of the whole body; a line feed that ends the file is not sent."""
+        with self.file.open("rb") as source:
+            length = source.seek(0, 2)
+            source.seek(max(0, length - 1))
+            length -= source.read(1) == b"\n"
+        return len(self.head) + length + len(self.tail)
+
+    async def pieces(self, size: int, moved: Callable[[], None]) -> AsyncIterator[bytes]:
+        """The body; ``moved`` is called whenever a piece has left.
+
+        Raises:
+            CallRejected: when the file became shorter meanwhile.
+        """
+        yield self.head
+        left = size - len(self.head) - len(self.tail)
+        source = await asyncio.to_thread(self.file.open, "rb")
+        try:
+            while left > 0:
+                piece = await asyncio.to_thread(source.read, min(left, _PIECE))
+                if not piece:
+                    raise CallRejected(f"{self.file.name} became shorter while it was sent")
+                left -= len(piece)
+                yield piece.replace(b"\n", b",")
+                moved()
+        finally:
+            source.close()
+        yield self.tail
+
+
+class Watched(io.FileIO):
+    """A file that an HTTP client reads while it sends it; every read counts as movement."""
+
+    def __init__(self, file: Path, moved: Callable[[], None]) -> None:
+        super().__init__(file)
+        self._moved = moved
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As of any file."""
+        self._moved()
+        return super().read(-1 if size is None else size) or b""
+
+
+class Carrier(Protocol):
+    """Sends and fetches files. Gives up when nothing has moved for ``idle_s`` seconds."""
+
+    async def upload(
+        self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
+    ) -> Answered:
+        """Post a form: plain fields, and a file called ``name`` in the field ``file``.
+
+        Raises:
+            ProviderError: when no complete response came back.
+        """
+
+    async def download(self, path: str, into: Path, idle_s: float) -> Answered:
+        """Add what a path holds to the end of a file; the response comes without its body.
+
+        A response that is no success leaves the file alone and comes with its
+        body. Raises as :meth:`upload`, and RunFatal when the file cannot be written.
+        """
+
+
+@contextlib.asynccontextmanager
+async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[], None]]:
+    """Bound a transfer of any length by the time that nothing moves.
+
+    Yields:
+        What is to be called, from any thread, whenever something moved.
+
+    Raises:
+        DeadlineExceeded: after ``idle_s`` seconds of standstill.
+    """
+    loop = asyncio.get_running_loop()
+    over = False
+
+    def put_off() -> None:
+        if not over and not deadline.expired():
+            deadline.reschedule(loop.time() + idle_s)
+
+    def moved() -> None:
+        loop.call_soon_threadsafe(put_off)
+
+    try:
+        async with asyncio.timeout(idle_s) as deadline:
+            try:
+                yield moved
+            finally:
+                over = True
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise DeadlineExceeded(
+            f"nothing came from or went to {title} for {idle_s:g} s",
+            cure="raise --timeout, or look at the network",
+            possibly_billed=True,
+        ) from None
+
+
+async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[], None]) -> None:
+    """Add a response's pieces to the end of a file, off the event loop.
+
+    Raises:
+        RunFatal: when the file cannot be written.
+    """
+    held = bytearray()
+    async for piece in pieces:
+        moved()
+        held += piece
+        if len(held) >= _WRITE:
+            await asyncio.to_thread(_add, into, held)
+            held = bytearray()
+    await asyncio.to_thread(_add, into, held)
+
+
+def _add(into: Path, piece: bytearray) -> None:
+    try:
+        with into.open("ab") as target:
+            target.write(piece)
+    except OSError as error:
+        raise RunFatal(
+            f"{into.name} cannot be written",
+            why=error.strerror or str(error),
+            cure="free some space, then resume the run; the results stay at the provider",
+        ) from None
