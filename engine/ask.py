@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import plain
-from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 from evalbench.engine.roles import CANDIDATE
@@ -124,6 +124,7 @@ class SampleAsk:
         known: Known,
         halted: Callable[[], bool],
         ask_again: frozenset[Outcome],
+        final: set[int],
         count: Callable[[str, Reply, bool], None],
     ) -> None:
         """Prepare asking.
@@ -137,6 +138,7 @@ class SampleAsk:
             known: what the journal has of this sample.
             halted: whether the run is stopping.
             ask_again: outcomes of stored replies that are worth another call.
+            final: calls whose stored reply stands all the same: it failed in this engine's life.
             count: told every reply with its role, and whether it came from the journal.
         """
         self._journal = journal
@@ -147,6 +149,7 @@ class SampleAsk:
         self._known = known
         self._halted = halted
         self._ask_again = ask_again
+        self._final = final
         self._count = count
         self._asked: set[CallKey] = set()
 
@@ -170,7 +173,8 @@ class SampleAsk:
         if held := self._known.get(key):
             same = held.content_hash == digest
             if held.reply is not None:
-                if same and held.reply.outcome not in self._ask_again:
+                stands = held.reply.outcome not in self._ask_again or held.id in self._final
+                if same and stands:
                     self._count(role, held.reply, True)
                     return _answered(held.reply)
                 reask = held.reask + 1
@@ -188,21 +192,31 @@ class SampleAsk:
     async def _send(
         self, role: str, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
+        async def intend() -> None:
+            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+
         async def before_send() -> None:
             if self._halted():
                 raise Halted
-            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+            await intend()
 
+        reply: Reply | None = None
+        ident = self._journal.call_id(self._row, key, reask)
+        if park := getattr(part.dispatcher, "park", None):
+            reply = await park(call, ident, intend)
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         if key.role != CANDIDATE:
             name += f"/{key.model}"
-        reply = await part.dispatcher.answer(call, name, before_send)
+        if reply is None:
+            reply = await part.dispatcher.answer(call, name, before_send)
         try:
             stored = self._journal.store_reply(self._row, key, reask, reply)
         except TypeError:
             reply = plain(reply)
             stored = self._journal.store_reply(self._row, key, reask, reply)
         await stored
+        if reply.outcome is Outcome.ERROR:
+            self._final.add(ident)
         self._count(role, reply, False)
         return _answered(reply)
 
@@ -211,7 +225,8 @@ class SampleAsk:
 
         All of them are carried through, even when one fails, so that nothing
         that was paid for is thrown away. Of several failures the one raised is
-        that which concerns most: the run, then the halt, then this sample.
+        that which concerns most: the run, then the halt, then the wait for a
+        batch, then this sample.
         """
         results = await asyncio.gather(
             *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
@@ -223,7 +238,7 @@ class SampleAsk:
 
 
 def _reach(failure: BaseException) -> int:
-    kinds = (EvalbenchError, BudgetSpent, Halted, BaseException)
+    kinds = (EvalbenchError, BudgetSpent, Halted, Parked, BaseException)
     return next(n for n, kind in enumerate(kinds) if isinstance(failure, kind))
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import traceback
+import typing
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from evalbench.engine.ask import CallFailed, Contestant, SampleAsk, newest
 from evalbench.engine.benchmark import Benchmark, Sample, Score
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.dispatch.base import BudgetSpent, Halted
+from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
@@ -32,6 +34,7 @@ from evalbench.engine.status import State
 _PAGE = 64
 _LOOK_S = 0.1
 _LOAD_LOOK_S = 0.005
+_PARKED_LOOK_S = 1.0
 _RATE_WINDOW_S = 20.0
 _LATEST = 8
 SAME_FAILURES = 20
@@ -44,7 +47,8 @@ STOP_GRACE_S = 10.0
 _FATES = ("sent", "dropped", "refused")
 """What can become of a requested parameter; the last that happened to any call is shown."""
 
-_Job = tuple[int, int, Sample, list[CallRow]]
+_Job = tuple[int, int, Sample, list[CallRow], bool]
+"""Row, epoch, sample, its calls, and whether its replies came while it was parked."""
 
 
 _RESTS = {
@@ -75,6 +79,7 @@ class Driver:
         epochs: int,
         ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
         rows: Collection[int] | None = None,
+        leave: bool = False,
     ) -> None:
         """Prepare driving.
 
@@ -85,6 +90,7 @@ class Driver:
             epochs: how often each sample is asked.
             ask_again: outcomes of stored replies that are worth another call.
             rows: work on these samples only, and pause when they are finished.
+            leave: do not wait for batches: go when all that can be sent is out.
         """
         self._journal = journal
         self._benchmark = benchmark
@@ -92,6 +98,7 @@ class Driver:
         self._epochs = epochs
         self._ask_again = ask_again
         self._rows = rows
+        self._leave = leave
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
         self.tally = Tally()
@@ -116,6 +123,15 @@ class Driver:
         self._dry = False
         self._exhausted = False
         self._loading: asyncio.Future[None] | None = None
+        self._parking: Sequence[Parking] = [
+            typing.cast("Parking", part.dispatcher)
+            for part in self._cast.values()
+            if hasattr(part.dispatcher, "park")
+        ]
+        self._parked: set[tuple[int, int]] = set()
+        self._woken: set[tuple[int, int]] = set()
+        self._final: set[int] = set()
+        self._news = asyncio.Event()
 
     # -- progress, for status and screens -------------------------------------
 
@@ -188,11 +204,7 @@ class Driver:
     def halt(self, how: State) -> None:
         """Send no further call. PAUSING waits for those in flight, STOPPING only a little."""
         self.halting = how
-        for part in self._cast.values():
-            part.dispatcher.halt()
-
-    def _give_up(self, error: EvalbenchError) -> None:
-        self.failure = self.failure or error
+        self._news.set()
         for part in self._cast.values():
             part.dispatcher.halt()
 
@@ -211,21 +223,10 @@ class Driver:
         """
         self._loading = loading
         self._exhausted = loading is None and self.done == self.total
-        ends: float | None = None
+        for dispatcher in self._parking:
+            dispatcher.begin(self)
         try:
-            while True:
-                self._hire()
-                if not self._workers and (self._exhausted or self._halted()):
-                    break
-                if self.failure or self.halting is State.STOPPING:
-                    ends = ends or time.monotonic() + STOP_GRACE_S
-                    if time.monotonic() >= ends:
-                        break
-                if self._workers:
-                    await asyncio.wait(self._workers, timeout=_LOOK_S)
-                else:
-                    await asyncio.sleep(_LOAD_LOOK_S)
-                self._dry = False
+            await self._until_done()
         finally:
             for worker in self._workers:
                 worker.cancel()
@@ -234,13 +235,81 @@ class Driver:
             raise self._journal.broken
         if loading and loading.done() and not loading.cancelled():
             loading.result()
+        return self._rest()
+
+    async def _until_done(self) -> None:
+        ends: float | None = None
+        while True:
+            self._hire()
+            if not self._workers and (self._halted() or self._nothing_to_do()):
+                return
+            if self.failure or self.halting is State.STOPPING:
+                ends = ends or time.monotonic() + STOP_GRACE_S
+                if time.monotonic() >= ends:
+                    return
+            if self._workers:
+                await asyncio.wait(self._workers, timeout=_LOOK_S)
+            else:
+                await self._until_something_comes()
+            self._dry = False
+
+    async def _until_something_comes(self) -> None:
+        if not self._parked:
+            await asyncio.sleep(_LOAD_LOOK_S)
+            return
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), _PARKED_LOOK_S)
+
+    def _rest(self) -> State:
+        """How the run stands when nothing more will be done now."""
         if self.failure:
             return State.FAILED
         if self.halting and self.done < self.total:
             return _RESTS[self.halting]
+        if self._parked and self._outstanding():
+            return State.WAITING
         if self._rows is not None and self.done < self.total:
             return State.PAUSED
         return State.COMPLETE
+
+    def _nothing_to_do(self) -> bool:
+        """Whether no sample can go on, now or (unless nobody wants to wait) later."""
+        if not self._exhausted:
+            return False
+        if not self._woken & self._parked:
+            for dispatcher in self._parking:
+                # Whatever else is asked waits for what was asked already.
+                dispatcher.close_collection()
+        if self._woken & self._parked:
+            return False
+        if self._leave:
+            return all(dispatcher.at_rest for dispatcher in self._parking)
+        return not self._outstanding()
+
+    def _outstanding(self) -> int:
+        return sum(dispatcher.outstanding for dispatcher in self._parking)
+
+    # -- what batches bring, see dispatch.base.Host --------------------------------
+
+    def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        if reply.outcome is Outcome.ERROR:
+            self._final.add(call.id)
+        self._count(role, reply, False)
+        self.go_on(call.row, call.key.epoch)
+
+    def go_on(self, row: int, epoch: int) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        self._woken.add((row, epoch))
+        self._news.set()
+
+    def give_up(self, error: EvalbenchError) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        self.failure = self.failure or error
+        self._news.set()
+        for part in self._cast.values():
+            part.dispatcher.halt()
 
     def _hire(self) -> None:
         """Start as many workers as the dispatchers want samples in work, and there are samples."""
@@ -268,7 +337,7 @@ class Driver:
 
     def _read_jobs(self) -> None:
         """Have the next samples and epochs without a score at hand, if there are any just now."""
-        if self._jobs or self._dry or self._exhausted:
+        if self._jobs or self._read_woken() or self._dry or self._exhausted:
             return
         all_there = self._loading is None or self._loading.done()
         page = self._journal.query(
@@ -287,9 +356,35 @@ class Driver:
             self._last_row = item.row
             for epoch in item.epochs:
                 calls = [call for call in item.calls if call.key.epoch == epoch]
-                self._jobs.append((item.row, epoch, item.sample, calls))
+                self._jobs.append((item.row, epoch, item.sample, calls, False))
 
-    async def _solve(self, row: int, epoch: int, sample: Sample, calls: list[CallRow]) -> None:
+    def _read_woken(self) -> bool:
+        """Have samples at hand whose replies came in; False when there are none."""
+        wanted = sorted(self._woken & self._parked)[:_PAGE]
+        if not wanted:
+            return False
+        self._woken.difference_update(wanted)
+        self._parked.difference_update(wanted)
+        page = self._journal.query(
+            partial(
+                unfinished,
+                path=self._journal.path,
+                after=0,
+                epochs=self._epochs,
+                most=_PAGE,
+                rows={row for row, _ in wanted},
+            )
+        )
+        for item in page:
+            for epoch in item.epochs:
+                if (item.row, epoch) in wanted:
+                    calls = [call for call in item.calls if call.key.epoch == epoch]
+                    self._jobs.append((item.row, epoch, item.sample, calls, True))
+        return True
+
+    async def _solve(
+        self, row: int, epoch: int, sample: Sample, calls: list[CallRow], woken: bool
+    ) -> None:
         ask = SampleAsk(
             journal=self._journal,
             cast=self._cast,
@@ -299,7 +394,8 @@ class Driver:
             known=newest(calls),
             halted=self._halted,
             ask_again=self._ask_again,
-            count=self._count,
+            final=self._final,
+            count=self._count_new if woken else self._count,
         )
         if self.first_sent is None:
             self.first_sent = time.monotonic()
@@ -310,10 +406,12 @@ class Driver:
             self.halt(State.BUDGET)
         except Halted:
             return
+        except Parked:
+            self._parked.add((row, epoch))
         except CallFailed as error:
             self._fail(row, epoch, sample, error.reply.error)
         except EvalbenchError as error:
-            self._give_up(error)
+            self.give_up(error)
         except (Exception, SystemExit) as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             self._fail(
@@ -336,6 +434,11 @@ class Driver:
             if held is None or _FATES.index(note.fate) >= _FATES.index(held["fate"]):
                 self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
 
+    def _count_new(self, role: str, reply: Reply, from_journal: bool) -> None:
+        """Of a sample that was parked: what it finds in the journal was counted when it arrived."""
+        if not from_journal:
+            self._count(role, reply, False)
+
     def _record(self, row: int, epoch: int, sample: Sample, score: Score) -> None:
         told = (("parsed", score.parsed), ("note", score.note))
         detail = {name: value for name, value in told if value}
@@ -349,10 +452,10 @@ class Driver:
             self._put(row, epoch, sample, Outcome.ERROR, {}, {"error": error})
             self._journal.event("sample-failed", error=kind)
         except JournalError as broken:
-            self._give_up(broken)
+            self.give_up(broken)
             return
         if not self._answered and self.errors[kind] >= SAME_FAILURES:
-            self._give_up(
+            self.give_up(
                 RunFatal(
                     f"the first {SAME_FAILURES} samples all failed in the same way",
                     why=error,

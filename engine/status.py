@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.scoring.tally import Metric
+
+if TYPE_CHECKING:
+    from evalbench.engine.scoring.tally import Metric
 
 
 class State(StrEnum):
-    """Where a run stands. The last five are at rest."""
+    """Where a run stands. The last six are at rest; WAITING has batches out at a provider."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -20,6 +22,7 @@ class State(StrEnum):
     STOPPING = "stopping"
     PAUSED = "paused"
     STOPPED = "stopped"
+    WAITING = "waiting"
     COMPLETE = "complete"
     FAILED = "failed"
     BUDGET = "budget"
@@ -35,6 +38,7 @@ class Status:
     that were cut or failed may have cost besides, at worst. ``roles`` counts the
     calls of this engine by role (``sent``, ``from_journal``, ``in_flight``);
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
+    ``batches`` is as :meth:`evalbench.engine.dispatch.batch_state.Batch.shown` gives it.
     """
 
     run: str
@@ -70,6 +74,7 @@ class Status:
     gauges: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, dict[str, int]] = field(default_factory=dict)
     latest: list[tuple[int, int]] = field(default_factory=list)
+    batches: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def at_rest(self) -> bool:
@@ -77,7 +82,18 @@ class Status:
         return self.state in AT_REST
 
 
-AT_REST = frozenset({State.PAUSED, State.STOPPED, State.COMPLETE, State.FAILED, State.BUDGET})
+AT_REST = frozenset(
+    {
+        State.PAUSED,
+        State.STOPPED,
+        State.WAITING,
+        State.COMPLETE,
+        State.FAILED,
+        State.BUDGET,
+    }
+)
+STILL_WAITING = 7
+"""Exit code of a run whose batches are still out."""
 
 
 def exit_code(status: Status, problem: EvalbenchError | None) -> int:
@@ -88,6 +104,8 @@ def exit_code(status: Status, problem: EvalbenchError | None) -> int:
         return 3
     if status.state in (State.PAUSED, State.STOPPED):
         return 4
+    if status.state is State.WAITING:
+        return STILL_WAITING
     return problem.exit_code if problem else 6
 
 

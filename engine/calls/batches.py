@@ -93,9 +93,9 @@ class BatchJob:
 class BatchProvider(Protocol):
     """A :class:`Provider` that also takes batches. Raises only :class:`ProviderError` subclasses.
 
-    ``name`` is the engine's name for a batch: 10 characters ``[a-z0-9]``,
-    unique. ``item`` names one request in it: ``name`` and more characters of the
-    same kind, 20 at most in all.
+    ``name`` is the engine's name for one creation of a batch: 10 to 12
+    characters ``[a-z0-9]``, unique. ``item`` names one request in it by up to 20
+    such characters.
     """
 
     def batch_terms(self, model: str) -> BatchTerms | None:

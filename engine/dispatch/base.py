@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from evalbench.engine.calls import Call, Outcome, Reply
-from evalbench.engine.errors import ProviderError
+from evalbench.engine.errors import EvalbenchError, ProviderError
+from evalbench.engine.journal.records import CallRow
 
 ZERO = Decimal(0)
 
@@ -54,6 +55,63 @@ class Dispatcher(Protocol):
 
     async def close(self) -> None:
         """Give everything back. Calls still in flight are cut off."""
+
+
+class Host(Protocol):
+    """Who drives the samples, as seen by a dispatcher whose replies come by themselves."""
+
+    def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
+        """A reply is in the journal; its sample can go on."""
+
+    def go_on(self, row: int, epoch: int) -> None:
+        """A call of this sample has left its batch without a reply: let it ask again."""
+
+    def give_up(self, error: EvalbenchError) -> None:
+        """Nothing can be answered any more."""
+
+
+class Parking(Dispatcher, Protocol):
+    """A dispatcher that answers some calls much later, whatever becomes of those who asked."""
+
+    def begin(self, host: Host) -> None:
+        """Take up what earlier engines left."""
+
+    async def park(
+        self, call: Call, ident: int, intend: Callable[[], Awaitable[None]]
+    ) -> Reply | None:
+        """Take a call in, to be answered later.
+
+        Args:
+            call: what to ask.
+            ident: its number in the journal.
+            intend: awaited once, when the call was taken in: it puts it into the journal.
+
+        Returns:
+            None when it is to be answered at once, by ``answer``; a reply of
+            outcome ``error`` when it cannot be asked at all.
+
+        Raises:
+            Parked: its reply will come; always so for one that is out already.
+            Halted: the run is stopping.
+        """
+
+    def close_collection(self) -> None:
+        """No further call will come before those taken in are answered."""
+
+    @property
+    def outstanding(self) -> int:
+        """Calls taken in that have no reply."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether an engine that does not want to wait has nothing more to do here."""
+
+
+class Parked(BaseException):
+    """The call is out in a batch: its sample leaves memory until the reply is in.
+
+    A BaseException, so that no ``except Exception`` in a benchmark swallows it.
+    """
 
 
 class Halted(BaseException):

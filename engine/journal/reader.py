@@ -305,7 +305,7 @@ def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
         key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
         prompt = shelf.prompt(shape, body, quotes)
         reply = None if outcome is None else shelf.reply(outcome, *columns)
-        found.append(CallRow(row, key, reask, digest, sent, prompt, reply))
+        found.append(CallRow(ident, row, key, reask, digest, sent, prompt, reply))
     return found
 
 
@@ -346,8 +346,12 @@ def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
     ).fetchone()
     if calls == replies:
         return []
-    rows = shelf.db.execute(
-        "SELECT DISTINCT c.id >> ? FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL",
-        (SLOT_BITS,),
-    ).fetchall()
-    return [call for (row,) in rows for call in calls_of(shelf, path, row) if call.reply is None]
+    cut = {
+        ident
+        for (ident,) in shelf.db.execute(
+            "SELECT c.id FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL"
+            " AND c.id NOT IN (SELECT call FROM batched)"
+        )
+    }
+    rows = sorted({ident >> SLOT_BITS for ident in cut})
+    return [call for row in rows for call in calls_of(shelf, path, row) if call.id in cut]

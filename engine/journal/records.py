@@ -33,8 +33,12 @@ class SampleRow:
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """A call as stored. ``reply`` is None while it is in flight, or when it was cut off."""
+    """A call as stored. ``reply`` is None while it is in flight, or when it was cut off.
 
+    ``id`` is its number in the journal, of which ``row`` is the upper part.
+    """
+
+    id: int
     row: int
     key: CallKey
     reask: int
@@ -53,6 +57,16 @@ class ScoreRow:
     outcome: Outcome
     values: Mapping[str, float]
     detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRow:
+    """A provider batch as stored. ``body`` is :class:`evalbench.engine.dispatch.batch_state`'s."""
+
+    id: int
+    name: str
+    state: str
+    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Row numbers carry structure, so no table needs a second index::
 
     sample.row           1, 2, 3 … in the order of the data
     call.id, reply.id    sample.row << 20 | slot.id
+    batched.call         a call.id
     score.id             sample.row << 10 | epoch
 
 A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
@@ -11,6 +12,10 @@ re-ask number; a run has few of them. Times are milliseconds since the run's
 creation. Texts that repeat (tags, values, prompt shapes) are interned in
 ``name``; ``score.detail`` is such a number too, or a packed text when it is
 long. Money is whole picodollars (10⁻¹² US dollars).
+
+Version 2 added ``batch`` and ``batched``: what went out in provider batches,
+and which call is in which line of which. A call is in one batch at most, the
+newest it was sent in.
 """
 
 from __future__ import annotations
@@ -23,7 +28,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
 
-VERSION = 1
+VERSION = 2
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
@@ -51,6 +56,10 @@ CREATE TABLE score (
     id INTEGER PRIMARY KEY, at INTEGER, tags INTEGER, outcome INTEGER, vals INTEGER, detail
 );
 CREATE TABLE event (id INTEGER PRIMARY KEY, at INTEGER, kind TEXT, count INTEGER, body BLOB);
+"""
+_BATCH_TABLES = """
+CREATE TABLE batch (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT, body BLOB);
+CREATE TABLE batched (call INTEGER PRIMARY KEY, batch INTEGER, item INTEGER);
 """
 
 
@@ -97,7 +106,9 @@ def create(path: Path) -> None:
             # One sync at the end instead of one per step.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(f"PRAGMA journal_mode = {journal_mode(path)}")
-            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+            connection.executescript(
+                f"BEGIN; {_TABLES} {_BATCH_TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+            )
             connection.close()
             os.fsync(file)
         finally:
@@ -105,6 +116,17 @@ def create(path: Path) -> None:
         partial.replace(path)
     except (sqlite3.Error, OSError) as error:
         raise understand(error, path) from error
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a journal that is about to be written to the newest version."""
+    if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:
+        connection.executescript(f"BEGIN; {_BATCH_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def has_batches(connection: sqlite3.Connection) -> bool:
+    """Whether the journal is of a version that knows batches."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] >= 2)
 
 
 def understand(error: Exception, path: Path) -> JournalError:

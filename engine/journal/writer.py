@@ -26,12 +26,13 @@ from evalbench.engine.calls import Call, ModelRef, Outcome, Reply
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.reader import Shelf, cut_off
-from evalbench.engine.journal.records import OUTCOME_CODE, CallKey, picodollars
+from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow, CallKey, picodollars
 from evalbench.engine.journal.schema import (
     EPOCH_BITS,
     SLOT_BITS,
     connect,
     journal_mode,
+    migrate,
     on_network_disk,
     understand,
 )
@@ -55,6 +56,8 @@ _INTO = {
         "reply": 8,
         "score": 6,
         "event": 5,
+        "batch": 4,
+        "batched": 3,
     }.items()
 }
 
@@ -87,6 +90,7 @@ class Journal:
     def _open(self) -> None:
         self._db.execute(f"PRAGMA journal_mode = {journal_mode(self.path)}")
         self._db.execute("PRAGMA synchronous = NORMAL")
+        migrate(self._db)
         self._shelf = Shelf(self._db)
         self._names = {text: ident for ident, text in self._db.execute("SELECT id, text FROM name")}
         self._slots = {
@@ -142,6 +146,29 @@ class Journal:
         )
         return self._committed()
 
+    def call_id(self, row: int, key: CallKey, reask: int) -> int:
+        """The number of a call in this journal."""
+        return row << SLOT_BITS | self._slot(key, reask)
+
+    def put_batch(self, batch: BatchRow) -> asyncio.Future[None]:
+        """Store where a batch stands."""
+        self._put("batch", batch.id, batch.name, batch.state, orjson.dumps(batch.body))
+        return self._committed()
+
+    def put_in_batch(self, call: int, batch: int, item: int) -> None:
+        """Store that a call is in a line of a batch, and in no other batch any more."""
+        self._put("batched", call, batch, item)
+
+    def take_out_of_batch(self, calls: Iterable[int]) -> None:
+        """Forget that calls are in a batch."""
+        self._delete("DELETE FROM batched WHERE call = ?", [(call,) for call in calls])
+
+    def forget_calls(self, calls: Iterable[int]) -> None:
+        """Delete calls that never left, and that they were to go into a batch."""
+        gone: list[tuple[int, ...]] = [(call,) for call in calls]
+        self._delete("DELETE FROM call WHERE id = ?", gone)
+        self._delete("DELETE FROM batched WHERE call = ?", gone)
+
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
 
@@ -165,7 +192,8 @@ class Journal:
         """Give every call that an earlier engine left in flight a reply of outcome ``error``.
 
         It may have been answered, and billed, by a provider that nobody listened
-        to any more, so it counts at its worst case and is asked again.
+        to any more, so it counts at its worst case and is asked again. Calls in a
+        batch are not cut: their replies are still to come.
 
         Returns:
             How many there were.

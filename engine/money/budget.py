@@ -129,6 +129,32 @@ class Budget:
         self._close(ticket)
         self._admit_waiting()
 
+    def take(self, worst: Decimal) -> Ticket:
+        """Reserve for calls that are out already, whatever the ceiling."""
+        self.reserved += worst
+        self.in_flight += 1
+        return Ticket(worst)
+
+    def merge(self, ticket: Ticket, into: Ticket) -> None:
+        """Add one reservation to another, for calls that come back together."""
+        self._close(ticket)
+        into.worst += ticket.worst
+        self.reserved += ticket.worst
+
+    def settle_part(self, ticket: Ticket, worst: Decimal, cost: Decimal) -> None:
+        """One of the calls of a reservation is over and cost so much.
+
+        Args:
+            ticket: the reservation, which stays open.
+            worst: that call's part of it.
+            cost: US dollars.
+        """
+        part = min(worst, ticket.worst)
+        ticket.worst -= part
+        self.reserved -= part
+        self.spent += cost
+        self._admit_waiting()
+
     def _close(self, ticket: Ticket) -> None:
         if not ticket.open:
             raise ValueError("this reservation has ended already")

@@ -41,6 +41,10 @@ class Purse:
         """
         return await self.budget.admit(self.worst_case(call))
 
+    def cost(self, reply: Reply) -> Decimal | None:
+        """What an answer cost; None when the price or its tokens are unknown."""
+        return None if self.prices is None else self.prices.cost(reply.usage)
+
     def answered(self, ticket: Ticket, reply: Reply) -> Decimal | None:
         """Settle an answered attempt; its cost, None when prices are unknown."""
         cost = reply.billed

@@ -22,7 +22,7 @@ HI = generate("hi", max_tokens=4)
 
 def row(prompt: Prompt, reply: Reply | None, key: CallKey = KEY, reask: int = 0) -> CallRow:
     """A call as the journal holds it."""
-    return CallRow(1, key, reask, Call(MODEL, prompt).content_hash, 0, prompt, reply)
+    return CallRow(1 << 20, 1, key, reask, Call(MODEL, prompt).content_hash, 0, prompt, reply)
 
 
 @pytest.fixture

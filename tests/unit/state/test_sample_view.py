@@ -53,7 +53,7 @@ def call(
     prompt: Prompt, reply: Reply | None, role: str = "candidate", step: str = "answer", **key: int
 ) -> CallRow:
     whole = CallKey(key.get("epoch", 0), role, "acme/writer", step, key.get("repeat", 0))
-    return CallRow(1, whole, key.get("reask", 0), b"", 0, prompt, reply)
+    return CallRow(1 << 20, 1, whole, key.get("reask", 0), b"", 0, prompt, reply)
 
 
 # -- words ---------------------------------------------------------------------------

@@ -1,0 +1,574 @@
+"""One batch from its file of requests to the last of its replies.
+
+Before each step the journal says that it is about to be taken, so an engine
+that comes after a crash knows what may have happened. The one step that must
+not happen twice is making the batch: whoever cannot be sure that it did not
+happen looks for it first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TypeVar
+
+from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, JobState, ModelRef
+from evalbench.engine.calls.replies import Reply, plain
+from evalbench.engine.dispatch.base import ZERO, Host, Report, failed_reply
+from evalbench.engine.dispatch.batch_reading import Results
+from evalbench.engine.dispatch.batch_state import Batch, Stage
+from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.errors import (
+    CallRejected,
+    DeadlineExceeded,
+    ProviderError,
+    RunFatal,
+    ServerFault,
+    TransientError,
+)
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.batches import answered
+from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.records import CallRow
+from evalbench.engine.journal.schema import SLOT_BITS
+from evalbench.engine.money.purse import Purse
+
+T = TypeVar("T")
+
+LONGEST_POLL_S = 300.0
+GRACE_S = 3600.0
+"""How long past its end a provider may take to say so, and to stop when asked."""
+SETTLING_S = 600.0
+"""A batch that was just made may be unknown for so long."""
+QUEUE_FULL_S = 60.0
+LONGEST_QUEUE_S = 600.0
+MOST_ATTEMPTS = 255
+ROUNDS = 3
+"""In so many batches a call is sent at most."""
+_PAGE = 64
+
+
+@dataclass(slots=True)
+class Ground:
+    """What all batches of one role share.
+
+    Attributes:
+        provider: who takes them.
+        terms: what it takes.
+        journal, folder: where they are kept.
+        purse: prices and budget.
+        attempts: tries of one step that fails for the moment.
+        poll_s: seconds between the first looks at a batch.
+        fallback_s: after so many seconds what is left is asked at once; None: never.
+        leave: take every step that can be taken now, and wait for nothing.
+        report: puts an event into the journal.
+        clock: Unix seconds.
+        out: calls in batches that have no reply.
+        answered: calls of batches that got their reply from this engine.
+        rounds: in how many batches a call has been.
+        at_once: calls to be asked at once when they are asked again.
+        halted: set when nothing may be sent any more.
+        turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
+        batches: all of them, oldest first.
+    """
+
+    provider: BatchProvider
+    terms: BatchTerms
+    journal: Journal
+    folder: Path
+    purse: Purse
+    attempts: int
+    poll_s: float
+    fallback_s: float | None
+    leave: bool
+    report: Report
+    clock: Callable[[], float]
+    out: set[int] = field(default_factory=set)
+    answered: set[int] = field(default_factory=set)
+    rounds: dict[int, int] = field(default_factory=dict)
+    at_once: set[int] = field(default_factory=set)
+    halted: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    next_create: float = 0.0
+    batches: list[Batch] = field(default_factory=list)
+
+    def place(self, ident: int) -> tuple[int, int]:
+        """Row and epoch of a call."""
+        key, _ = self.journal.query(lambda shelf: shelf.slot(ident & ((1 << SLOT_BITS) - 1)))
+        return ident >> SLOT_BITS, key.epoch
+
+
+class Left(Exception):
+    """Nothing more can be done for this batch now."""
+
+
+class Life:
+    """Takes one batch through its stages."""
+
+    def __init__(self, batch: Batch, ground: Ground, host: Host) -> None:
+        self.batch = batch
+        self._ground = ground
+        self._host = host
+        self._look = asyncio.Event()
+        self._uploaded_again = False
+        self._fatal: RunFatal | None = None
+
+    async def run(self) -> None:
+        """Go on until the batch is final, or until there is no use in waiting for it."""
+        steps = {
+            Stage.PREPARED: self._upload,
+            Stage.UPLOADED: self._submit,
+            Stage.SUBMITTING: self._submit,
+            Stage.SUBMITTED: self._watch,
+            Stage.RUNNING: self._watch,
+            Stage.ENDED: self._fetch,
+            Stage.FETCHED: self._read,
+        }
+        try:
+            while not self.batch.stage.final:
+                await steps[self.batch.stage]()
+        except Left:
+            return
+        if self._fatal:
+            raise self._fatal
+
+    def look_now(self) -> None:
+        """Do not wait for the next look."""
+        self._look.set()
+
+    # -- sending ------------------------------------------------------------------
+
+    async def _upload(self) -> None:
+        batch, ground = self.batch, self._ground
+        file = ground.folder / batch.requests_file
+        if not file.exists():
+            await self._ask_again(batch.calls, "its file of requests is gone")
+            await self.put(Stage.FAILED, why="its file of requests is gone")
+            return
+        self._unless_halted()
+        batch.uploaded = await self._patiently(
+            lambda: ground.provider.batch_upload(file, batch.job_name, batch.model)
+        )
+        await self.put(Stage.UPLOADED)
+
+    async def _submit(self) -> None:
+        """Make the batch; after a creation whose end is not known, find it first."""
+        batch, ground = self.batch, self._ground
+        if batch.cancel_for == "user":
+            await self._never(Stage.CANCELLED, "cancelled before it was sent")
+            return
+        await self._room_in_queue()
+        patience = Patience(ground.attempts)
+        while True:
+            try:
+                async with ground.turn:
+                    await asyncio.sleep(ground.next_create - asyncio.get_running_loop().time())
+                    self._unless_halted()
+                    await self._make_or_find()
+                return
+            except CallRejected as error:
+                await self._refused(error)
+                return
+            except TransientError as error:
+                pause = patience.wait(error)
+                if pause is None:
+                    raise
+                ground.report("wait", reason=type(error).__name__, what=error.what)
+            await self._pause(pause)
+
+    async def _make_or_find(self) -> None:
+        batch, ground = self.batch, self._ground
+        job = None
+        if batch.stage is Stage.SUBMITTING:
+            job = await self._found()
+        else:
+            batch.since = ground.clock()
+            await self.put(Stage.SUBMITTING)
+        if job is None:
+            file = ground.folder / batch.requests_file
+            gap = 60.0 / ground.terms.creates_per_minute
+            ground.next_create = asyncio.get_running_loop().time() + gap
+            job = await ground.provider.batch_create(
+                file, batch.job_name, batch.model, batch.uploaded
+            )
+        batch.job = job
+        await self.put(Stage.SUBMITTED)
+        ground.report("batch-submitted", batch=batch.name, id=job.id, calls=batch.requests)
+
+    async def _found(self) -> BatchJob | None:
+        batch, ground = self.batch, self._ground
+        known = {other.job.id for other in ground.batches if other.job and other is not batch}
+        jobs = [
+            job
+            for job in await ground.provider.batch_find(
+                batch.job_name,
+                batch.model,
+                batch.uploaded,
+                requests=batch.requests,
+                since=batch.since - 60.0,
+            )
+            if job.id not in known and job.state is not JobState.FAILED
+        ]
+        if ours := next((job for job in jobs if job.name == batch.job_name), None):
+            ground.report("batch-found", batch=batch.name, id=ours.id)
+            return ours
+        # Nobody knows whose these are before their results can be read.
+        batch.doubtful = [job.id for job in jobs if not job.name]
+        return next((job for job in jobs if job.id in batch.doubtful), None)
+
+    async def _refused(self, error: CallRejected) -> None:
+        """The provider will not make this batch; a file that it has lost is sent once more."""
+        batch = self.batch
+        if batch.uploaded and not self._uploaded_again:
+            self._uploaded_again = True
+            await self.put(Stage.PREPARED)
+            return
+        await self._all_failed(error)
+        await self.put(Stage.FAILED, why=str(error))
+
+    async def _room_in_queue(self) -> None:
+        """Wait until the provider's queue of tokens has room for this batch."""
+        batch, ground = self.batch, self._ground
+        most = ground.terms.most_tokens
+        while most is not None:
+            queued = sum(other.tokens for other in ground.batches if other.stage.out)
+            if not queued or queued + batch.tokens <= most or batch.stage is Stage.SUBMITTING:
+                return
+            await self._later(min(QUEUE_FULL_S, ground.poll_s))
+
+    # -- waiting -------------------------------------------------------------------
+
+    async def _watch(self) -> None:
+        """Look at the batch until it is over, less and less often."""
+        batch, ground = self.batch, self._ground
+        pause = ground.poll_s
+        while True:
+            if job := await self._poll():
+                if job != batch.job:
+                    batch.job = job
+                    running = job.state is JobState.RUNNING
+                    await self.put(Stage.RUNNING if running else batch.stage)
+                batch.looked = True
+                if job.state.over:
+                    await self.put(Stage.ENDED)
+                    return
+            if await self._lost_patience():
+                return
+            await self._later(pause)
+            pause = min(LONGEST_POLL_S, pause * 1.5)
+
+    async def _poll(self) -> BatchJob | None:
+        batch, ground = self.batch, self._ground
+        assert batch.job
+        try:
+            return await ground.provider.batch_poll(batch.job.id, batch.model)
+        except TransientError as error:
+            ground.report("wait", reason=type(error).__name__, what=error.what)
+        except CallRejected as error:
+            if ground.clock() - batch.since > SETTLING_S:
+                return replace(batch.job, state=JobState.FAILED, why=str(error), total=None)
+        return None
+
+    async def _lost_patience(self) -> bool:
+        """Cancel a batch that takes too long; True when it was given up."""
+        batch, ground = self.batch, self._ground
+        now = ground.clock()
+        age = now - batch.since
+        end = batch.since + ground.terms.window_s
+        if batch.job and batch.job.expires:
+            end = max(end, batch.job.expires)
+        if batch.cancelled_at and now - batch.cancelled_at > GRACE_S:
+            lost = ServerFault(
+                f"batch {batch.job.id if batch.job else batch.name} never ended",
+                why="it neither ended in its time nor when it was cancelled",
+                possibly_billed=True,
+            )
+            await self._all_failed(lost)
+            await self.put(Stage.FAILED, why=lost.what)
+            return True
+        if not batch.cancel_for:
+            if ground.fallback_s is not None and age > ground.fallback_s:
+                batch.cancel_for = "fallback"
+            elif now > end + GRACE_S:
+                batch.cancel_for = "overdue"
+        if batch.cancel_for and not batch.cancelled_at:
+            await self._cancel()
+        return False
+
+    async def _cancel(self) -> None:
+        batch, ground = self.batch, self._ground
+        assert batch.job
+        ground.report("batch-cancelled", batch=batch.name, why=batch.cancel_for)
+        try:
+            await ground.provider.batch_cancel(batch.job.id, batch.model)
+        except TransientError:
+            return
+        except CallRejected:
+            # Over already, or gone; the next look tells.
+            pass
+        batch.cancelled_at = ground.clock()
+        await self.put(batch.stage)
+
+    # -- results -------------------------------------------------------------------
+
+    async def _fetch(self) -> None:
+        batch, ground = self.batch, self._ground
+        assert batch.job
+        job = batch.job
+        if job.state is JobState.FAILED:
+            await self._failed_there(job)
+            return
+        into = ground.folder / batch.results_file
+        partial = into.with_name(into.name + ".part")
+        try:
+            await self._patiently(lambda: ground.provider.batch_fetch(job, partial))
+        except CallRejected as error:
+            gone = CallRejected(
+                f"the results of batch {job.id} are gone", why=error.what, possibly_billed=True
+            )
+            await self._all_failed(gone)
+            await self.put(Stage.FAILED, why=gone.what)
+            return
+        partial.chmod(0o600)
+        partial.replace(into)
+        await self.put(Stage.FETCHED)
+
+    async def _failed_there(self, job: BatchJob) -> None:
+        """The provider refused the batch as a whole, or does not know it any more."""
+        batch, ground = self.batch, self._ground
+        if job.again and not batch.cancel_for and batch.attempt < MOST_ATTEMPTS:
+            ground.report("batch-put-off", batch=batch.name, why=job.why)
+            batch.attempt += 1
+            batch.job = None
+            await self.put(Stage.UPLOADED, why=job.why)
+            await self._later(min(LONGEST_QUEUE_S, QUEUE_FULL_S * 2.0 ** (batch.attempt - 1)))
+            return
+        error = CallRejected(
+            f"batch {job.id} failed", why=job.why, possibly_billed=job.total is None
+        )
+        await self._all_failed(error)
+        await self.put(Stage.FAILED, why=job.why)
+
+    async def _read(self) -> None:
+        """Turn result lines into replies, and let go of calls that have none."""
+        batch, ground = self.batch, self._ground
+        results = Results(ground.provider, batch, ground.folder / batch.results_file)
+        if batch.doubtful and not results.belong():
+            await self._not_ours()
+            return
+        has_reply = ground.journal.query(lambda shelf: answered(shelf, self._path, batch.calls))
+        again: list[int] = []
+        for page in results.pages(_PAGE):
+            new = [(ident, line) for ident, line in page if ident not in has_reply]
+            rows = {row.id: row for row in self._rows(ident for ident, _ in new)}
+            for ident, line in new:
+                if (row := rows.get(ident)) and not self._took(row, line):
+                    again.append(ident)
+            ground.journal.flush()
+            await asyncio.sleep(0)
+        if results.odd:
+            ground.report("batch-odd-lines", batch=batch.name, **results.odd)
+        again += self._unanswered([i for i in results.missing() if i not in has_reply])
+        await self._ask_again(again, "")
+        state = batch.job.state if batch.job else JobState.ENDED
+        final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
+        self._let_go()
+        await self.put(final.get(state, Stage.DONE))
+        ground.report(
+            "batch-read",
+            batch=batch.name,
+            answered=batch.answered,
+            failed=batch.failed,
+            again=batch.again,
+        )
+
+    def _took(self, row: CallRow, line: bytes) -> bool:
+        """Store what a line says; False when the call is to be asked again."""
+        batch = self.batch
+        try:
+            reply = self._ground.provider.batch_reply(line, _call(row))
+        except RunFatal as error:
+            self._fatal = self._fatal or error
+            return False
+        except ProviderError as error:
+            if isinstance(error, TransientError) and self._worth_another(row.id):
+                return False
+            self._store(row, failed_reply(error, self._round(row.id)), ZERO)
+            return True
+        cost = self._ground.purse.cost(reply)
+        batch.cost += cost or ZERO
+        self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
+        return True
+
+    def _unanswered(self, missing: list[int]) -> list[int]:
+        """Give calls without a result line an error, where they are not to be asked again."""
+        batch = self.batch
+        ended = batch.job is not None and batch.job.state is JobState.ENDED
+        if ended and missing:
+            self._ground.report("batch-missing", batch=batch.name, calls=len(missing))
+        again = [ident for ident in missing if self._worth_another(ident)]
+        for row in self._rows(set(missing).difference(again)):
+            error = DeadlineExceeded(
+                f"the batch {'brought no result for' if ended else 'ended before'} this call",
+                why=_ENDINGS.get(batch.cancel_for, ""),
+                possibly_billed=ended,
+            )
+            self._fail(row, error)
+        return again
+
+    def _worth_another(self, ident: int) -> bool:
+        if self.batch.cancel_for == "user":
+            return False
+        return self.batch.cancel_for == "fallback" or self._round(ident) < ROUNDS
+
+    def _round(self, ident: int) -> int:
+        return self._ground.rounds.get(ident, 1)
+
+    def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
+        ground, batch = self._ground, self.batch
+        try:
+            ground.journal.store_reply(row.row, row.key, row.reask, reply)
+        except TypeError:
+            reply = plain(reply)
+            ground.journal.store_reply(row.row, row.key, row.reask, reply)
+        part = self._share()
+        if batch.ticket:
+            ground.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)
+        ground.out.discard(row.id)
+        ground.answered.add(row.id)
+        if reply.error:
+            batch.failed += 1
+        else:
+            batch.answered += 1
+        self._host.arrived(row, batch.role, reply)
+
+    def _share(self) -> Decimal:
+        """What is reserved for one call of this batch."""
+        batch = self.batch
+        if batch.ticket is None or not batch.requests:
+            return ZERO
+        left = batch.requests - batch.answered - batch.failed - batch.again
+        return batch.ticket.worst / max(1, left)
+
+    def _fail(self, row: CallRow, error: ProviderError) -> None:
+        possible = self._share() if error.possibly_billed else ZERO
+        self._ground.purse.budget.possible += possible
+        self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
+
+    async def _all_failed(self, error: ProviderError) -> None:
+        """Every call of the batch that has no reply fails for one reason."""
+        calls = [ident for ident in self.batch.calls if ident]
+        has_reply = self._ground.journal.query(lambda shelf: answered(shelf, self._path, calls))
+        for row in self._rows(ident for ident in calls if ident not in has_reply):
+            self._fail(row, error)
+        self._let_go()
+
+    async def _never(self, stage: Stage, why: str) -> None:
+        await self._all_failed(CallRejected(f"the batch was {why}"))
+        await self.put(stage, why=why)
+
+    async def _ask_again(self, calls: Iterable[int], why: str) -> None:
+        """Let calls leave the batch without a reply; their samples ask them again."""
+        ground, batch = self._ground, self.batch
+        leaving = [ident for ident in calls if ident]
+        if not leaving:
+            return
+        for ident in leaving:
+            ground.rounds[ident] = self._round(ident) + 1
+            ground.out.discard(ident)
+            if batch.cancel_for == "fallback":
+                ground.at_once.add(ident)
+        batch.again += len(leaving)
+        ground.journal.forget_calls(leaving)
+        ground.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
+        for ident in leaving:
+            self._host.go_on(*ground.place(ident))
+
+    async def _not_ours(self) -> None:
+        """What was found is somebody else's: look at the next one, or make the batch after all."""
+        batch = self.batch
+        assert batch.job
+        others = [job for job in batch.doubtful if job != batch.job.id]
+        batch.doubtful = others
+        batch.job = BatchJob(others[0], JobState.WAITING) if others else None
+        (self._ground.folder / batch.results_file).unlink(missing_ok=True)
+        await self.put(Stage.SUBMITTED if others else Stage.UPLOADED)
+
+    def _let_go(self) -> None:
+        if ticket := self.batch.ticket:
+            self._ground.purse.budget.release(ticket)
+            self.batch.ticket = None
+        self._ground.out.difference_update(self.batch.calls)
+
+    # -- small things ----------------------------------------------------------------
+
+    @property
+    def _path(self) -> Path:
+        return self._ground.journal.path
+
+    def _rows(self, calls: Iterable[int]) -> list[CallRow]:
+        """Calls of the journal by their numbers."""
+        wanted = {ident for ident in calls if ident}
+
+        def read(shelf: Shelf) -> list[CallRow]:
+            rows = sorted({ident >> SLOT_BITS for ident in wanted})
+            held = (call for row in rows for call in calls_of(shelf, self._path, row))
+            return [call for call in held if call.id in wanted]
+
+        return self._ground.journal.query(read) if wanted else []
+
+    async def put(self, stage: Stage, *, why: str = "") -> None:
+        """Write down where the batch stands, and only then go on."""
+        batch = self.batch
+        batch.stage = stage
+        batch.why = why or batch.why
+        batch.worst = batch.ticket.worst if batch.ticket else ZERO
+        await self._ground.journal.put_batch(batch.row())
+
+    async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """A step that may be taken twice, until it works or there is no use in trying.
+
+        Raises:
+            ProviderError: the last failure.
+        """
+        patience = Patience(self._ground.attempts)
+        while True:
+            try:
+                return await step()
+            except TransientError as error:
+                pause = patience.wait(error)
+                if pause is None:
+                    raise
+                self._ground.report("wait", reason=type(error).__name__, what=error.what)
+            await self._pause(pause)
+
+    async def _later(self, seconds: float) -> None:
+        """Wait for the provider, unless nobody wants to."""
+        if self._ground.leave:
+            raise Left
+        await self._pause(seconds)
+
+    async def _pause(self, seconds: float) -> None:
+        self._look.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._look.wait()
+        except TimeoutError:
+            return
+
+    def _unless_halted(self) -> None:
+        if self._ground.halted.is_set():
+            raise Left
+
+
+_ENDINGS = {
+    "user": "it was cancelled",
+    "overdue": "it was cancelled, as it did not end in its time",
+}
+
+
+def _call(row: CallRow) -> Call:
+    return Call(ModelRef.parse(row.key.model), row.prompt)

@@ -1,0 +1,76 @@
+"""The batches of a journal: which there are, and which call is in which line."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Collection
+from pathlib import Path
+
+import orjson
+
+from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.records import BatchRow
+from evalbench.engine.journal.schema import has_batches, understand
+
+
+def batches(shelf: Shelf, path: Path) -> list[BatchRow]:
+    """Every batch, in the order in which they were begun."""
+    try:
+        if not has_batches(shelf.db):
+            return []
+        rows = shelf.db.execute("SELECT id, name, state, body FROM batch ORDER BY id").fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    return [BatchRow(ident, name, state, orjson.loads(body)) for ident, name, state, body in rows]
+
+
+def calls_in(shelf: Shelf, path: Path, batch: int, requests: int) -> array[int]:
+    """The calls of a batch by the number of their line; 0 where a call has left it since.
+
+    Args:
+        shelf, path: the journal.
+        batch: its number.
+        requests: lines that it has, where that is known; 0 for one that was never finished.
+    """
+    try:
+        rows = shelf.db.execute(
+            "SELECT call, item FROM batched WHERE batch = ?", (batch,)
+        ).fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    lines = max([requests, *(item + 1 for _, item in rows)])
+    calls = array("q", bytes(8 * lines))
+    for call, item in rows:
+        calls[item] = call
+    return calls
+
+
+def line_of(shelf: Shelf, path: Path, call: int) -> tuple[BatchRow, int] | None:
+    """The batch that a call went out in, and its line; None for one that went alone."""
+    try:
+        if not has_batches(shelf.db):
+            return None
+        found = shelf.db.execute(
+            "SELECT b.id, b.name, b.state, b.body, k.item FROM batched k"
+            " JOIN batch b ON b.id = k.batch WHERE k.call = ?",
+            (call,),
+        ).fetchone()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    if found is None:
+        return None
+    ident, name, state, body, item = found
+    return BatchRow(ident, name, state, orjson.loads(body)), item
+
+
+def answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:
+    """Those of some calls that have a reply."""
+    try:
+        rows = shelf.db.execute(
+            "SELECT id FROM reply WHERE id IN (SELECT value FROM json_each(?))",
+            (orjson.dumps(list(calls)).decode(),),
+        )
+        return {ident for (ident,) in rows}
+    except sqlite3.Error as error:
+        raise understand(error, path) from error

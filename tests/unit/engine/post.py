@@ -1,0 +1,255 @@
+"""A provider that takes batches, in memory: it does what a test says, and counts what it did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from evalbench.engine.calls import (
+    BatchJob,
+    BatchTerms,
+    Call,
+    Capabilities,
+    JobState,
+    ModelInfo,
+    ModelRef,
+    Reply,
+    Usage,
+)
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.errors import CallRejected, DeadlineExceeded, ProviderError, ServerFault
+from evalbench.engine.journal import Journal
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from evalbench.engine.options import Option
+from tests.unit.engine.journals import MODEL
+
+REALTIME = UnitPrices(Rates(Decimal(2), Decimal(2)))
+HALF = UnitPrices(Rates(Decimal(1), Decimal(1)), mode="batch")
+USAGE = Usage(input_tokens=10, output_tokens=10)
+
+
+@dataclass
+class Parcel:
+    """One batch as the provider holds it."""
+
+    id: str
+    name: str
+    lines: list[dict[str, Any]]
+    state: JobState = JobState.WAITING
+    looks: int = 0
+    results: list[bytes] = field(default_factory=list)
+    why: str = ""
+
+
+Ends = Callable[[Parcel], JobState]
+
+
+def third_look(parcel: Parcel) -> JobState:
+    """Waits, runs, and has ended at the third look."""
+    return [JobState.WAITING, JobState.RUNNING, JobState.ENDED][min(parcel.looks - 1, 2)]
+
+
+class Post:
+    """The provider.
+
+    Attributes:
+        says: the text that answers a prompt's text, or the error in its line.
+        becomes: the state of a parcel at a look.
+        spoil: changes the result lines of a parcel that is over.
+        trouble: errors of the next steps by name; ``created`` fails after the parcel was made.
+        names: whether parcels keep their names.
+        executed: how often each prompt was worked on.
+        asked: texts that were answered at once.
+    """
+
+    name: ClassVar[str] = "post"
+    title: ClassVar[str] = "Post"
+    options: ClassVar[tuple[Option, ...]] = ()
+    key: ClassVar[None] = None
+
+    def __init__(self, **terms: Any) -> None:
+        self.terms = BatchTerms(**{"most_requests": 1000, "most_bytes": 1_000_000, **terms})
+        self.says: Callable[[str], str | ProviderError] = lambda text: f"to {text}"
+        self.becomes: Ends = third_look
+        self.spoil: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
+        self.trouble: dict[str, deque[Exception]] = {}
+        self.names = True
+        self.parcels: dict[str, Parcel] = {}
+        self.executed: Counter[str] = Counter()
+        self.asked: list[str] = []
+        self.steps: list[str] = []
+        self.cut_off = False
+
+    def fail(self, step: str, *errors: Exception) -> None:
+        """Let the next so many of a step fail."""
+        self.trouble.setdefault(step, deque()).extend(errors)
+
+    async def _step(self, step: str) -> None:
+        if self.cut_off:
+            # Nobody listens any more: what a dead engine would have sent never arrives.
+            await asyncio.Event().wait()
+        self.steps.append(step)
+        if errors := self.trouble.get(step):
+            raise errors.popleft()
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities(batch=True)
+
+    def check_model(self, model: str) -> None: ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        return []
+
+    async def check_key(self) -> str:
+        return ""
+
+    async def close(self) -> None: ...
+
+    async def answer(self, call: Call) -> Reply:
+        text = call.prompt.messages[-1].text
+        self.asked.append(text)
+        self.executed[text] += 1
+        made = self.says(text)
+        if isinstance(made, ProviderError):
+            raise made
+        return Reply(made, usage=USAGE)
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        return self.terms
+
+    def batch_line(self, call: Call, item: str) -> bytes:
+        text = call.prompt.messages[-1].text
+        if "impossible" in text:
+            raise CallRejected("this cannot be asked")
+        return orjson.dumps({"id": item, "text": text})
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        await self._step("upload")
+        return {"file": str(file)}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        await self._step("create")
+        lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+        parcel = Parcel(f"job-{len(self.parcels) + 1}", name, lines)
+        self.parcels[parcel.id] = parcel
+        await self._step("created")
+        return self._job(parcel)
+
+    def _job(self, parcel: Parcel) -> BatchJob:
+        return BatchJob(
+            parcel.id,
+            parcel.state,
+            parcel.name if self.names else "",
+            total=len(parcel.lines),
+            why=parcel.why,
+            again=parcel.why == "queue full",
+        )
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        await self._step("find")
+        jobs = [self._job(parcel) for parcel in self.parcels.values()]
+        if self.names:
+            return [job for job in jobs if job.name == name]
+        return [job for job in jobs if job.total == requests]
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        await self._step("poll")
+        parcel = self.parcels[job]
+        if not parcel.state.over:
+            parcel.looks += 1
+            parcel.state = self.becomes(parcel)
+            if parcel.state.over and parcel.state is not JobState.FAILED:
+                self._work_off(parcel)
+        return self._job(parcel)
+
+    def _work_off(self, parcel: Parcel) -> None:
+        """Answer the lines; of an expired or cancelled parcel the first half."""
+        share = 1.0 if parcel.state is JobState.ENDED else 0.5
+        done = int(len(parcel.lines) * share)
+        lines = []
+        for line in parcel.lines[:done]:
+            self.executed[line["text"]] += 1
+            made = self.says(line["text"])
+            if isinstance(made, ProviderError):
+                lines.append(orjson.dumps({"id": line["id"], "error": type(made).__name__}))
+            else:
+                lines.append(orjson.dumps({"id": line["id"], "reply": made}))
+        lines += [
+            orjson.dumps({"id": line["id"], "error": "DeadlineExceeded"})
+            for line in parcel.lines[done:]
+        ]
+        parcel.results = self.spoil(lines)
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        await self._step("fetch")
+        into.write_bytes(b"\n".join(self.parcels[job.id].results) + b"\n")
+
+    def batch_item(self, line: bytes) -> str:
+        try:
+            return str(orjson.loads(line)["id"])
+        except KeyError:
+            raise ValueError("no id") from None
+
+    def batch_reply(self, line: bytes, call: Call) -> Reply:
+        body = orjson.loads(line)
+        if "error" in body:
+            kinds = {kind.__name__: kind for kind in (CallRejected, ServerFault, DeadlineExceeded)}
+            raise kinds[body["error"]]("the line says so")
+        return Reply(body["reply"], usage=USAGE)
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        await self._step("cancel")
+        parcel = self.parcels[job]
+        if not parcel.state.over:
+            parcel.state = JobState.CANCELLED
+            self._work_off(parcel)
+
+
+def batching(
+    post: Post,
+    journal: Journal,
+    *,
+    role: str = "candidate",
+    model: ModelRef = MODEL,
+    budget: Budget | None = None,
+    attempts: int = 3,
+    **wishes: Any,
+) -> Batching:
+    """A dispatcher over the post, by the loop's clock."""
+    loop = asyncio.get_running_loop()
+    money = budget or Budget()
+    realtime = Realtime(
+        post,
+        Limiter(concurrency=4),
+        Purse(money, REALTIME),
+        attempts=attempts,
+        report=journal.event,
+    )
+    return Batching(
+        post,
+        realtime,
+        Purse(money, HALF),
+        journal,
+        journal.path.parent / "batches",
+        BatchWishes(**wishes),
+        role=role,
+        model=model.name,
+        attempts=attempts,
+        report=journal.event,
+        clock=lambda: 1_000_000.0 + loop.time(),
+    )

@@ -1,0 +1,519 @@
+"""Calls through batches: parked samples, every fault of a provider, and engines that die."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evalbench.engine.benchmark import Ask, Sample, Score
+from evalbench.engine.calls import JobState, ModelRef, generate
+from evalbench.engine.driver import Driver
+from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal.batches import batches
+from evalbench.engine.journal.records import BatchRow
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.status import State
+from tests.unit.engine.driving import Solve, World, one_question, right, two_questions
+from tests.unit.engine.journals import MODEL, journal
+from tests.unit.engine.post import Parcel, Post, batching, third_look
+from tests.unit.engine.virtual_time import now, virtual_time
+
+JUDGE = ModelRef("acme", "judge")
+
+
+async def judged(of: Sample, ask: Ask) -> Score:
+    """Two turns, then two opinions of a judge."""
+    question = of.inputs["question"]
+    first = await ask("candidate", generate(question), step="first")
+    second = await ask("candidate", generate(f"{question}, {first.text}?"), step="second")
+    prompt = generate(f"grade {second.text}")
+    opinions = await ask.many([("judge/acme/judge", prompt, "grade", n) for n in range(2)])
+    return right(opinions[0])
+
+
+async def world_of(folder: Path, samples: int) -> World:
+    made = World(folder / "journal.db")
+    await made.fill(samples)
+    return made
+
+
+async def drive(
+    world: World,
+    post: Post,
+    solve: Solve = one_question,
+    *,
+    epochs: int = 1,
+    leave: bool = False,
+    **wishes: Any,
+) -> tuple[State, Driver]:
+    """One engine's life over the run."""
+    async with journal(world.path) as opened:
+        opened.close_cut_calls(lambda call: Decimal(1))
+        dispatcher = batching(post, opened, leave=leave, **wishes)
+        driver = world.driver(opened, dispatcher, solve, epochs=epochs, leave=leave)  # type: ignore[arg-type]
+        try:
+            return await driver.drive(), driver
+        finally:
+            await dispatcher.close()
+
+
+def stages(world: World) -> list[str]:
+    """The stage of each batch, oldest first."""
+    with JournalReader(world.path) as reader:
+        return [row.state for row in batches(reader._shelf, world.path)]
+
+
+def events(world: World, kind: str) -> list[dict[str, Any]]:
+    with JournalReader(world.path) as reader:
+        return [dict(event.body) for event in reader.events() if event.kind == kind]
+
+
+@virtual_time
+async def test_all_calls_go_out_in_one_batch_and_come_back(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 200), Post()
+
+    state, driver = await drive(world, post)
+
+    assert state is State.COMPLETE
+    assert driver.done == 200
+    assert [len(parcel.lines) for parcel in post.parcels.values()] == [200]
+    assert set(post.executed.values()) == {1}
+    assert stages(world) == ["done"]
+    assert driver.sent == 200
+    assert driver.from_journal == 0
+
+
+@virtual_time
+async def test_replies_reach_the_samples_that_asked(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 30), Post()
+    post.spoil = lambda lines: random.Random(1).sample(lines, len(lines))
+
+    await drive(world, post)
+
+    for row in range(1, 31):
+        (call,) = world.calls(row)
+        assert call.reply
+        assert call.reply.text == f"to question {row}"
+
+
+@virtual_time
+async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 20), Post()
+    world.cast = {"candidate": MODEL, "judge/acme/judge": JUDGE}
+    async with journal(world.path) as opened:
+        candidate = batching(post, opened)
+        judge = batching(post, opened, role="judge/acme/judge", model=JUDGE)
+        driver = world.driver(opened, candidate, judged)  # type: ignore[arg-type]
+        driver = Driver(
+            opened,
+            driver._benchmark,
+            {
+                "candidate": driver._cast["candidate"],
+                "judge/acme/judge": type(driver._cast["candidate"])(JUDGE, judge, {}),
+            },
+            epochs=1,
+        )
+        driver.open()
+
+        assert await driver.drive() is State.COMPLETE
+        await candidate.close()
+        await judge.close()
+
+    assert [len(parcel.lines) for parcel in post.parcels.values()] == [20, 20, 40]
+    assert driver.roles["judge/acme/judge"]["sent"] == 40
+
+
+@virtual_time
+async def test_batches_are_split_by_calls_and_by_bytes(tmp_path: Path) -> None:
+    world = await world_of(tmp_path, 100)
+    small = Post(most_requests=30)
+    assert (await drive(world, small))[0] is State.COMPLETE
+    assert sorted(len(parcel.lines) for parcel in small.parcels.values()) == [10, 30, 30, 30]
+
+    (tmp_path / "bytes").mkdir()
+    world, tight = await world_of(tmp_path / "bytes", 100), Post(most_bytes=2000)
+    assert (await drive(world, tight))[0] is State.COMPLETE
+    for file in (tmp_path / "bytes" / "batches").glob("*.requests.jsonl"):
+        assert file.stat().st_size < 2000
+
+
+@virtual_time
+async def test_a_size_of_ones_own_is_kept(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post()
+    await drive(world, post, size=4)
+    assert sorted(len(parcel.lines) for parcel in post.parcels.values()) == [2, 4, 4]
+
+
+@virtual_time
+async def test_too_few_for_a_batch_are_asked_at_once_and_it_is_said(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 7), Post(least_requests=100)
+
+    state, _ = await drive(world, post)
+
+    assert state is State.COMPLETE
+    assert not post.parcels
+    assert len(post.asked) == 7
+    assert events(world, "batch-too-small") == [{"calls": 7, "least": 100}]
+
+
+@virtual_time
+async def test_half_the_money(tmp_path: Path) -> None:
+    world, post, budget = await world_of(tmp_path, 50), Post(), Budget(Decimal(100))
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened, budget=budget)
+        driver = world.driver(opened, dispatcher)  # type: ignore[arg-type]
+        await driver.drive()
+        await dispatcher.close()
+
+    assert budget.spent == 50 * 20 * Decimal("0.000001")
+    assert budget.reserved == 0
+    assert budget.in_flight == 0
+    with world.read() as reader:
+        assert sum(cost for cost, _, _ in reader.taken()) == budget.spent
+
+
+@virtual_time
+async def test_a_tight_budget_sends_smaller_batches_and_stops_clean(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 40), Post()
+    budget = Budget(Decimal("0.0006"))
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened, budget=budget)
+        driver = world.driver(opened, dispatcher)  # type: ignore[arg-type]
+        state = await driver.drive()
+        await dispatcher.close()
+
+    assert state is State.BUDGET
+    assert len(post.parcels) > 1
+    assert budget.spent <= budget.ceiling  # type: ignore[operator]
+    assert budget.reserved == 0
+
+
+@virtual_time
+async def test_a_result_that_is_an_error_fails_its_sample_only(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post()
+    post.says = lambda text: CallRejected("no") if text == "question 3" else "yes"
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.done, driver.failed) == (State.COMPLETE, 10, 1)
+    assert post.executed["question 3"] == 1
+
+
+@virtual_time
+async def test_a_fault_of_the_provider_is_asked_again_a_few_times(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post()
+    post.says = lambda text: ServerFault("oops") if text == "question 3" else "yes"
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 1)
+    assert post.executed["question 3"] == 3
+    assert post.executed["question 4"] == 1
+
+
+def _without_some(lines: list[bytes]) -> list[bytes]:
+    return [line for n, line in enumerate(lines) if n % 5 or len(lines) < 5]
+
+
+def _with_garbage(lines: list[bytes]) -> list[bytes]:
+    return [b"garbage", *lines[1:]] if lines[1:] else lines
+
+
+def _with_more(lines: list[bytes]) -> list[bytes]:
+    other = orjson.dumps({"id": "ffffffffff00000", "reply": "of somebody else"})
+    beyond = orjson.dumps({"id": orjson.loads(lines[0])["id"][:10] + "fffff", "reply": "none"})
+    second = orjson.dumps({"id": orjson.loads(lines[0])["id"], "reply": "again"})
+    return [*lines, other, second, beyond, b"{not JSON", b'{"no": "id"}', b"", b"\xff\xfe"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda lines: random.Random(2).sample(lines, len(lines)), {}),
+        (_without_some, {"batch-missing": [{"calls": 4}]}),
+        (_with_more, {"batch-odd-lines": [{"unknown": 2, "double": 1, "unreadable": 3}]}),
+        (
+            lambda lines: [b"garbage", *lines[1:]] if lines[1:] else lines,
+            {"batch-odd-lines": [{"unreadable": 1}]},
+        ),
+    ],
+)
+def test_strange_results_end_in_complete_ones(
+    tmp_path: Path, spoil: Callable[[list[bytes]], list[bytes]], told: dict[str, Any]
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 20), Post()
+        post.spoil = spoil
+
+        state, driver = await drive(world, post)
+
+        assert (state, driver.done, driver.failed) == (State.COMPLETE, 20, 0)
+        for row in range(1, 21):
+            (call,) = world.calls(row)
+            assert call.reply
+            assert call.reply.text == f"to question {row}"
+        for kind, bodies in told.items():
+            kept = [{k: v for k, v in body.items() if k != "batch"} for body in events(world, kind)]
+            assert kept[: len(bodies)] == bodies
+
+    check()
+
+
+@pytest.mark.parametrize("end", [JobState.EXPIRED, JobState.CANCELLED])
+def test_what_an_early_end_leaves_is_sent_again_and_the_rest_kept(
+    tmp_path: Path, end: JobState
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 20), Post()
+        post.becomes = lambda parcel: end if parcel.id == "job-1" else third_look(parcel)
+
+        state, driver = await drive(world, post)
+
+        assert (state, driver.done, driver.failed) == (State.COMPLETE, 20, 0)
+        assert [len(parcel.lines) for parcel in post.parcels.values()] == [20, 10]
+        assert set(post.executed.values()) == {1}
+        assert stages(world) == [end.value, "done"]
+
+    check()
+
+
+@virtual_time
+async def test_a_full_queue_is_tried_again_later(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+
+    def full(parcel: Parcel) -> JobState:
+        if len(post.parcels) < 4:
+            parcel.why = "queue full"
+            return JobState.FAILED
+        return third_look(parcel)
+
+    post.becomes = full
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 4)
+    assert len({parcel.name for parcel in post.parcels.values()}) == 4
+    assert now() > 60 + 120 + 240
+
+
+@virtual_time
+async def test_a_batch_that_is_refused_as_a_whole_says_why_on_every_sample(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+
+    def bad(parcel: Parcel) -> JobState:
+        parcel.why = "line 3 is not a request"
+        return JobState.FAILED
+
+    post.becomes = bad
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 5)
+    (call,) = world.calls(2)
+    assert call.reply
+    assert "line 3 is not a request" in call.reply.error
+
+
+@virtual_time
+async def test_a_batch_that_never_ends_is_cancelled_and_what_it_did_is_kept(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post(window_s=1000)
+    post.becomes = lambda parcel: JobState.WAITING if parcel.id == "job-1" else third_look(parcel)
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert [len(parcel.lines) for parcel in post.parcels.values()] == [10, 5]
+
+
+@virtual_time
+async def test_a_batch_that_cannot_even_be_cancelled_is_given_up(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 4), Post(window_s=1000)
+    post.becomes = lambda parcel: JobState.WAITING
+    post.fail("cancel", *[CallRejected("no")] * 1)
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 4)
+    (call,) = world.calls(1)
+    assert call.reply
+    assert call.reply.possibly_billed
+
+
+@virtual_time
+async def test_stragglers_are_asked_at_once_when_that_is_wished(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post()
+    post.becomes = lambda parcel: JobState.RUNNING
+
+    state, driver = await drive(world, post, fallback_s=3600.0)
+
+    assert (state, driver.failed, driver.done) == (State.COMPLETE, 0, 10)
+    assert len(post.asked) == 5
+    assert set(post.executed.values()) == {1}
+
+
+@pytest.mark.parametrize("step", ["upload", "poll", "fetch"])
+def test_a_step_that_fails_for_the_moment_is_taken_again(tmp_path: Path, step: str) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 5), Post()
+        post.fail(step, ServerFault("503"), ConnectionFailed("reset"))
+
+        state, driver = await drive(world, post)
+
+        assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
+
+    check()
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_a_creation_whose_answer_was_lost_is_found(tmp_path: Path, names: bool) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 5), Post()
+        post.names = names
+        post.fail("created", ConnectionFailed("reset"))
+
+        state, driver = await drive(world, post)
+
+        assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
+        assert set(post.executed.values()) == {1}
+
+    check()
+
+
+@virtual_time
+async def test_a_batch_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+    post.names = False
+    post.parcels["theirs"] = Parcel(
+        "theirs", "other", [{"id": f"aaaaaaaaaa{n:05x}", "text": f"other {n}"} for n in range(5)]
+    )
+    # The connection broke before the batch was made.
+    post.fail("create", ConnectionFailed("reset"))
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert len(post.parcels) == 2
+    assert set(post.executed.values()) == {1}
+
+
+@virtual_time
+async def test_a_bad_key_stops_the_run_and_a_resume_sends_what_is_prepared(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+    post.fail("create", BadKey("not accepted"))
+
+    state, driver = await drive(world, post)
+    assert state is State.FAILED
+    assert isinstance(driver.failure, BadKey)
+
+    state, driver = await drive(world, post)
+    assert (state, len(post.parcels)) == (State.COMPLETE, 1)
+
+
+@virtual_time
+async def test_submit_and_leave_then_collect_until_done(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+
+    lives = []
+    while len(lives) < 12:
+        state, _ = await drive(world, post, two_questions, leave=True)
+        lives.append(state)
+        if state is State.COMPLETE:
+            break
+
+    assert lives[0] is State.WAITING
+    assert lives[-1] is State.COMPLETE
+    assert len(post.parcels) == 2
+    assert set(post.executed.values()) == {1}
+
+
+@virtual_time
+async def test_a_call_that_no_batch_can_hold_goes_alone(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 3), Post(most_bytes=40)
+    state, _ = await drive(world, post)
+    assert state is State.COMPLETE
+    assert len(post.asked) == 3
+
+
+@virtual_time
+async def test_a_call_that_cannot_be_put_in_a_line_fails_alone(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 3), Post()
+
+    async def some(of: Sample, ask: Ask) -> Score:
+        word = "impossible" if of.inputs["question"] == "question 2" else "possible"
+        return right(await ask("candidate", generate(word + of.inputs["question"])))
+
+    state, driver = await drive(world, post, some)
+    assert (state, driver.failed, driver.done) == (State.COMPLETE, 1, 3)
+
+
+@pytest.mark.parametrize("solve", [one_question, two_questions])
+@pytest.mark.parametrize("names", [True, False])
+def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(
+    tmp_path: Path, solve: Solve, names: bool
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path / "run", 6), Post()
+        post.names = names
+        deaths, dice = 0, random.Random(f"{names}")
+        for _ in range(30):
+            deaths += await dies_at(world, post, solve, dice.randrange(6))
+        state, driver = await drive(world, post, solve)
+        assert (state, driver.done, driver.failed) == (State.COMPLETE, 6, 0)
+        assert deaths >= 5
+        assert set(post.executed.values()) == {1}
+
+    (tmp_path / "run").mkdir()
+    check()
+
+
+async def dies_at(world: World, post: Post, solve: Solve, nth: int) -> bool:
+    """A life that ends at the nth half step of its batches: just before it is written, or after.
+
+    What the dead engine leaves is its folder as it was at that moment.
+    """
+    folder, left = world.path.parent, world.path.parent.with_name("left")
+    async with journal(world.path) as opened:
+        opened.close_cut_calls(lambda call: Decimal(1))
+        dispatcher = batching(post, opened)
+        driver = world.driver(opened, dispatcher, solve)  # type: ignore[arg-type]
+        put, steps = opened.put_batch, iter(range(1000))
+
+        def noting(batch: BatchRow) -> asyncio.Future[None]:
+            step = next(steps)
+            if step == nth // 2 and nth % 2 == 0:
+                die()
+            done = put(batch)
+            if step == nth // 2 and nth % 2:
+                die()
+            return done
+
+        def die() -> None:
+            opened.flush()
+            shutil.copytree(folder, left)
+            post.cut_off = True
+
+        opened.put_batch = noting  # type: ignore[method-assign]
+        task = asyncio.ensure_future(driver.drive())
+        while not task.done() and not post.cut_off:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+        await dispatcher.close()
+    if not post.cut_off:
+        return False
+    post.cut_off = False
+    shutil.rmtree(folder)
+    left.rename(folder)
+    return True
