@@ -28,7 +28,11 @@ def riddles(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "path"),
-    [("compatible/mine", "custom"), ("anthropic/claude-haiku-4-5", "anthropic")],
+    [
+        ("compatible/mine", "custom"),
+        ("anthropic/claude-haiku-4-5", "anthropic"),
+        ("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", "bedrock"),
+    ],
 )
 def test_a_storm_of_refusals_loses_nothing(
     cli: CommandLine, sim: Handle, riddles: Path, model: str, path: str
@@ -40,6 +44,9 @@ def test_a_storm_of_refusals_loses_nothing(
         "run", "synthetic", "--model", model, "--data", str(riddles),
         "--base-url", sim.base_url(path), "--concurrency", "64", "--price", "1/5", "--json",
         ANTHROPIC_API_KEY="sk-ant-api03-" + "x" * 80,
+        AWS_ACCESS_KEY_ID="AKIAPLANTED1234567",
+        AWS_SECRET_ACCESS_KEY="x" * 40,
+        AWS_REGION="us-east-1",
     )  # fmt: skip
     assert done.code == 0, done.err
     seen = sim.summary()
