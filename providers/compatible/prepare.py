@@ -42,6 +42,7 @@ def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
         path = TEXT
         fields = _for_text(terms)
     else:
+        _check_images(call, quirks, who)
         body["messages"] = chat_messages(messages, who)
         path = CHAT
     return Prepared(
@@ -52,6 +53,15 @@ def prepare(call: Call, terms: Terms, quirks: Quirks, who: str) -> Prepared:
         notes=terms.notes,
         negotiable=terms.negotiable,
     )
+
+
+def _check_images(call: Call, quirks: Quirks, who: str) -> None:
+    images = sum(isinstance(part, MediaPart) for m in call.prompt.messages for part in m.parts)
+    if quirks.most_images and images > quirks.most_images:
+        raise CallRejected(
+            f"{who} takes {quirks.most_images} images in one request, and the call has {images}",
+            cure="show fewer: benchmarks of videos have an option for the number of frames",
+        )
 
 
 def _for_text(terms: Terms) -> dict[str, Any]:

@@ -3,35 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, ParamNote, RateLimits, Reply
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    KeyNeed,
+    ModelInfo,
+    ParamNote,
+    RateLimits,
+    Reply,
+)
 from evalbench.engine.errors import AccessDenied
 from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import error_object
+from evalbench.providers.compatible import routes
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import build, json_body, told
-from evalbench.providers.wire.headers import minute_limits, router_limits
+from evalbench.providers.wire.headers import day_limits, minute_limits, router_limits
 
 
 class Groq(Compatible):
-    """Open-weight models at Groq. Its request limits are per day."""
+    """Open-weight models at Groq. Its request limits are per day, its token limits per minute."""
 
     name: ClassVar[str] = "groq"
     title: ClassVar[str] = "Groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "reasoning_format",
+            str,
+            None,
+            "where thoughts go, for models that take it: parsed, a field of their own; raw, the"
+            " text; hidden, nowhere",
+            choices=("parsed", "raw", "hidden"),
+        ),
+    )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
-        cap="max_completion_tokens", logprobs=False, day_requests=True, batches="yes"
+        cap="max_completion_tokens",
+        logprobs=False,
+        day_requests=True,
+        most_images=5,
+        batches="yes",
+        limits=day_limits,
     )
+
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
+        prepared = super().prepared(call, refused)
+        if wanted := self.settings.get("reasoning_format"):
+            prepared.body["reasoning_format"] = wanted
+        return prepared
 
 
 class OpenRouter(Compatible):
-    """Models of many providers through one router."""
+    """Models of many providers through one router, which says what each answer cost."""
 
     name: ClassVar[str] = "openrouter"
     title: ClassVar[str] = "OpenRouter"
@@ -51,6 +85,30 @@ class OpenRouter(Compatible):
     quirks: ClassVar[Quirks] = Quirks(
         effort="reasoning", budget=True, key_path="/key", limits=router_limits
     )
+    tells_prices: ClassVar[bool] = True
+
+    async def warm(self, model: str) -> None:
+        """See :class:`NetworkProvider`; once a week, what the routes to every model honour."""
+        if not self.facts.fresh(model):
+            await self.fetch_models()
+
+    async def fetch_models(self) -> list[ModelInfo]:
+        """See :class:`NetworkProvider`."""
+        self._told = {}
+        listed = await super().fetch_models()
+        self.facts.tell(self._told)
+        return listed
+
+    def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
+        line = super()._line(entry)
+        self._told[line.name] = routes.facts_of(entry)
+        return replace(line, rates=routes.rates_of(entry))
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`; the reply knows what was charged for it."""
+        reply = super().read(answered, prepared)
+        usage = reply.raw.get("usage") if isinstance(reply.raw, Mapping) else None
+        return replace(reply, billed=routes.billed(usage))
 
     def prepare(self, call: Call) -> Prepared:
         """See :class:`NetworkProvider`."""

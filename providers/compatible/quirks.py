@@ -26,6 +26,7 @@ class Quirks:
         cached_from: tokens of the shortest prefix whose later uses are cheaper; 0: none.
         schema: whether answers can be made to follow a JSON schema.
         batches: whether there are files and batches as OpenAI has them.
+        most_images: images in one request; 0: no limit is known.
         raw_text: whether ``/completions`` continues raw text.
         day_requests: the request limit in headers is per day.
         key_path: path that says whether a key is good.
@@ -42,6 +43,7 @@ class Quirks:
     cached_from: int = 0
     schema: bool = True
     batches: Literal["yes", "no", "auto"] = "no"
+    most_images: int = 0
     raw_text: bool = False
     day_requests: bool = False
     key_path: str = "/models"

@@ -6,6 +6,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -114,6 +115,16 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
         tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens")),
         tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens")),
     )
+
+
+def day_limits(headers: Mapping[str, str]) -> RateLimits | None:
+    """The same, where the requests are those of a day.
+
+    Their reset, which tells when a whole day's worth is there again, is left out:
+    the next request is allowed long before that, and nobody waits for a day.
+    """
+    limits = openai_limits(headers)
+    return None if limits is None else replace(limits, requests_reset_s=None)
 
 
 def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
