@@ -218,8 +218,8 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
             f"{counted(single, 'pair')} judged in one order only; the other counts as unreadable,"
             " which makes a tie"
         )
-    # The option names folders; the answers are in the run.
-    given = [f"{name}={results}" for name in names]
+    # The option names folders; the answers are in the run. A name in it has no slash.
+    given = [f"{name.replace('/', '-')}={results}" for name in names]
     run = make_spec(
         "spec-rank", answers_model(list(names)), judge=[judge], options={"answers": given}
     )

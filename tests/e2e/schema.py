@@ -35,7 +35,7 @@ def _sections() -> dict[str, dict[str, str]]:
     return found
 
 
-_OF_SHOW = frozenset({"spec", "record", "prices", "key", "judges", "imported"})
+_OF_SHOW = frozenset({"spec", "record", "prices", "key", "judges", "imported", "local_models"})
 
 
 def check_line(line: Mapping[str, Any], *, of_show: bool = False) -> None:

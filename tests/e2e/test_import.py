@@ -193,3 +193,23 @@ def test_bad_input_is_told_and_leaves_nothing(
     assert "Traceback" not in done.err
     assert done.out == ""
     assert not all_runs(cli.home / "runs")
+
+
+def test_a_run_is_written_as_the_files_it_came_from(
+    cli: CommandLine, shared_data: Path, tmp_path: Path
+) -> None:
+    data = str(shared_data / "mt_bench")
+    given = judgments(tmp_path / "gpt-4_single.jsonl", f"vicuna{ESCAPE}")
+    cli("import", "fastchat", str(given), "--data", data)
+    told = cli("export", "last", "-o", str(tmp_path / "out"), "--json")
+    [line] = told.lines
+    check_line(line)
+    answers, judged = (Path(name) for name in line["files"])
+    assert judged == tmp_path / "out" / "model_judgment" / "gpt-4_single.jsonl"
+    assert answers.parent == tmp_path / "out" / "model_answer"
+    again = cli("import", "fastchat", str(judged), "--data", data, "--json")
+    score = again.lines[0]["metrics"]["score"]
+    assert (score["k"], score["n"]) == (38.5, 5)
+    twice = cli("export", "last", "--format", "fastchat", "-o", str(tmp_path / "out"))
+    assert (twice.code, "is there already" in twice.err) == (1, True)
+    assert clean(cli("export", "last", "-o", str(tmp_path / ESCAPE)).out)

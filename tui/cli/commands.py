@@ -28,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("scores, settings and single answers of a run", "show"),
     "score": Command("score a run anew from its stored replies, for free", "score"),
     "import": Command("take results of other systems over as runs", "importing"),
+    "export": Command("write a run as files of another system", "export"),
     "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),
     "new-benchmark": Command("write an example of a benchmark of your own", "new_benchmark"),
     "models": Command("list the models that providers offer", "models"),
