@@ -146,6 +146,11 @@ class Need:
         return self.weights + self.cache + self.passing + self.logits + self.process
 
 
+def flag(form: str) -> str:
+    """The option that loads a model in a number format, or quantised."""
+    return f"--{'dtype' if form in BYTES else 'quantize'} {form}"
+
+
 class Verdict(StrEnum):
     """Whether a model fits, from yes to no."""
 

@@ -42,6 +42,8 @@ _MOST_RESTARTS = 3
 _MOST_CULPRITS = 3
 """So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
 _KILLINGS = 2
+_MOST_KILLED = 2
+"""So often calls are sent together again after the system killed the worker with them."""
 _MEDIA_BYTES = 64 << 20
 """Of images in one frame, before base64; a call with more has a frame of its own."""
 
@@ -76,8 +78,9 @@ class Local:
         self._killings: dict[str, int] = {}
         self._alone = ""
         self._loaded_here = False
-        # How often memory ran out, in the worker or with it: it starts with a batch so much smaller.
+        # How often memory ran out: a new worker starts with a batch halved so often.
         self._halvings = 0
+        self._killed = 0
         self._calls: dict[str, tuple[Call, asyncio.Future[Reply]]] = {}
         self._fatal: EvalbenchError | None = None
         self._halted = False
@@ -178,8 +181,9 @@ class Local:
                 else:
                     deaths += 1
                 if deaths > _MOST_RESTARTS or culprits == _MOST_CULPRITS:
+                    times = deaths + culprits
                     raise WorkerFailed(
-                        f"the local worker died {deaths + culprits} times in a row ({_ending(code)})",
+                        f"the local worker died {times} times in a row ({_ending(code)})",
                         why=self._last_words(code),
                         cure=_cure(code, self._log),
                     )
@@ -204,13 +208,17 @@ class Local:
     def _suspect(self, code: int | None) -> bool:
         """Note which calls the worker died with; one that it died with twice fails.
 
-        The second time it was alone. A death while the model loads is no call's fault.
+        The second time it was alone. A death while the model loads is no call's fault, and
+        being killed may be the fault of all together: a smaller batch is tried first.
 
         Returns:
             Whether a call failed.
         """
         found = False
         inside = [key for key in self._inside if self._open(key)] if self._loaded_here else []
+        if inside and code == -signal.SIGKILL and self._killed < _MOST_KILLED:
+            self._killed += 1
+            return False
         for key in inside:
             self._killings[key] = self._killings.get(key, 0) + 1
             if self._killings[key] < _KILLINGS:

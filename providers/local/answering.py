@@ -11,9 +11,11 @@ import torch
 
 from evalbench.engine.calls import Prompt
 from evalbench.engine.errors import OutOfMemory, WorkerFailed
+from evalbench.engine.fit import parse_bytes
 from evalbench.providers.local import loading, memory, weights
 from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.catalogue import Source
+from evalbench.providers.local.ceiling import refuse_what_cannot_fit
 from evalbench.providers.local.generation import Generation
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.prefixes import Prefixes
@@ -32,11 +34,22 @@ class Answering:
     """
 
     def __init__(
-        self, model: LoadedModel, settings: Mapping[str, Any], info: dict[str, Any]
+        self,
+        model: LoadedModel,
+        settings: Mapping[str, Any],
+        info: dict[str, Any],
+        smaller: int = 0,
     ) -> None:
         self._model = model
+        limit = parse_bytes(settings["memory_limit"])
+        if limit is not None and model.device.type == "cpu":
+            memory.limit_process(limit)
         self._budget = Budget(
-            model, max_batch_tokens=settings["max_batch_tokens"], slots=settings["slots"]
+            model,
+            max_batch_tokens=settings["max_batch_tokens"],
+            slots=settings["slots"],
+            limit=limit,
+            smaller=smaller,
         )
         self._prefixes = Prefixes(model)
         encoder = Encoder(model.tokenizer, model.context_tokens, model.chat)
@@ -56,14 +69,27 @@ class Answering:
         }
 
     @classmethod
-    def load(cls, source: Source, settings: Mapping[str, Any], progress: Progress) -> Answering:
+    def load(
+        cls,
+        source: Source,
+        settings: Mapping[str, Any],
+        progress: Progress,
+        smaller: int = 0,
+    ) -> Answering:
         """Find the weights and load them.
+
+        Args:
+            source: what to load.
+            settings: the provider's options.
+            progress: told what is going on.
+            smaller: how often to halve the batch at once, since memory ran out before.
 
         Raises:
             NoSuchModel, AccessDenied, WorkerFailed: with what to do about it.
         """
         found = weights.find(source, progress)
         progress("loading the model", 0, None, "")
+        refuse_what_cannot_fit(found.folder, settings)
         try:
             model = loading.load(found.folder, settings)
         except (RuntimeError, MemoryError) as error:
@@ -72,9 +98,11 @@ class Answering:
             raise WorkerFailed(
                 "the model does not fit into memory",
                 why=str(error).split("\n")[0],
-                cure="choose a smaller model, --dtype bfloat16, or --device cpu",
+                cure="choose a smaller model, --quantize 4bit, --dtype bfloat16, or --device cpu;"
+                " evalbench models fit tells what fits",
             ) from error
-        return cls(model, settings, {"origin": found.origin, "revision": found.revision})
+        about = {"origin": found.origin, "revision": found.revision}
+        return cls(model, settings, about, smaller)
 
     def __len__(self) -> int:
         return sum(len(kind) for kind in self._kinds)

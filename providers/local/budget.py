@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbench.providers.local.memory import bytes_per_token, free_bytes
+from evalbench.providers.local.memory import bytes_per_token, free_bytes, readings
 from evalbench.providers.local.model import LoadedModel
 
 SMALLEST = 32
@@ -25,14 +25,34 @@ class Budget:
         slots: most answers generated side by side.
     """
 
-    def __init__(self, model: LoadedModel, *, max_batch_tokens: int, slots: int) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        *,
+        max_batch_tokens: int,
+        slots: int,
+        limit: int | None = None,
+        smaller: int = 0,
+    ) -> None:
+        """Choose limits.
+
+        Args:
+            model: whose.
+            max_batch_tokens, slots: as the options; 0 chooses.
+            limit: most bytes that the model and its work may take.
+            smaller: how often to halve at once, since memory ran out before.
+        """
         on_cpu = model.device.type == "cpu"
         free = free_bytes(model.device)
+        if limit is not None:
+            free = max(0, min(free, limit - readings(model.device)["used"]))
         kept, passing = bytes_per_token(model.network.config.get_text_config(), model.dtype)
         preferred = _CPU_BATCH if on_cpu else _DEVICE_BATCH
         self.batch = max_batch_tokens or max(SMALLEST, min(preferred, free // 4 // passing))
         self.resident = max(self.batch, free // 2 // kept)
         self.slots = slots or (_CPU_SLOTS if on_cpu else _DEVICE_SLOTS)
+        for _ in range(smaller):
+            self.halve()
 
     def halve(self) -> bool:
         """Go down one step; False when there is none left."""

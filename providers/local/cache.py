@@ -127,24 +127,29 @@ class _SlotLayer(_Layer):
         active = len(key_states)
         return self.keys[:active, :, :width], self.values[:active, :, :width]
 
-    def store(self, slot: int, keys: Tensor, values: Tensor, room: int, slots: int) -> None:
-        """Put a sequence's keys and values into ``slot``, with buffers of at least ``room``."""
-        self._ensure(keys, values, room, slots)
+    def store(self, slot: int, keys: Tensor, values: Tensor, room: int, rows: int) -> None:
+        """Put a sequence's keys and values into ``slot``, in buffers of at least these sizes."""
+        self._ensure(keys, values, room, rows)
         assert self.keys is not None
         assert self.values is not None
         length = keys.shape[2]
         self.keys[slot, :, :length] = keys[0]
         self.values[slot, :, :length] = values[0]
 
-    def _ensure(self, keys: Tensor, values: Tensor, room: int, slots: int) -> None:
-        if self.keys is not None and self.values is not None:
-            if self.keys.shape[2] >= room:
-                return
-            self.keys = _widened(self.keys, room)
-            self.values = _widened(self.values, room)
-            return
-        self.keys = keys.new_zeros((slots, keys.shape[1], room, keys.shape[3]))
-        self.values = values.new_zeros((slots, values.shape[1], room, values.shape[3]))
+    def widen(self, room: int) -> None:
+        """Make the buffers at least ``room`` tokens wide."""
+        assert self.keys is not None
+        assert self.values is not None
+        self._ensure(self.keys, self.values, room, 0)
+
+    def _ensure(self, keys: Tensor, values: Tensor, room: int, rows: int) -> None:
+        if self.keys is None or self.values is None:
+            self.keys = keys.new_zeros((rows, keys.shape[1], room, keys.shape[3]))
+            self.values = values.new_zeros((rows, values.shape[1], room, values.shape[3]))
+        elif self.keys.shape[2] < room or self.keys.shape[0] < rows:
+            rows, room = max(rows, self.keys.shape[0]), max(room, self.keys.shape[2])
+            self.keys = _grown(self.keys, rows, room)
+            self.values = _grown(self.values, rows, room)
 
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first ``length`` tokens of one slot over another."""
@@ -154,10 +159,10 @@ class _SlotLayer(_Layer):
         self.values[target, :, :length] = self.values[source, :, :length]
 
 
-def _widened(buffer: Tensor, room: int) -> Tensor:
-    wide = buffer.new_zeros((*buffer.shape[:2], room, buffer.shape[3]))
-    wide[:, :, : buffer.shape[2]] = buffer
-    return wide
+def _grown(buffer: Tensor, rows: int, room: int) -> Tensor:
+    large = buffer.new_zeros((rows, buffer.shape[1], room, buffer.shape[3]))
+    large[: buffer.shape[0], :, : buffer.shape[2]] = buffer
+    return large
 
 
 class Slots:
@@ -180,7 +185,7 @@ class Slots:
         slot = len(self.lengths)
         length = len(prompt.tokens)
         for layer, (keys, values) in zip(self._layers, prompt.layers, strict=True):
-            layer.store(slot, keys, values, self._room(length + 1), self.count)
+            layer.store(slot, keys, values, self._room(length + 1), self._rows(slot + 1))
         self.lengths.append(length)
         return slot
 
@@ -203,9 +208,7 @@ class Slots:
         longest = max(self.lengths) + 1
         room = self._room(longest)
         for layer in self._layers:
-            assert layer.keys is not None
-            assert layer.values is not None
-            layer._ensure(layer.keys, layer.values, room, self.count)
+            layer.widen(room)
         self.width = longest
         self.at = torch.tensor(self.lengths, device=device)
         self.rows = torch.arange(len(self.lengths), device=device)
@@ -214,6 +217,10 @@ class Slots:
     def end_step(self) -> None:
         """Count the token that the step has written."""
         self.lengths = [length + 1 for length in self.lengths]
+
+    def _rows(self, active: int) -> int:
+        """Rows of the buffers: they grow by doubling, as slots come to be used."""
+        return min(self.count, 1 << (active - 1).bit_length())
 
     @staticmethod
     def _room(tokens: int) -> int:

@@ -48,6 +48,30 @@ def readings(device: torch.device) -> dict[str, int]:
     }
 
 
+def limit_cards(limit: int) -> None:
+    """Keep torch's allocator below ``limit`` bytes over all cards."""
+    count = torch.cuda.device_count()
+    for card in range(count):
+        total = torch.cuda.get_device_properties(card).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, limit / count / total), card)
+
+
+def limit_process(limit: int) -> None:
+    """Let this process grow to ``limit`` resident bytes, and fail to allocate beyond.
+
+    The system only limits addresses, of which many are never used: so the room
+    that is left is counted from what is in use now. Call it when the model is
+    loaded and has run once.
+    """
+    held = psutil.Process().memory_info()
+    room = max(0, limit - int(held.rss))
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    soft = int(held.vms) + room
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def free_bytes(device: torch.device) -> int:
     """What can still be allocated for the model, other processes and limits considered."""
     if device.type == "cuda":

@@ -149,3 +149,9 @@ def step_words(what: str, done: int, total: int | None, unit: str = "") -> str:
         return what
     text = f"{what}: {figures.amount(done, unit)}"
     return text + (f" of {figures.amount(total, unit)}" if total else "")
+
+
+def _ending(exit_code: Any) -> str:
+    """How a process ended."""
+    signalled = isinstance(exit_code, int) and exit_code < 0
+    return f"signal {-exit_code}" if signalled else f"exit {exit_code}"

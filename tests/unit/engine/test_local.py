@@ -351,11 +351,43 @@ async def test_a_worker_that_dies_again_and_again_is_given_up_with_its_last_word
         assert "three" not in held.begun, "nothing more is sent"
 
 
-async def test_a_worker_that_was_silent_may_have_been_ended_for_its_memory(bench: Open) -> None:
+async def test_a_worker_that_is_killed_was_most_likely_ended_for_its_memory(bench: Open) -> None:
     async with bench("next(calls())\nos.kill(os.getpid(), 9)") as held:
-        with pytest.raises(WorkerFailed, match=r"exit -9") as caught:
+        with pytest.raises(WorkerFailed, match="4 times in a row \\(signal 9\\)") as caught:
             await held.ask("one")
-        assert "ended it for its memory" in caught.value.why
+        assert "memory ran out" in caught.value.why
+        assert "evalbench models fit" in caught.value.cure
+
+
+KILLED = """
+say(type="loaded", info={})
+if life == 1:
+    say(type="out-of-memory", keys=[], budget=256)
+if life < LAST:
+    next(calls())
+    os.kill(os.getpid(), 9)
+for key, text in calls(): reply(key)
+"""
+
+
+async def test_a_worker_that_is_killed_starts_again_with_a_smaller_batch(bench: Open) -> None:
+    async with bench(KILLED.replace("LAST", "3")) as held:
+        replies = await asyncio.gather(held.ask("one"), held.ask("two"))
+        assert [reply.text for reply in replies] == ["yes", "yes"]
+        assert [held.heard("load", life)[0].get("smaller") for life in (1, 2, 3)] == [None, 2, 3]
+        assert held.asked(2) == held.asked(3) == ["one", "two"], "not one by one"
+        assert [body for kind, body in held.events if kind == "worker-restarted"] == [
+            {"exit": -9, "waiting": 2, "halved": 2},
+            {"exit": -9, "waiting": 2, "halved": 3},
+        ]
+
+
+async def test_the_third_time_calls_go_one_by_one(bench: Open) -> None:
+    async with bench(KILLED.replace("LAST", "4")) as held:
+        replies = await asyncio.gather(held.ask("one"), held.ask("two"))
+        assert [reply.text for reply in replies] == ["yes", "yes"]
+        assert held.asked(3) == ["one", "two"]
+        assert [len(frame["calls"]) for frame in held.heard("answer", 4)] == [1, 1]
 
 
 async def test_deaths_are_forgiven_when_answers_come_between(bench: Open) -> None:
