@@ -113,13 +113,11 @@ class Clients:
             ProviderError: there are no credentials, or no region.
         """
         import boto3
-        import botocore.exceptions
 
         # Their debug logs, which the environment can switch on, hold headers.
         for name in ("boto3", "botocore", "urllib3"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self._boto3: Any = boto3
-        self._known_errors = botocore.exceptions.ClientError
         self._account = account
         self._explain = explain
         self._threads = ThreadPoolExecutor(MOST_THREADS, "bedrock")

@@ -222,6 +222,8 @@ def _nowhere(said: Told, who: Who, model: str, region: str) -> ProviderError:
     error = no_model(said, who, model)
     error.what = f"{who.title} has no model {model!r} in {region}"
     error.cure = f"see what there is in a region: evalbench models {who.name} --region {region}"
+    if (named := model_name(model).region) not in ("", region):
+        error.cure = f"the ARN is of {named}: --region {named}"
     return error
 
 

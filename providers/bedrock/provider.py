@@ -119,7 +119,13 @@ class Bedrock(NetworkProvider):
         if self._region:
             return self._region
         named = (os.environ.get(name, "") for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
-        return next(filter(None, map(str.strip, named)), "") if not self._profile else ""
+        return next(filter(None, map(str.strip, named)), "")
+
+    @property
+    def _here(self) -> str:
+        """The region that is asked, also where a profile decides."""
+        clients = self.clients.here()
+        return clients.region if clients else self.region
 
     @property
     def _source(self) -> str:
@@ -137,9 +143,9 @@ class Bedrock(NetworkProvider):
         return explain(error, self.who, self.scrub, self._source)
 
     def _error(self, answered: Answered, model: str = "") -> ProviderError:
-        clients = self.clients.here()
-        region = clients.region if clients else self.region
-        return read_error(answered, self.who, model, self.scrub, region=region, source=self._source)
+        return read_error(
+            answered, self.who, model, self.scrub, region=self._here, source=self._source
+        )
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -238,13 +244,12 @@ class Bedrock(NetworkProvider):
                 raise self._error(answered)
             if found := _IDENTITY.search(answered.body):
                 whose = f" of {self.scrub.identity(found[1].decode('utf-8', 'replace'))}"
-        region = self.clients.here().region  # type: ignore[union-attr]
         try:
-            sees = f"it sees {counted(len(await self.fetch_models()))} in {region}"
+            sees = f"it sees {counted(len(await self.fetch_models()))} in {self._here}"
         except AccessDenied:
             if not whose:
                 raise
-            sees = f"it may not list models in {region}, which runs do not need"
+            sees = f"it may not list models in {self._here}, which runs do not need"
         return f"{self.title} accepts the key{whose}; {sees}"
 
     async def fetch_models(self) -> list[ModelInfo]:
@@ -297,6 +302,8 @@ class Bedrock(NetworkProvider):
 
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
         """The error with the names by which the region has the model, or the nearest ones."""
+        if model_name(model).region not in ("", self._here):
+            return error
         await self._aside("names", self._learn_names)
         base = model_name(model).base
         bases = [(name, model_name(name).base) for name in self._names if base]

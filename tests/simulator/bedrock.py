@@ -208,6 +208,7 @@ class Bedrock:
         """The caller, unless its key may not do this."""
         caller = checks.caller(exchange, service)
         exchange.key = caller.key
+        exchange.notes["region"] = caller.region
         state = self._world.accounts.state(caller.key)
         if state == "wrong":
             if caller.bearer:
