@@ -94,7 +94,7 @@ class OpenRouter(Compatible):
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""
-        self._told = {}
+        self._told: dict[str, dict[str, Any]] = {}
         listed = await super().fetch_models()
         self.facts.tell(self._told)
         return listed
