@@ -14,23 +14,13 @@ from tests.faults.engines import Engines, Ledger
 _PLUGINS = Path(__file__).parents[1] / "plugins"
 
 
-@pytest.fixture(scope="session")
-def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where engines keep compiled modules, as an installed package has them beside its sources."""
-    return tmp_path_factory.mktemp("bytecode")
-
-
 @pytest.fixture
-def engines(
-    home: Path, tmp_path: Path, bytecode: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Engines]:
+def engines(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     """Engines whose provider keeps a ledger and takes 20 ms for an answer."""
     for name in os.environ:
         if name.startswith(("SCRIPTED_", "SYNTHETIC_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("PYTHONPATH", str(_PLUGINS))
-    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(bytecode))
-    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     monkeypatch.syspath_prepend(str(_PLUGINS))
     registry._found.cache_clear()
     ledger = Ledger(tmp_path / "ledger")
