@@ -34,6 +34,8 @@ from evalbench.providers.wire.streams import ListBody
 PATH = "/v1/messages/batches"
 REQUEST_ID = "request-id"
 TERMS = BatchTerms(most_requests=100_000, most_bytes=256_000_000)
+PAGE = 100
+"""Batches on one page of a list."""
 _HEAD, _TAIL = b'{"requests":[', b"]}"
 _STATUS = {
     "invalid_request_error": 400,
@@ -96,7 +98,7 @@ class MessageBatches(BatchingProvider):
         """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         found: list[BatchJob] = []
-        path = f"{PATH}?limit=100"
+        path = f"{PATH}?limit={PAGE}"
         while True:
             answered = await self.within(self.get(path))
             page = self._object(answered)
@@ -109,7 +111,7 @@ class MessageBatches(BatchingProvider):
                     found.append(job)
             if not page.get("has_more") or not page.get("last_id"):
                 return found
-            path = f"{PATH}?limit=100&after_id={quote(page['last_id'], safe='')}"
+            path = f"{PATH}?limit={PAGE}&after_id={quote(page['last_id'], safe='')}"
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""

@@ -26,6 +26,8 @@ from evalbench.providers.wire.streams import Carrier
 
 REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
+PAGE = 100
+"""Batches on one page of a list."""
 _NAME = "evalbench"
 """The metadata under which a batch carries the engine's name for it."""
 _STATES = {
@@ -124,7 +126,7 @@ class FileBatches(BatchingProvider):
         By the name, and by the file where a server keeps no names.
         """
         self.check_secret()
-        path = "/batches?limit=100"
+        path = f"/batches?limit={PAGE}"
         while True:
             answered = await self.within(self.get(path))
             page = self._object(answered)
@@ -137,7 +139,7 @@ class FileBatches(BatchingProvider):
                     return []
             if not page.get("has_more") or not page.get("data"):
                 return []
-            path = f"/batches?limit=100&after={quote(page['data'][-1]['id'], safe='')}"
+            path = f"/batches?limit={PAGE}&after={quote(page['data'][-1]['id'], safe='')}"
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
