@@ -112,6 +112,10 @@ class Ask(Protocol):
         """Ask independent questions at once; replies in order."""
 
 
+MISSING = -1
+"""The size of a file that a row names and that cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataSource:
     """Where :meth:`Benchmark.prepare` reads from.
@@ -120,11 +124,29 @@ class DataSource:
         path: file or folder given by ``--data``; None means the benchmark's own source.
         cache: folder for downloads.
         progress: called with (what, done, total or None).
+        media: what :meth:`read` has read: size, time of change and SHA-256 by path.
     """
 
     path: Path | None
     cache: Path
     progress: Any = None
+    media: dict[str, list[Any]] = field(default_factory=dict)
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file that a row names, such as a picture.
+
+        When its content changes, the prepared copy is stale, though the table
+        is as it was.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        name = str(path.absolute())
+        self.media[name] = [MISSING, 0, ""]
+        stat, data = path.stat(), path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        self.media[name] = [stat.st_size, stat.st_mtime_ns, digest]
+        return data
 
 
 @dataclass(frozen=True, slots=True)

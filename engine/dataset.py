@@ -14,14 +14,21 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import tee
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from evalbench.engine.benchmark import Benchmark, DataSource, Item, Sample, sample_ids
+from evalbench.engine.benchmark import (
+    MISSING,
+    Benchmark,
+    DataSource,
+    Item,
+    Sample,
+    sample_ids,
+)
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
@@ -40,6 +47,7 @@ class DataHeader:
         data_hash: over all sample ids in order and the shared value.
         origin, revision: where it came from.
         shared: see :class:`evalbench.engine.benchmark.DataSet`.
+        media: files that rows name, see :class:`evalbench.engine.benchmark.DataSource`.
     """
 
     count: int
@@ -47,6 +55,7 @@ class DataHeader:
     origin: str
     revision: str
     shared: Any
+    media: dict[str, list[Any]] = field(default_factory=dict)
 
 
 def prepared_path(spec: RunSpec, cache: Path) -> Path:
@@ -54,7 +63,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
 
     The name depends on the benchmark and its version, the options that affect
     data, the seed where rows are drawn by it, and on path, size and time of
-    change of every file that ``--data`` or an option names.
+    change of every file that ``--data`` or an option names. Media that rows name
+    are looked after by the header, which knows them.
     """
     bench = build_benchmark(spec)
     relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
@@ -76,11 +86,24 @@ def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
 
 def is_prepared(spec: RunSpec, cache: Path) -> bool:
     """Whether the sample file of a spec is there, so that nothing heavy is needed to have it."""
-    return _is_whole(prepared_path(spec, cache))
+    return _is_fresh(prepared_path(spec, cache))
 
 
-def _is_whole(path: Path) -> bool:
-    return path.exists() and path.with_suffix(".json").exists()
+def _is_fresh(path: Path) -> bool:
+    """Whether a sample file is whole, and the media that its rows name are as they were."""
+    if not path.exists() or not path.with_suffix(".json").exists():
+        return False
+    return all(_is_same(Path(name), *held) for name, held in read_header(path).media.items())
+
+
+def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
+    try:
+        stat = file.stat()
+        if (stat.st_size, stat.st_mtime_ns) == (size, changed_ns):
+            return True
+        return stat.st_size == size and hashlib.sha256(file.read_bytes()).hexdigest() == digest
+    except OSError:
+        return size == MISSING
 
 
 def prepare(
@@ -92,7 +115,7 @@ def prepare(
         DataError: when the source is missing or malformed.
     """
     path = prepared_path(spec, cache)
-    if _is_whole(path):
+    if _is_fresh(path):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     bench = build_benchmark(spec)
@@ -129,7 +152,14 @@ def _write(
         if not count:
             raise DataError("the data set is empty", path=where)
         digest.update(orjson.dumps(data.shared, option=orjson.OPT_SORT_KEYS))
-        header = DataHeader(count, digest.hexdigest()[:32], data.origin, data.revision, data.shared)
+        header = DataHeader(
+            count,
+            digest.hexdigest()[:32],
+            data.origin,
+            data.revision,
+            data.shared,
+            source.media,
+        )
         partial.replace(path)
         if count >= _EXAMPLES:
             _replace(path.with_suffix(".dict"), codec.train(examples))

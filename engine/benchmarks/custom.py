@@ -84,7 +84,7 @@ class Custom(Benchmark):
     def prepare(self, source: DataSource) -> DataSet:
         """Read the table and render every prompt."""
         file, path = self._file(), Path(self.opt["file"])
-        items = read_items(path, file, source.path)
+        items = read_items(path, file, source)
         return DataSet(items, shared=file.to_json(), origin=path.name)
 
     def further_files(self) -> list[Path]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.reading import Row, read_rows, unreadable
 from evalbench.engine.errors import DataError, nearest
 
@@ -208,17 +208,18 @@ def _compiled(path: Path, template: str) -> Any:
         ) from None
 
 
-def read_items(path: Path, file: CustomFile, table: Path | None) -> Iterator[Item]:
+def read_items(path: Path, file: CustomFile, source: DataSource) -> Iterator[Item]:
     """One item for each row of the table, its prompt rendered.
 
     Args:
         path: of the file.
         file: what it says.
-        table: the table, where another than the file's is wanted.
+        source: the table, where another than the file's is wanted; reads the images.
 
     Raises:
         DataError: naming the row that does not fit.
     """
+    table = source.path
     if table is None:
         if not file.data:
             raise DataError(
@@ -230,7 +231,8 @@ def read_items(path: Path, file: CustomFile, table: Path | None) -> Iterator[Ite
     template, system = _compiled(path, file.template), _compiled(path, file.system)
     for number, row in read_rows(table):
         try:
-            yield _item(file, table, row, template, system)
+            images = [_image(source, table.parent / str(row[name])) for name in file.images]
+            yield _item(file, row, images, template, system)
         except DataError:
             raise
         except Exception as error:  # a template may fail in any way on a row
@@ -243,7 +245,9 @@ def read_items(path: Path, file: CustomFile, table: Path | None) -> Iterator[Ite
             ) from None
 
 
-def _item(file: CustomFile, table: Path, row: Row, template: Any, system: Any) -> Item:
+def _item(
+    file: CustomFile, row: Row, images: list[dict[str, str]], template: Any, system: Any
+) -> Item:
     choices = _choices(file, row)
     known = {str(name): value for name, value in row.items()}
     inputs: dict[str, Any] = {
@@ -254,8 +258,8 @@ def _item(file: CustomFile, table: Path, row: Row, template: Any, system: Any) -
         inputs["system"] = system.render(**known)
     if choices:
         inputs["choices"] = choices
-    if file.images:
-        inputs["images"] = [_image(table.parent / str(row[name])) for name in file.images]
+    if images:
+        inputs["images"] = images
     gold = _gold(file, row, choices) if file.target else None
     return Item(inputs, gold, {"group": str(row[file.group])} if file.group else {})
 
@@ -288,8 +292,8 @@ def _index(value: Any, choices: list[str]) -> int:
     raise ValueError(f"{text!r} is none of the options, no letter and no number of one")
 
 
-def _image(path: Path) -> dict[str, str]:
+def _image(source: DataSource, path: Path) -> dict[str, str]:
     kind = mimetypes.guess_type(path.name)[0] or ""
     if not kind.startswith("image/"):
         raise ValueError(f"{path.name} is no image")
-    return {"type": kind, "data": base64.b64encode(path.read_bytes()).decode()}
+    return {"type": kind, "data": base64.b64encode(source.read(path)).decode()}

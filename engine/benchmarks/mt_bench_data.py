@@ -13,7 +13,7 @@ from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench_prompts import OWN, JudgePrompt
-from evalbench.engine.benchmarks.reading import read_rows
+from evalbench.engine.benchmarks.reading import find_table, read_rows
 from evalbench.engine.errors import DataError
 
 SPACE = "lmsys/mt-bench"
@@ -42,15 +42,12 @@ Turns = tuple[str, str]
 
 def question_files(path: Path) -> list[Path]:
     """The files that ``--data path`` means: the questions and, if there, the references."""
-    if path.is_dir():
-        found = [p for name in ("question.jsonl", QUESTIONS) if (p := path / name).is_file()]
-        if not found:
-            raise DataError(
-                "the folder holds no question.jsonl",
-                path=str(path),
-                cure="give FastChat's data/mt_bench folder, or the file itself",
-            )
-        path = found[0]
+    path = find_table(
+        path,
+        ("question.jsonl", QUESTIONS),
+        "question.jsonl",
+        "give FastChat's data/mt_bench folder, or the file itself",
+    )
     references = path.parent / "reference_answer" / "gpt-4.jsonl"
     return [path, references] if references.is_file() else [path]
 

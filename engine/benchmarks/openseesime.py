@@ -127,7 +127,8 @@ class OpenSeeSimE(Benchmark):
         path = source.path
         found = data.folder_rows(path)
         items = (
-            data.item(row, looks, folder, (str(path), number)) for number, row, folder in found
+            data.item(row, looks, folder, (str(path), number), source.read)
+            for number, row, folder in found
         )
         return DataSet(items, origin=path.name)
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.pictures import Unreadable, encode, frames
-from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows
+from evalbench.engine.benchmarks.reading import SUFFIXES, Row, find_table, read_rows
 from evalbench.engine.errors import DataError
 from evalbench.engine.media import MediaCache
 
@@ -37,18 +37,12 @@ def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
     Raises:
         DataError: there is no table, or it is malformed.
     """
-    table = path
-    if path.is_dir():
-        found = [
-            p for name in ("rows", "test") for s in SUFFIXES if (p := path / (name + s)).is_file()
-        ]
-        if not found:
-            raise DataError(
-                "the folder holds no table of rows",
-                path=str(path),
-                cure="it should hold rows.jsonl, rows.csv or rows.parquet, with media beside it",
-            )
-        table = found[0]
+    table = find_table(
+        path,
+        [name + suffix for name in ("rows", "test") for suffix in SUFFIXES],
+        "table of rows",
+        "it should hold rows.jsonl, rows.csv or rows.parquet, with media beside it",
+    )
     for number, row in read_rows(table):
         yield number, row, table.parent
 
@@ -123,7 +117,13 @@ class Looks:
         }
 
 
-def item(row: Row, looks: Looks, folder: Path | None, where: tuple[str, int]) -> Item:
+def item(
+    row: Row,
+    looks: Looks,
+    folder: Path | None,
+    where: tuple[str, int],
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> Item:
     """A row as an item. Broken media do not end the run: the sample says what is wrong.
 
     Raises:
@@ -142,7 +142,7 @@ def item(row: Row, looks: Looks, folder: Path | None, where: tuple[str, int]) ->
     }
     try:
         inputs["media"] = looks.shown(
-            _bytes(row["video" if video else "image"], folder), video=video
+            _bytes(row["video" if video else "image"], folder, read), video=video
         )
     except Unreadable as error:
         inputs["media"], inputs["broken"] = [], str(error)
@@ -160,7 +160,7 @@ def simulation(row: Row) -> str:
     return _NUMBER.sub("", str(row.get("source_file") or row.get("file_name") or ""))
 
 
-def _bytes(value: Any, folder: Path | None) -> bytes:
+def _bytes(value: Any, folder: Path | None, read: Callable[[Path], bytes]) -> bytes:
     """The bytes of a cell: a path beside the table, or the hub's {bytes, path}.
 
     Raises:
@@ -174,6 +174,6 @@ def _bytes(value: Any, folder: Path | None) -> bytes:
         raise Unreadable("the row has no medium")
     path = Path(str(value)) if folder is None else folder / str(value)
     try:
-        return path.read_bytes()
+        return read(path)
     except OSError as error:
         raise Unreadable(f"{path.name} cannot be read: {error.strerror}") from None

@@ -39,6 +39,20 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     return reader(path)
 
 
+def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
+    """The table that ``--data`` means: the path itself, or the first of these below a folder.
+
+    Raises:
+        DataError: the folder has none of them.
+    """
+    if not path.is_dir():
+        return path
+    found = next((file for name in names if (file := path / name).is_file()), None)
+    if found is None:
+        raise DataError(f"the folder holds no {what}", path=str(path), cure=cure)
+    return found
+
+
 def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Records of a CSV file as (number, cells), counted from ``first`` without empty lines."""
     number = first - 1

@@ -33,12 +33,14 @@ class Spot(NamedTuple):
         interval: of 95 %, in words; empty where there is none.
         step: its shade, from 0 (lowest of the matrix) to ``STEPS`` - 1; None: not scored.
         own: a judge's verdict on the answers of its own model.
+        n: what the value rests on: the metric's denominator.
     """
 
     value: str
     interval: str
     step: int | None
     own: bool = False
+    n: float = 0
 
 
 class Heatmap(NamedTuple):
@@ -128,7 +130,7 @@ def _spot(metric: Mapping[str, Any], low: float, high: float, base: str, row: st
         return Spot("not scored", "", None, own)
     share = (number - low) / (high - low) if high > low else 0.5
     step = min(STEPS - 1, int(share * STEPS))
-    return Spot(figures.value(metric), figures.interval(metric), step, own)
+    return Spot(figures.value(metric), figures.interval(metric), step, own, metric.get("n") or 0)
 
 
 def _titles(groups: Sequence[str]) -> tuple[str, list[str]]:

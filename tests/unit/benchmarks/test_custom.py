@@ -16,7 +16,7 @@ from evalbench.engine.benchmarks import custom_example
 from evalbench.engine.benchmarks.custom import Custom
 from evalbench.engine.benchmarks.custom_file import is_custom, read_file
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
-from evalbench.engine.dataset import prepared_path
+from evalbench.engine.dataset import prepare, prepared_path, read_header
 from evalbench.engine.errors import DataError, SpecError
 from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Tally
@@ -193,6 +193,22 @@ def test_images_are_sent(write: Write, tmp_path: Path) -> None:
     (image, _) = ask.asked[0][1].messages[0].parts
     assert isinstance(image, MediaPart)
     assert (image.media_type, image.data) == ("image/png", picture)
+    assert bench.needs() == {"generate", "images"}
+    without, _ = prepared(write(PROMPT + '[answer]\ntarget = "answer"\n'))
+    assert without.needs() == {"generate"}
+
+
+def test_an_image_that_changed_is_another_data_set(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALBENCH_HOME", str(tmp_path / "home"))
+    (tmp_path / "dot.png").write_bytes(b"one")
+    body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
+    file = write(body, "question,picture,answer\nq,dot.png,yes\n")
+    spec = make_spec("custom", "anthropic/claude-haiku-4-5", options={"file": str(file)})
+    before = read_header(prepare(spec, tmp_path / "cache")).data_hash
+    (tmp_path / "dot.png").write_bytes(b"two")
+    assert read_header(prepare(spec, tmp_path / "cache")).data_hash != before
 
 
 # -- mistakes --------------------------------------------------------------------

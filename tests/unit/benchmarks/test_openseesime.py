@@ -17,10 +17,12 @@ from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
 from evalbench.engine.benchmarks import pictures
 from evalbench.engine.benchmarks.openseesime import BrokenMedia, OpenSeeSimE
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, TextPart
+from evalbench.engine.dataset import is_prepared, prepare, read_header
 from evalbench.engine.errors import DataError
 from evalbench.engine.media import MediaCache
 from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Tally
+from evalbench.engine.settings import make_spec
 
 ROW = {
     "file_name": "structural_File_1.png",
@@ -263,3 +265,35 @@ def test_the_cache_lets_go_of_what_is_oldest(tmp_path: Path) -> None:
         os.utime(path, (1_000_000 - age, 1_000_000 - age))
     assert cache.trim(2000) == 1000
     assert [bool(cache.part("image/png", d).data) for d in digests] == [False, True, True]
+
+
+# -- media that change ---------------------------------------------------------------
+
+
+def _paint(path: Path, colour: str) -> None:
+    Image.new("RGB", (8, 8), colour).save(path)
+
+
+def test_a_picture_that_changed_is_seen_though_its_table_did_not(
+    tmp_path: Path,
+) -> None:
+    rows = [ROW | {"image": name} for name in ("seen.png", "missing.png")]
+    table, seen, cache = tmp_path / "rows.jsonl", tmp_path / "seen.png", tmp_path / "cache"
+    table.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _paint(seen, "red")
+    spec = make_spec("openseesime", "anthropic/claude-haiku-4-5", data=str(table))
+    file = prepare(spec, cache)
+    before, made = read_header(file), file.stat().st_ino
+    os.utime(seen, ns=(1, 1))
+    assert is_prepared(spec, cache)
+    assert prepare(spec, cache).stat().st_ino == made
+    _paint(seen, "blue")
+    assert not is_prepared(spec, cache)
+    assert prepare(spec, cache) == file
+    assert read_header(file).data_hash != before.data_hash
+    _paint(tmp_path / "missing.png", "green")
+    assert not is_prepared(spec, cache)
+    prepare(spec, cache)
+    assert is_prepared(spec, cache)
+    seen.unlink()
+    assert not is_prepared(spec, cache)
