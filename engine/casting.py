@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 from evalbench.engine.ask import Contestant
-from evalbench.engine.calls import Call, WorkerProvider
-from evalbench.engine.dispatch.base import Dispatcher, Report
+from evalbench.engine.calls import BatchProvider, Call, WorkerProvider
+from evalbench.engine.dispatch.base import Dispatcher
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.batch_state import batch_of
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.local import IMAGE_WINDOW, Local
 from evalbench.engine.dispatch.pace import SharedPace
 from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
+from evalbench.engine.modes import realtime_key
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.roles import CANDIDATE, RoleSpec
+from evalbench.engine.runfolder import RunFolder
 
 
 class Casting:
@@ -36,8 +42,9 @@ class Casting:
         prices: Mapping[str, UnitPrices | None],
         budget: Budget,
         *,
-        report: Report,
-        worker_log: Path,
+        journal: Journal,
+        folder: RunFolder,
+        wishes: BatchWishes,
         images: bool = False,
     ) -> None:
         """Prepare casting.
@@ -47,15 +54,18 @@ class Casting:
             secrets: their keys, by role.
             prices: their unit prices, by role.
             budget: of the whole run.
-            report: puts an event into the run's journal.
-            worker_log: where local workers write.
+            journal: of the run.
+            folder: of the run: files of batches and the logs of local workers go there.
+            wishes: what the run wants of its batches.
             images: the candidate's calls show images.
         """
         self._cast = cast
         self._secrets = secrets
         self._budget = budget
-        self._report = report
-        self._worker_log = worker_log
+        self._journal = journal
+        self._folder = folder
+        self._wishes = wishes
+        self._prices = prices
         self._images = images
         self._purses = {role: Purse(budget, prices.get(role)) for role in cast}
         self.dispatchers: dict[str, Dispatcher] = {}
@@ -89,8 +99,8 @@ class Casting:
             return Local(
                 provider,
                 part.model.partition("/")[2],
-                report=self._report,
-                log=self._worker_log,
+                report=self._journal.event,
+                log=self._folder.worker_log,
                 env={HUGGINGFACE.variables[0]: secret} if secret else {},
                 window=part.get("concurrency") or (IMAGE_WINDOW if self._shows(part) else None),
             )
@@ -103,13 +113,37 @@ class Casting:
             pace=pace,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
-        return Realtime(
+        batched = isinstance(provider, BatchProvider) and self._has_batches(part)
+        purse = self._purses[part.role]
+        realtime = Realtime(
             provider,
             limiter,
-            self._purses[part.role],
+            Purse(self._budget, self._prices.get(realtime_key(part.role))) if batched else purse,
             attempts=part.get("attempts"),
-            report=self._report,
+            report=self._journal.event,
         )
+        if not batched:
+            return realtime
+        assert isinstance(provider, BatchProvider)
+        return Batching(
+            provider,
+            realtime,
+            purse,
+            self._journal,
+            self._folder.batches,
+            replace(self._wishes, collect=part.batched, size=part.get("batch_size")),
+            role=part.role,
+            model=part.wire_name,
+            attempts=part.get("attempts"),
+            report=self._journal.event,
+        )
+
+    def _has_batches(self, part: RoleSpec) -> bool:
+        """Whether calls of a role go out in batches, or some of an earlier engine still are."""
+        path = self._journal.path
+        rows = self._journal.query(lambda shelf: batches(shelf, path))
+        mine = (batch_of(row) for row in rows if row.body["role"] == part.role)
+        return part.batched or any(not batch.stage.final for batch in mine)
 
     def _shows(self, part: RoleSpec) -> bool:
         return self._images and part.role == CANDIDATE

@@ -36,7 +36,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine import fitting, registry
+from evalbench.engine import fitting, modes, registry
 from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.dataset import is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_from_json, error_to_json
@@ -64,7 +64,8 @@ class Checked:
     :class:`evalbench.engine.money.unit_prices.UnitPrices`; None where they are unknown.
     ``fits`` says by role whether local models fit; see :meth:`evalbench.engine.fit.Fit.to_json`.
     ``estimate`` is as :func:`evalbench.engine.money.estimate.estimate_to_json` gives it;
-    None when it was not asked for, or the run costs nothing.
+    None when it was not asked for, or the run costs nothing. ``mode`` is the run's, chosen
+    where it was open.
     """
 
     file: Path
@@ -72,6 +73,7 @@ class Checked:
     prices: dict[str, Any] = field(default_factory=dict)
     estimate: dict[str, Any] | None = None
     fits: dict[str, Any] = field(default_factory=dict)
+    mode: str | None = None
 
 
 Secrets = Sequence[Mapping[str, str]]
@@ -136,6 +138,7 @@ def _checked(
             item.get("prices") or {},
             item.get("estimate"),
             item.get("fits") or {},
+            item.get("mode"),
         )
         for item in answers
     ]
@@ -357,6 +360,9 @@ def _look_at(
     answer: dict[str, Any] = {"file": str(file)}
     answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     if ask == "check":
+        if modes.is_open(spec):
+            spec = modes.in_mode(spec, modes.chosen(spec, asyncio.run(estimate(spec, file, book))))
+        answer["mode"] = spec.get("mode")
         found = asyncio.run(fitting.fits(spec, file))
         fitting.refuse_what_does_not_fit(spec, found)
         answer["fits"] = {role: one.to_json() for role, one in found.items()}
@@ -372,6 +378,8 @@ def _nothing_heavy(spec: RunSpec) -> bool:
     """Whether a check needs no heavy import: prepared data, and a price that is at hand."""
     book = PriceBook(spec.get("price"), spec.candidate)
     parts = spec.cast().values()
+    if modes.is_open(spec) or any(part.batched for part in parts):
+        return False
     return is_prepared(spec, cache_dir()) and all(
         book.at_hand(part.ref, part.service_tier) and not tells_price(part, book) for part in parts
     )
@@ -397,10 +405,13 @@ async def _learn_prices(spec: RunSpec, book: PriceBook, secrets: Mapping[str, st
 
 
 def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
-    """The prices of every model of a run, by role."""
+    """The prices of every model of a run, by role; of one asked in batches both kinds."""
     found = {}
     for role, part in spec.cast().items():
-        found[role] = book.prices(part.ref, service_tier=part.service_tier)
+        at_once = book.prices(part.ref, service_tier=part.service_tier)
+        found[role] = book.prices(part.ref, "batch") if part.batched else at_once
+        if part.batched:
+            found[modes.realtime_key(role)] = at_once
         if found[role] is None and spec.get("budget") is not None:
             named = "" if role == CANDIDATE else f"{part.model}="
             raise SpecError(

@@ -5,7 +5,8 @@ standard input brings one JSON line::
 
     {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
                "keys": {ROLE: {"ref": {...}, "secret": S}}}],
-     "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null}
+     "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
+     "leave": B, "cancel": [BATCH]}
 
 Keys come this way and no other: not by argument, file or environment.
 
@@ -56,6 +57,8 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
                 accept_changes=request["accept_changes"],
                 retry=frozenset(Outcome(name) for name in request["retry"]),
                 pilot=request["pilot"],
+                leave=request["leave"],
+                cancel=request["cancel"],
             )
     except EvalbenchError as error:
         for run in runs:

@@ -9,7 +9,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -21,6 +21,7 @@ from evalbench.engine.casting import Casting
 from evalbench.engine.changes import differences, paid_again, refuse
 from evalbench.engine.dataset import read_header
 from evalbench.engine.dispatch.base import Dispatcher
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
 from evalbench.engine.dispatch.local import Local
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import (
@@ -45,7 +46,7 @@ from evalbench.engine.record import identity, record
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.settings import build_benchmark
+from evalbench.engine.settings import build_benchmark, seconds_of
 from evalbench.engine.status import State, exit_code, metrics_json
 
 log = logging.getLogger("evalbench")
@@ -92,7 +93,13 @@ class HostedRun:
         )
 
     async def open(
-        self, *, accept_changes: bool, retry: frozenset[Outcome], pilot: int | None = None
+        self,
+        *,
+        accept_changes: bool,
+        retry: frozenset[Outcome],
+        pilot: int | None = None,
+        leave: bool = False,
+        cancel: Sequence[str] = (),
     ) -> None:
         """Open or make the journal and check that a resumed run is still the same.
 
@@ -100,6 +107,8 @@ class HostedRun:
             accept_changes: go on although it is not.
             retry: outcomes of stored replies to ask again, besides errors.
             pilot: work on so many samples, drawn at random, and pause.
+            leave: do not wait for batches.
+            cancel: batches to cancel first.
 
         Raises:
             RunChanged: when it is not and ``accept_changes`` is false.
@@ -117,6 +126,8 @@ class HostedRun:
         self.journal = Journal(self.folder.journal)
         self._ask_again = frozenset({Outcome.ERROR}) | retry
         self._pilot = pilot
+        self._leave = leave
+        self._cancel = cancel
         stored = self.journal.query(Shelf.meta)
         self._loaded = bool(stored.get("loaded"))
         self._size: int | None = stored.get("samples") if self._loaded else None
@@ -138,7 +149,12 @@ class HostedRun:
         if "prices" in stored:
             # Prices are those of the run's beginning, so that its spend is one sum.
             held = _prices_from_json(stored["prices"] or {})
-            self._prices |= {role: one for role, one in held.items() if one}
+            now_in = {role: one.mode for role, one in self._prices.items() if one}
+            self._prices |= {
+                role: one
+                for role, one in held.items()
+                if one and now_in.get(role, one.mode) == one.mode
+            }
         facts: dict[str, Any] = {
             "prices": {role: one.to_json() if one else None for role, one in self._prices.items()},
             "identity": now,
@@ -227,8 +243,14 @@ class HostedRun:
                 self._secrets,
                 self._prices,
                 self._budget,
-                report=self.journal.event,
-                worker_log=self.folder.worker_log,
+                journal=self.journal,
+                folder=self.folder,
+                wishes=BatchWishes(
+                    poll_s=self.spec.get("batch_poll"),
+                    fallback_s=seconds_of(self.spec.get("batch_fallback")),
+                    leave=self._leave,
+                    cancel=frozenset(self._cancel),
+                ),
                 images="images" in self.benchmark.needs(),
             )
             self._driver = driver = Driver(
@@ -238,6 +260,7 @@ class HostedRun:
                 epochs=self.spec.get("epochs"),
                 ask_again=self._ask_again,
                 rows=self._pilot_rows(),
+                leave=self._leave,
             )
             self._close_cut_calls(casting)
             driver.open(self._size if self._loaded else expected)
@@ -308,6 +331,11 @@ class HostedRun:
             case {"do": "concurrency", "value": int() | None as calls} if self._can_send(calls):
                 self._dispatchers[CANDIDATE].set_concurrency(calls)
                 self._remember("concurrency", calls)
+            case {"do": "look"}:
+                for dispatcher in self._batching:
+                    dispatcher.look_now()
+            case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
+                pass
             case {"do": "budget", "value": float() | int() | None as limit}:
                 self._budget.ceiling = None if limit is None else Decimal(str(limit))
                 self._remember("budget", None if limit is None else float(limit))
@@ -315,6 +343,13 @@ class HostedRun:
                 self.journal.event("command-refused", command=command)
                 return
         self.journal.event("command", **command)
+
+    @property
+    def _batching(self) -> list[Batching]:
+        return [one for one in self._dispatchers.values() if isinstance(one, Batching)]
+
+    def _cancelled(self, batch: str) -> bool:
+        return any(dispatcher.cancel(batch) for dispatcher in self._batching)
 
     def _remember(self, name: str, value: Any) -> None:
         """Keep a setting that was changed live for whoever resumes the run."""
@@ -391,6 +426,8 @@ class HostedRun:
             status.gauges = self._dispatchers[CANDIDATE].gauges()
             if self._gpu_readings:
                 status.gauges["gpus"] = self._gpu_readings
+            if told := [batch for one in self._batching for batch in one.shown()]:
+                status.batches = told
         try:
             self.folder.write_status(status)
         except OSError as error:

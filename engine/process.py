@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import orjson
 
-from evalbench.engine import desk, registry
+from evalbench.engine import desk, modes, registry
 from evalbench.engine.calls import KeyNeed, Outcome
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
 from evalbench.engine.keys import (
@@ -80,6 +80,7 @@ def start_run(
     pilot: int | None = None,
     approve: Callable[[Sequence[desk.Checked]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
+    leave: bool = False,
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -94,6 +95,7 @@ def start_run(
         approve: shown what was found about the specs, with estimates, before anything
             starts; raises to call it off.
         begun: runs to go on with instead of new ones, by the place of their spec.
+        leave: do not wait for batches: rest once all that can be sent is out.
 
     Raises:
         RunChanged: what a run was begun with is not there any more as it was.
@@ -106,6 +108,10 @@ def start_run(
     pilot = PILOT.parse(pilot)
     held = find_keys(specs)
     checked = desk.check(specs, progress, estimate=approve is not None, secrets=_secrets(held))
+    specs = [
+        modes.in_mode(one, done.mode) if modes.is_open(one) and done.mode else one
+        for one, done in zip(specs, checked, strict=True)
+    ]
     if approve:
         approve(checked)
     folders = [
@@ -113,7 +119,7 @@ def start_run(
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, foreground=foreground, pilot=pilot)
+    return _spawn(runs, held, foreground=foreground, pilot=pilot, leave=leave)
 
 
 def resume_run(
@@ -124,6 +130,7 @@ def resume_run(
     foreground: bool = False,
     progress: desk.Progress | None = None,
     spec: RunSpec | None = None,
+    leave: bool = False,
 ) -> Engine:
     """Go on with a run: ask only what has no answer yet.
 
@@ -133,6 +140,7 @@ def resume_run(
         retry: outcomes of stored replies to ask again, of :data:`RETRY`.
         foreground, progress: as in :func:`start_run`.
         spec: the spec to go on with, when it differs from the stored one.
+        leave: as in :func:`start_run`.
 
     Raises:
         RunChanged: something changed and it was not accepted; nothing was sent.
@@ -144,10 +152,7 @@ def resume_run(
     before = folder.spec()
     wanted = spec or before
     held = find_keys([wanted])
-    data = wanted.get("data")
-    checked = None
-    if all(file.exists() for file in [*([Path(data)] if data else []), *wanted.option_files()]):
-        checked = desk.check([wanted], progress, secrets=_secrets(held))[0]
+    (checked,) = _look_again([wanted], held, progress)
     if wanted != before:
         folder.write_spec(wanted)
     try:
@@ -157,6 +162,7 @@ def resume_run(
             accept_changes=accept_changes,
             retry=[outcome.value for outcome in retry],
             foreground=foreground,
+            leave=leave,
         )
     except EvalbenchError:
         if wanted != before:
@@ -185,12 +191,39 @@ def resume_runs(
     *,
     foreground: bool = False,
     progress: desk.Progress | None = None,
+    leave: bool = False,
+    cancel: Sequence[str] = (),
 ) -> Engine:
-    """Go on with several unchanged runs in one engine; see :func:`resume_run`."""
+    """Go on with several unchanged runs in one engine; see :func:`resume_run`.
+
+    ``cancel`` names batches that are to be cancelled first.
+    """
     specs = [folder.spec() for folder in folders]
     held = find_keys(specs)
-    checked = desk.check(specs, progress, secrets=_secrets(held))
-    return _spawn(list(zip(folders, checked, strict=True)), held, foreground=foreground)
+    return _spawn(
+        list(zip(folders, _look_again(specs, held, progress), strict=True)),
+        held,
+        foreground=foreground,
+        leave=leave,
+        cancel=cancel,
+    )
+
+
+def _look_again(
+    specs: Sequence[RunSpec],
+    held: Sequence[Mapping[str, HeldKey]],
+    progress: desk.Progress | None,
+) -> list[desk.Checked | None]:
+    """Check begun runs; those whose files are gone live from their journals alone."""
+    there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
+    keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
+    found = iter(desk.check(there, progress, secrets=_secrets(keys)) if there else ())
+    return [next(found) if spec in there else None for spec in specs]
+
+
+def _files(spec: RunSpec) -> list[Path]:
+    data = spec.get("data")
+    return [*([Path(data)] if data else []), *spec.option_files()]
 
 
 def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
@@ -255,6 +288,8 @@ def _spawn(
     retry: Sequence[str] = (),
     foreground: bool,
     pilot: int | None = None,
+    leave: bool = False,
+    cancel: Sequence[str] = (),
 ) -> Engine:
     folders = [folder for folder, _ in runs]
     request = {
@@ -274,6 +309,8 @@ def _spawn(
         "retry": list(retry),
         "foreground": foreground,
         "pilot": pilot,
+        "leave": leave,
+        "cancel": list(cancel),
     }
     read_end, write_end = os.pipe()
     try:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalbench.engine import registry
-from evalbench.engine.calls import KeyNeed, ModelRef, Provider, WorkerProvider
+from evalbench.engine.calls import (
+    BatchProvider,
+    BatchTerms,
+    KeyNeed,
+    ModelRef,
+    Provider,
+    WorkerProvider,
+)
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.options import Option, parse_options
 
@@ -60,6 +67,16 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         minimum=0,
     ),
     Option("key", str, None, "use the key of this name from the keychain"),
+    Option(
+        "mode",
+        str,
+        None,
+        "how calls are answered: realtime; batch, through the provider's batch API, for less"
+        " money and within hours; auto, whichever is worth it; left out, realtime, and a judge"
+        " as the run where its provider can",
+        choices=("realtime", "batch", "auto"),
+    ),
+    Option("batch_size", int, None, "at most so many calls in one batch", minimum=1),
 )
 """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
 
@@ -93,6 +110,12 @@ class RoleSpec:
         """The model as a reference."""
         return ModelRef.parse(self.model)
 
+    @property
+    def wire_name(self) -> str:
+        """The model's name at its provider, with its revision."""
+        ref = self.ref
+        return f"{ref.name}@{ref.revision}" if ref.revision else ref.name
+
     def get(self, name: str) -> Any:
         """The value of a setting."""
         return self.settings[name]
@@ -101,6 +124,16 @@ class RoleSpec:
     def key_need(self) -> KeyNeed | None:
         """What key the provider takes; None for one that takes none."""
         return getattr(registry.provider_class(self.ref.provider), "key", None)
+
+    @property
+    def batched(self) -> bool:
+        """Whether its calls go out in batches."""
+        return bool(self.settings.get("mode") == "batch")
+
+    def batch_terms(self) -> BatchTerms | None:
+        """What its provider takes in one batch; None where there are no batches."""
+        provider = self.provider()
+        return provider.batch_terms(self.wire_name) if isinstance(provider, BatchProvider) else None
 
     @property
     def service_tier(self) -> str:
@@ -149,6 +182,13 @@ class RoleSpec:
         provider, name = self.provider(), self.ref.name
         provider.check_model(name)
         able = provider.capabilities(name)
+        if self.batched and self.batch_terms() is None:
+            raise SpecError(
+                "mode",
+                f"{self.ref.provider} takes no batches of {name}",
+                why="it has no batch API that evalbench knows",
+                cure="leave --mode batch out",
+            )
         for need in sorted(needs):
             if not getattr(able, need):
                 raise SpecError(

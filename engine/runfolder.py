@@ -5,6 +5,7 @@ The folder is the only channel between an engine and everybody else::
     spec.json      what was asked for
     journal.db     everything that happened (evalbench.engine.journal)
     status.json    the summary for lists, replaced at most once a second
+    batches/       requests and results of provider batches, as they were sent and came
     commands/      requests to a live engine, one file each
     lock           held by the engine for as long as it lives
     engine.log, worker.log
@@ -15,7 +16,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import socket
 import subprocess
 import time
@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
-from evalbench.engine.journal.schema import FILE, NO_SPACE
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.status import State, Status
 
@@ -53,12 +52,19 @@ class RunFolder:
     @property
     def journal(self) -> Path:
         """The journal file."""
+        from evalbench.engine.journal.schema import FILE
+
         return self.path / FILE
 
     @property
     def engine_log(self) -> Path:
         """The engine's own log."""
         return self.path / "engine.log"
+
+    @property
+    def batches(self) -> Path:
+        """Folder of the files of provider batches."""
+        return self.path / "batches"
 
     @property
     def worker_log(self) -> Path:
@@ -103,6 +109,8 @@ class RunFolder:
         try:
             write_file(path, data)
         except OSError as error:
+            from evalbench.engine.journal.schema import NO_SPACE
+
             if error.errno not in NO_SPACE or not path.exists():
                 raise
             with path.open("r+b") as file:
@@ -123,7 +131,7 @@ class RunFolder:
         """Leave a request for the live engine."""
         folder = self.path / "commands"
         folder.mkdir(mode=0o700, exist_ok=True)
-        name = f"{time.time_ns()}-{secrets.token_hex(2)}.json"
+        name = f"{time.time_ns()}-{os.urandom(2).hex()}.json"
         write_file(folder / name, orjson.dumps({"do": do, **body}))
 
     def take_commands(self) -> list[dict[str, Any]]:
@@ -229,7 +237,7 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
     root = parent or runs_dir()
     slug = re.sub(r"[^a-z0-9.]+", "-", spec.candidate.name.lower()).strip("-.")[:40] or "model"
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    path = root / f"{stamp}-{spec.benchmark}-{slug}-{secrets.token_hex(2)}"
+    path = root / f"{stamp}-{spec.benchmark}-{slug}-{os.urandom(2).hex()}"
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         path.mkdir(mode=0o700)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ COMMON: tuple[Option, ...] = (
         "a model that grades, with settings of its own: PROVIDER/NAME[,temperature=0,qps=10,…]",
         many=True,
     ),
+    Option("batch_poll", float, 10.0, "seconds between the first looks at a batch", minimum=0.01),
+    Option(
+        "batch_fallback",
+        str,
+        None,
+        "ask at once what a batch has not answered after so long, for example 6h or 30m",
+    ),
     Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
@@ -90,7 +98,7 @@ class RunSpec:
         own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
         seed = self.common["seed"]
         parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)]
-        parts += [parse_judge(text) for text in self.common.get("judge", ())]
+        parts += [_in_mode(parse_judge(text), own["mode"]) for text in self.common.get("judge", ())]
         return {part.role: part for part in parts}
 
     def get(self, name: str) -> Any:
@@ -107,7 +115,8 @@ class RunSpec:
         return cls(
             value["benchmark"],
             value["model"],
-            _tuples(value["common"]),
+            # A run of an older evalbench lacks what came later.
+            {option.name: option.default for option in COMMON} | _tuples(value["common"]),
             _tuples(value["options"]),
             _tuples(value["provider_options"]),
             _tuples(value["filters"]),
@@ -130,6 +139,7 @@ class RunSpec:
         kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)
         judges = {
             part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
+            | {"provider options": _deciding(part.model, part.provider_options)}
             for part in self.cast().values()
             if part.role != CANDIDATE
         }
@@ -139,8 +149,46 @@ class RunSpec:
             **{name: _plain(self.common[name]) for name in kept},
             "judges": judges,
             "options": _plain(self.options),
+            "provider options": _deciding(self.model, self.provider_options),
             "filters": _plain(self.filters),
         }
+
+
+def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
+    """A judge in the mode of its run, unless it has its own or its provider cannot."""
+    if judge.get("mode") not in (None, "auto"):
+        return judge
+    fits = mode != "batch" or judge.batch_terms() is not None
+    return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
+
+
+def seconds_of(text: str | None) -> float | None:
+    """A length of time as users type it: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    if found is None:
+        raise SpecError(
+            "batch_fallback",
+            f"--batch-fallback cannot be {text!r}",
+            why="it is a length of time",
+            cure="for example 6h, 30m or 1d",
+        )
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+
+
+def _deciding(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's options that decide what its model answers, where they are not the default."""
+    declared = registry.provider_class(ModelRef.parse(model).provider).options
+    return {
+        option.name: _plain(given[option.name])
+        for option in declared
+        if option.affects_answers and given.get(option.name, option.default) != option.default
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -184,6 +232,7 @@ def make_spec(
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
+    seconds_of(values["batch_fallback"])
     return RunSpec(
         benchmark,
         model,

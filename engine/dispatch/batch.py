@@ -48,6 +48,7 @@ class BatchWishes:
         poll_s: seconds between the first looks at a batch.
         fallback_s: after so many seconds what is left is asked at once; None: never.
         leave: wait for nothing.
+        cancel: batches to cancel as soon as they are taken up.
     """
 
     collect: bool = True
@@ -55,6 +56,7 @@ class BatchWishes:
     poll_s: float = 10.0
     fallback_s: float | None = None
     leave: bool = False
+    cancel: frozenset[str] = frozenset()
 
 
 class Batching:
@@ -151,6 +153,8 @@ class Batching:
         has_reply = self._journal.query(lambda shelf: answered(shelf, path, held))
         self._ground.out.update(ident for ident in held if ident not in has_reply)
         batch.ticket = self._purse.budget.take(batch.worst)
+        if self._wishes.cancel & batch.names:
+            batch.cancel_for = "user"
         self._live(batch)
 
     async def park(
@@ -350,7 +354,7 @@ class Batching:
         """Cancel a batch by its name or the provider's; False when there is no such open batch."""
         for life in self._lives.values():
             batch = life.batch
-            if name in (batch.name, batch.job.id if batch.job else ""):
+            if name in batch.names:
                 batch.cancel_for = "user"
                 life.look_now()
                 return True

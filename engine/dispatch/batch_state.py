@@ -111,6 +111,11 @@ class Batch:
         return f"{self.name}{self.attempt:02x}" if self.attempt else self.name
 
     @property
+    def names(self) -> frozenset[str]:
+        """What people may call it: our name, or the provider's."""
+        return frozenset({self.name, self.job.id} if self.job else {self.name})
+
+    @property
     def requests_file(self) -> str:
         """Name of its file of requests, in the run's ``batches`` folder."""
         return f"{self.name}.requests.jsonl"

@@ -39,6 +39,8 @@ def print_closing(out: Out, watch: Watch) -> None:
 
 def _next(watch: Watch) -> list[str]:
     commands = [f"evalbench show {watch.id}"]
+    if watch.state == "waiting":
+        return [f"evalbench collect {watch.id}", "evalbench batches"]
     if watch.state in (INTERRUPTED, "paused", "stopped", "failed", "budget"):
         commands.insert(0, f"evalbench resume {watch.id}")
     elif watch.status.failed:

@@ -23,6 +23,8 @@ COMMANDS: dict[str, Command] = {
     "attach": Command("watch a run that an engine is driving", "attach"),
     "pause": Command("let calls in flight finish, then rest", "stop"),
     "stop": Command("end a run soon; it can be resumed", "stop"),
+    "collect": Command("fetch what provider batches brought, and go on", "collect"),
+    "batches": Command("list, show and cancel provider batches", "batches"),
     "estimate": Command("what a run would take and cost", "estimate"),
     "runs": Command("list runs", "runs"),
     "show": Command("scores, settings and single answers of a run", "show"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.process import Engine, logout_warning, resume_runs
+from evalbench.engine.status import STILL_WAITING
 from evalbench.tui.cli.app import can_show, open_app
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.confirm import can_ask, confirmed
@@ -36,6 +37,11 @@ def declare_following(parser: Parser) -> argparse._ArgumentGroup:
         "--foreground",
         action="store_true",
         help="end the run when this command ends, however it ends; for containers",
+    )
+    section.add_argument(
+        "--submit-only",
+        action="store_true",
+        help="with batches: end once all that can be sent is sent; later: evalbench collect",
     )
     section.add_argument(
         "--yes", action="store_true", help="answer yes to every question; for scripts"
@@ -98,7 +104,7 @@ def launch(
         view.note(text)
     if stderr().isatty() and (warning := logout_warning()) and not args.foreground:
         stderr().line(f"warning: {warning}")
-    shown = pilot is None and not args.foreground and in_app(args)
+    shown = pilot is None and not args.foreground and not args.submit_only and in_app(args)
     with Signals() as signals:
         engine = _started(start, view, signals)
         watches = [Watch(folder, after=after) for folder in engine.runs]
@@ -110,7 +116,8 @@ def launch(
         if pilot is not None:
             return _follow_pilot(args, engine, watches, view, signals, pilot)
         if not shown:
-            return _follow(engine, watches, view, signals)
+            code = _follow(engine, watches, view, signals)
+            return 0 if args.submit_only and code == STILL_WAITING else code
     return show_app(watches, view)
 
 

@@ -60,6 +60,7 @@ def execute(args: argparse.Namespace) -> int:
             accept_changes=args.accept_changes,
             retry=retry,
             foreground=args.foreground,
+            leave=args.submit_only,
             progress=view.preparing,
             spec=spec,
         ),

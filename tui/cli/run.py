@@ -77,6 +77,7 @@ def execute(args: argparse.Namespace) -> int:
             specs,
             run_dir=args.run_dir,
             foreground=args.foreground,
+            leave=args.submit_only,
             progress=view.preparing,
             pilot=pilot,
             approve=approve,

@@ -44,7 +44,7 @@ class RunLine:
     @property
     def resumable(self) -> bool:
         """Whether there is anything to go on with."""
-        return self.state in (INTERRUPTED, "paused", "stopped", "failed", "budget")
+        return self.state in (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
 
 
 class _Seen(NamedTuple):

@@ -23,7 +23,7 @@ from evalbench.tui.state.scores import Metrics, final_metrics
 from evalbench.tui.state.watch import INTERRUPTED, Watch
 
 LIVE = ("created", "running", "pausing", "stopping")
-RESUMABLE = (INTERRUPTED, "paused", "stopped", "failed", "budget")
+RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
 
 _LOG_LENGTH = 300
 _SCANNABLE = 200_000

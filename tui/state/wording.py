@@ -55,6 +55,35 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "changes-accepted": lambda body: (
         f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
     ),
+    "batch-submitted": lambda body: (
+        f"batch {body.get('batch')} sent: {body.get('calls')} calls ({body.get('id')})"
+    ),
+    "batch-found": lambda body: (
+        f"batch {body.get('batch')} had been made already ({body.get('id')}): nothing is sent twice"
+    ),
+    "batch-read": lambda body: (
+        f"batch {body.get('batch')} read: {body.get('answered')} answered,"
+        f" {body.get('failed')} failed, {body.get('again')} to be sent again"
+    ),
+    "batch-too-small": lambda body: (
+        f"{body.get('calls')} calls are too few for a batch (the provider takes"
+        f" {body.get('least')} or more): they are asked at once"
+    ),
+    "batch-asks-again": lambda body: (
+        f"{body.get('calls')} calls of batch {body.get('batch')} have no answer and are asked again"
+    ),
+    "batch-missing": lambda body: (
+        f"batch {body.get('batch')} brought no result for {body.get('calls')} calls"
+    ),
+    "batch-odd-lines": lambda body: (
+        f"batch {body.get('batch')} brought lines that answer nothing: {_facts(body)}"
+    ),
+    "batch-put-off": lambda body: (
+        f"the provider does not take batch {body.get('batch')} yet: {body.get('why')}"
+    ),
+    "batch-cancelled": lambda body: (
+        f"batch {body.get('batch')} is being cancelled ({body.get('why')})"
+    ),
     "imported": lambda body: "; ".join(
         [f"imported from {body.get('source')}", *body.get("notes", [])]
     ),

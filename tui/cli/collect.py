@@ -1,0 +1,90 @@
+"""``evalbench collect``: look at the batches of waiting runs once, and take every step there is.
+
+Made for a timer: doing it again changes nothing, and the exit code says whether all is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.process import open_run, resume_runs
+from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.status import STILL_WAITING, State
+from evalbench.tui.cli.follow import follow
+from evalbench.tui.cli.launch import declare_run_dir, make_view
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.signals import Signals
+from evalbench.tui.state.watch import Watch, last_event
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN", help="runs to look after; without any, all that wait"
+    )
+    parser.add_argument("--all", action="store_true", help="every run that waits for batches")
+    parser.add_argument(
+        "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
+    )
+    declare_run_dir(parser)
+    parser.examples(
+        "evalbench collect",
+        "evalbench collect last && evalbench show last",
+        "evalbench collect --all --json | jq .    for programs",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Look after each run by itself, so that the trouble of one is not that of the others."""
+    named = [open_run(name) for name in args.runs]
+    waiting = named or [
+        folder
+        for folder in all_runs(args.run_dir)
+        if folder.status().state is State.WAITING or _is_live_in_batches(folder)
+    ]
+    if not waiting:
+        (stderr() if args.json else stdout()).line("no run waits for batches")
+        return 0
+    codes = [collected(folder, json=args.json) for folder in waiting]
+    return max(codes)
+
+
+def collected(folder: RunFolder, *, json: bool, cancel: Sequence[str] = ()) -> int:
+    """Take every step that one run can take now; its exit code, 7 while batches are out."""
+    if folder.live_pid() is not None:
+        # Its own engine does all that; this only wakes it.
+        for name in cancel:
+            folder.command("cancel-batch", value=name)
+        folder.command("look")
+        return STILL_WAITING
+    if folder.status().state is State.COMPLETE and not cancel:
+        return folder.status().exit_code or 0
+    view = make_view(json=json, tied=True)
+    with Signals() as signals:
+        try:
+            engine = resume_runs(
+                [folder],
+                foreground=True,
+                progress=view.preparing,
+                leave=True,
+                cancel=cancel,
+            )
+        except EvalbenchError as error:
+            stderr().line(f"{folder.id}: {error}")
+            return error.exit_code
+        finally:
+            view.close()
+        assert engine.hold
+        try:
+            watches = [Watch(folder, after=last_event(folder))]
+            return follow(watches, view, signals, owner=True, tied=True)
+        finally:
+            engine.hold.close()
+
+
+def _is_live_in_batches(folder: RunFolder) -> bool:
+    status = folder.status()
+    return bool(status.batches) and folder.live_pid(status) is not None

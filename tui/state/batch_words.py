@@ -1,0 +1,74 @@
+"""Provider batches in words, from what status files hold of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.tui.state import figures
+
+FINAL = ("done", "cancelled", "expired", "failed")
+
+_STAGES = {
+    "collecting": "being collected",
+    "prepared": "ready to send",
+    "uploaded": "sent, not begun",
+    "submitting": "being made",
+    "submitted": "taken, waiting for its turn",
+    "running": "running",
+    "ended": "ended, to be fetched",
+    "fetched": "fetched, being read",
+    "done": "done",
+    "cancelled": "cancelled",
+    "expired": "expired before all were answered",
+    "failed": "failed",
+}
+
+
+def is_open(batch: Mapping[str, Any]) -> bool:
+    """Whether anything is still to come of it."""
+    return batch.get("stage") not in FINAL
+
+
+def stage_words(batch: Mapping[str, Any]) -> str:
+    """Where a batch stands."""
+    stage = str(batch.get("stage", ""))
+    words = _STAGES.get(stage, stage)
+    return f"{words}, being cancelled" if batch.get("cancelling") else words
+
+
+def count_words(batch: Mapping[str, Any]) -> str:
+    """How far it is: read results once there are some, else what the provider counts."""
+    total = figures.count(batch.get("requests") or 0)
+    read = (batch.get("answered") or 0) + (batch.get("failed") or 0)
+    if read:
+        words = f"{figures.count(read)} of {total} read"
+        if failed := batch.get("failed"):
+            words += f", {figures.count(failed)} failed"
+        if again := batch.get("again"):
+            words += f", {figures.count(again)} sent again"
+        return words
+    there = (batch.get("succeeded") or 0) + (batch.get("failed_there") or 0)
+    if there:
+        return f"{figures.count(there)} of {total} at the provider"
+    return f"{total} calls"
+
+
+def end_words(batch: Mapping[str, Any], now: float) -> str:
+    """When the provider ends it at the latest; empty when nobody knows or it is over.
+
+    Args:
+        batch: as status files hold it.
+        now: Unix seconds.
+    """
+    ends = batch.get("expires")
+    if not ends or not is_open(batch):
+        return ""
+    left = float(ends) - now
+    return f"within {figures.duration(left)}" if left > 0 else "overdue"
+
+
+def age_words(batch: Mapping[str, Any], now: float) -> str:
+    """How long ago it was made; empty when it was not yet."""
+    since = batch.get("since")
+    return figures.age(max(0.0, now - float(since))) if since else ""
