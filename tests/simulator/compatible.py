@@ -59,6 +59,7 @@ class Compatible:
             "vllm": (Route("POST", "/vllm/tokenize", text.tokenize),),
             "ollama": (
                 Route("GET", "/ollama/api/tags", lists.tags),
+                Route("GET", "/ollama/api/ps", lists.loaded),
                 Route("GET", "/ollama/api/version", compatible_lists.version),
             ),
             "llamacpp": (

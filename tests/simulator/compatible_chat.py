@@ -129,7 +129,7 @@ class Chat:
             return
         if flavour.overflow == "truncate":
             exchange.notes["context_truncated_from"] = prompt.tokens
-            prompt.tokens = context // 2
+            prompt.tokens = context // 2 + 2
             return
         raise Refused(
             word(

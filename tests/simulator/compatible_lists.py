@@ -73,6 +73,26 @@ class Lists:
             }
         )
 
+    def loaded(self, exchange: Exchange) -> Answer:
+        """Ollama: the models in memory, with the context that each was given."""
+        given = self._flavour.loaded_context or 0
+        return Answer(
+            {
+                "models": [
+                    {
+                        "name": model.id,
+                        "model": model.id,
+                        "size": 2_019_393_189,
+                        "size_vram": 2_019_393_189,
+                        "digest": "0" * 64,
+                        "expires_at": "2026-11-28T23:59:59Z",
+                        "context_length": min(model.context, given),
+                    }
+                    for model in self._world.catalogue.list(self.name)
+                ]
+            }
+        )
+
     def props(self, exchange: Exchange) -> Answer:
         """llama.cpp: what the server was started with."""
         model = self._world.catalogue.list(self.name)[0]
