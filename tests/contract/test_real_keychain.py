@@ -19,7 +19,7 @@ import pytest
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import KeyUnavailable
-from evalbench.engine.keys import find_key, list_keys, remove_key, set_key
+from evalbench.engine.keys import UNATTENDED_S, find_key, list_keys, remove_key, set_key
 from evalbench.engine.keys.keychain import KeychainState, fetch, store
 
 pytestmark = pytest.mark.keychain
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.keychain
 NEED = KeyNeed(("ACME_API_KEY",))
 KEY = "sk-acme-0123456789abcdef"
 LIMIT_S = 60.0
+# Other tests may be at work beside these; what never answers takes far longer.
+BESIDE_S = 5.0
 
 SILENT_SERVICE = """
 import sys
@@ -125,4 +127,4 @@ def test_a_secret_service_that_never_answers_delays_nothing_by_more_than_its_lim
         taken = time.monotonic() - begun
     assert caught.value.state == "timed out"
     assert "export ACME_API_KEY" in caught.value.cure
-    assert taken < 4.0
+    assert taken < UNATTENDED_S + BESIDE_S
