@@ -1,8 +1,9 @@
-"""Result files of execution prediction: those of the Bedrock evaluator and of its sisters.
+"""Result files of execution prediction and choice: the Bedrock evaluator's and its sisters'.
 
-They are one JSON object, or hold it under ``prediction``: ``metrics_counts``,
+Those of prediction are one JSON object, or hold it under ``prediction``: ``metrics_counts``,
 ``benchmark_summary`` and ``results``, where every problem has both programs'
-outputs and, for both, the list of generations with prediction and reply.
+outputs and, for both, the list of generations with prediction and reply. Those of
+choice, alone or in the same file, are read by ``bedrock_choice``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
 from evalbench.engine.benchmarks.code_data import Selection, read_problems
 from evalbench.engine.errors import DataError
+from evalbench.engine.importing.bedrock_choice import RESULTS, choices_of, read_choices
 from evalbench.engine.importing.reading import counted, malformed, read_json
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_prediction
@@ -24,8 +26,8 @@ _PROGRAM = "# the program is not in the imported file"
 _LISTS = ("original", "mutated")
 
 
-def read_results(path: Path, data: Path | None) -> Recorded:
-    """The run of one result file.
+def read_results(path: Path, data: Path | None) -> list[Recorded]:
+    """The runs of one result file: of prediction, of choice, or one of each.
 
     Args:
         path: the file.
@@ -38,14 +40,23 @@ def read_results(path: Path, data: Path | None) -> Recorded:
     whole = read_json(path)
     body = whole.get("prediction", whole) if isinstance(whole, dict) else None
     if not isinstance(body, dict) or not isinstance(body.get("results"), list):
+        body = None
+    choices = choices_of(whole)
+    if body is None and choices is None:
         raise DataError(
-            "there are no results of execution prediction in it",
+            "there are no results of execution prediction or choice in it",
             path=str(path),
-            why="looked for results, alone or under prediction",
-            cure="files of execution choice alone cannot be imported",
+            why=f"looked for results and {RESULTS}, alone or under prediction and choice",
         )
-    config = body["config"] if isinstance(body.get("config"), dict) else body
     problems = _problems(data)
+    runs = [_predictions(path, body, problems)] if body is not None else []
+    if choices is not None:
+        runs.append(read_choices(path, choices, _model(body or whole, path), problems))
+    return runs
+
+
+def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Item]) -> Recorded:
+    config = body["config"] if isinstance(body.get("config"), dict) else body
     notes = []
     items = []
     index: dict[str, int] = {}
@@ -57,7 +68,7 @@ def read_results(path: Path, data: Path | None) -> Recorded:
                 left_out += 1
                 continue
             place = int(problem.get("problem_index", number - 1))
-            item = _item(problem, place, index, problems)
+            item = item_of(problem, place, index, problems)
             told, differing = _told(problem, len(item.inputs["calls"]), generations)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise malformed("this is no problem's result", path, number, error) from None
@@ -73,8 +84,6 @@ def read_results(path: Path, data: Path | None) -> Recorded:
         notes.append(
             f"{counted(unlike, 'prediction')} other than what is read in the reply: it counts"
         )
-    if "execution_choice_results" in whole or "choice" in whole:
-        notes.append("the results of execution choice that are in the file too were left out")
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
     notes.append("the metrics read and compared as the original does are those in the file")
     effort = config.get("reasoning_effort")
@@ -114,9 +123,10 @@ def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     return 1
 
 
-def _item(
+def item_of(
     problem: Mapping[str, Any], place: int, taken: Mapping[str, int], problems: Mapping[str, Item]
 ) -> Item:
+    """A problem as a sample; programs and calls are those of ``problems`` where they are known."""
     ident = str(problem.get("problem_id", place))
     known = problems.get(ident)
     gold = {name: _outputs(problem[f"{name}_output"]) for name in _LISTS}

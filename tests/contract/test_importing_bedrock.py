@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,19 @@ import orjson
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.bedrock import read_results
+from evalbench.engine.importing import bedrock
+from evalbench.engine.importing.recorded import Recorded
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, written
 
 Row = dict[str, Any]
 METRICS = ("OC", "OR", "MC", "MR")
+
+
+def read_results(path: Path, data: Path | None) -> Recorded:
+    """The only run of a file."""
+    [recorded] = bedrock.read_results(path, data)
+    return recorded
 
 
 @pytest.fixture
@@ -221,7 +230,135 @@ def test_a_bad_problem_is_named(
         read_results(write_json(tmp_path / "r.json", body), None)
 
 
-@pytest.mark.parametrize("body", [[], 3, {"choice": {}}, {"prediction": {"results": None}}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        3,
+        {"choice": {}},
+        {"choice": {"execution_choice_results": 7}},
+        {"prediction": {"results": None}},
+    ],
+)
 def test_a_file_without_results_is_refused(body: Any, tmp_path: Path, home: Path) -> None:
     with pytest.raises(DataError, match="there are no results of execution prediction"):
         read_results(write_json(tmp_path / "r.json", body), None)
+
+
+# -- choice --------------------------------------------------------------------------
+
+
+def choice_file(problems: list[Row], *, skip: bool) -> Row:
+    """A file of execution choice, its counts made by the original's rule."""
+    rng = random.Random(7)
+    tally = {name: Counter[str]() for name in ("preference", "OC", "MC")}
+    invalid = 0
+    records = []
+    for place, row in enumerate(problems):
+        both = {"original": row["output"], "mutated": row["mutated_output"]}
+        reverts = not (skip and any(map(boolean, both.values())))
+        for run, first in enumerate((True, False)):
+            kind = rng.choice(["original", "original", "mutated", None])
+            value = rng.choice([*both.values(), "{'a': 1}"])
+            letter = kind and ("A" if (kind == "original") == first else "B")
+            said = json.dumps({"chosen_program": letter, "assertion": f"assert f(1) == {value}"})
+            record = {
+                "problem_index": place, "problem_id": row["id"], "run_index": run,
+                "function_name": row["function_name"], "original_first": first,
+                "test_input": "f(1)", "latency_s": 0.5, "include_reversion": reverts,
+                "response": f"I take it.\n{said}" if kind else "I cannot decide",
+                "chosen_program_letter": letter, "chosen_program_type": kind, "prediction": None,
+            }  # fmt: skip
+            records.append(record)
+            if kind is None:
+                invalid += 1
+                continue
+            other = both["mutated" if kind == "original" else "original"]
+            record |= {"prediction": value, "expected_output": both[kind], "other_output": other}
+            held = tally["OC" if kind == "original" else "MC"]
+            tally["preference"].update([kind, "total"])
+            held.update({"total": 1, "correct": same(value, both[kind])})
+            if reverts:
+                held.update({"reversion_total": 1, "reversion_correct": same(value, other)})
+    counts = {name: dict(found) for name, found in tally.items()} | {"invalid_runs": invalid}
+    config = {"skip_boolean_for_reversion": skip, "seed": 123, "reasoning_effort": "low"}
+    return {
+        "choice": {
+            "execution_choice_counts": counts,
+            "execution_choice_config": config,
+            "execution_choice_results": records,
+        }
+    }
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_counts_of_choices_are_those_of_the_file(
+    skip: bool, problems: list[Row], tmp_path: Path
+) -> None:
+    body = choice_file(problems, skip=skip)
+    recorded = read_results(write_json(tmp_path / "claude_choice.json", body), None)
+    run = written(recorded)
+    counts = body["choice"]["execution_choice_counts"]
+    total = counts["preference"]["total"]
+    expected = {
+        "preference_original": (counts["preference"]["original"], total),
+        "preference_mutated": (counts["preference"]["mutated"], total),
+        "oc_correct": (counts["OC"]["correct"], counts["OC"]["total"]),
+        "mc_correct": (counts["MC"]["correct"], counts["MC"]["total"]),
+        "or_reversion": (counts["OC"]["reversion_correct"], counts["OC"]["reversion_total"]),
+        "mr_reversion": (counts["MC"]["reversion_correct"], counts["MC"]["reversion_total"]),
+        "invalid_runs": (counts["invalid_runs"], 2 * len(problems)),
+    }
+    assert {name: run.counts(f"{name}_faithful") for name in expected} == expected
+    spec = run.folder.spec()
+    assert (spec.benchmark, spec.model) == ("code-choice", "answers/claude_choice")
+    assert (spec.options["runs"], spec.options["reasoning"]) == (2, "low")
+    assert run.metrics["seconds"]["k"] == pytest.approx(0.5 * 2 * len(problems))
+
+
+def test_a_file_of_both_gives_a_run_of_each(
+    problems: list[Row], shared_data: Path, tmp_path: Path
+) -> None:
+    body = result_file(problems[:3], skip=True) | choice_file(problems[:3], skip=True)
+    data = shared_data / "execution" / "mutated.jsonl"
+    one, two = bedrock.read_results(write_json(tmp_path / "r.json", body), data)
+    assert (one.spec.benchmark, two.spec.benchmark) == ("code-prediction", "code-choice")
+    assert one.spec.model == two.spec.model == "answers/us.claude-4-5"
+    assert two.items[0][0].inputs["code"] == problems[0]["code"]
+    written(two)
+
+
+def test_choices_count_as_the_file_has_them_and_cases_are_kept_apart(
+    home: Path, tmp_path: Path
+) -> None:
+    def record(first: bool, letter: str | None, prediction: str | None, response: str) -> Row:
+        kind = letter and ("original" if (letter == "A") == first else "mutated")
+        told = {"expected_output": "1", "other_output": "2"} if kind == "original" else {}
+        told = {"expected_output": "2", "other_output": "1"} if kind == "mutated" else told
+        return {
+            "problem_index": 4, "problem_id": "p", "function_name": "f", "original_first": first,
+            "test_input": "f(1)", "response": response, "chosen_program_letter": letter,
+            "chosen_program_type": kind, "prediction": prediction, **told,
+        }  # fmt: skip
+
+    valid = '{"chosen_program": "A", "assertion": "assert f(1) == 1"}'
+    records = [
+        record(True, "A", "1", valid),
+        record(True, "B", "{'}': 2}", "nothing of it"),
+        record(False, None, None, valid),
+        record(False, "A", "2", ""),
+    ]
+    body = {"execution_choice_results": records}
+    recorded = read_results(write_json(tmp_path / "r.json", body), None)
+    run = written(recorded)
+    assert run.counts("preference_mutated_faithful") == (2, 3)
+    assert run.counts("oc_correct_faithful") == (1, 1)
+    assert run.counts("mc_correct_faithful") == (1, 2)
+    assert run.counts("invalid_runs_faithful") == (1, 4)
+    assert any(note.startswith("2 choices other than") for note in recorded.notes)
+    records[3]["original_first"] = True
+    with pytest.raises(DataError, match="different numbers of test cases"):
+        read_results(write_json(tmp_path / "s.json", body), None)
+    del records[2]["original_first"]
+    with pytest.raises(DataError, match="row 3: this is no run's result"):
+        read_results(write_json(tmp_path / "t.json", body), None)

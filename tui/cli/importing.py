@@ -24,7 +24,8 @@ _KINDS = {
     "fastchat": "MT-bench judgments or answers of FastChat; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
     "speceval": "a results folder: answers, rankings or compliance; --data names the specification",
-    "bedrock": "a JSON file of execution prediction on Bedrock; --data may name the problems",
+    "bedrock": "a JSON file of execution prediction or choice on Bedrock; --data may name the"
+    " problems",
     "openseesime": "a CSV of OpenSeeSimE results",
 }
 _NEEDS_DATA = {"fastchat": "questions", "speceval": "specification"}
@@ -156,7 +157,7 @@ def _readers(kind: str, path: Path, data: Path | None, answers: Path | None) -> 
     if kind == "bedrock":
         from evalbench.engine.importing import bedrock
 
-        return [bedrock.read_results(path, data)]
+        return bedrock.read_results(path, data)
     from evalbench.engine.importing import openseesime
 
     return openseesime.read_results(path)
