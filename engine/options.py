@@ -31,6 +31,7 @@ class Option:
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
+        affects_answers: of a provider's options: a different value may give other answers.
         path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
             NAME=PATH of either, where the name may be left out. Kept as an absolute path.
             ``text``: a file whose text counts, or the text itself. Kept as the text.
@@ -45,6 +46,7 @@ class Option:
     maximum: float | None = None
     many: bool = False
     affects_data: bool = False
+    affects_answers: bool = False
     path: Literal["", "file", "folder", "named", "text"] = ""
 
     @property

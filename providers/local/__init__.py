@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
-from evalbench.engine.errors import NoSuchModel
+from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.fit import Footprint, parse_bytes
 from evalbench.engine.options import Option
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
@@ -52,6 +52,7 @@ class Local:
             "Number format of the model; auto is float32 on a CPU, so that answers do not depend "
             "on how calls are batched, and bfloat16 (or float16 on older cards) on a GPU",
             choices=("auto", "float32", "bfloat16", "float16"),
+            affects_answers=True,
         ),
         Option(
             "quantize",
@@ -60,6 +61,7 @@ class Local:
             "Load the layers' weights as 4-bit nf4 or 8-bit integers (bitsandbytes): less memory,"
             " other answers",
             choices=("none", "4bit", "8bit"),
+            affects_answers=True,
         ),
         Option(
             "memory_limit",
@@ -100,6 +102,7 @@ class Local:
             None,
             "Jinja template of chat turns, a file or the text itself, in place of the model's own",
             path="text",
+            affects_answers=True,
         ),
         Option(
             "too_long",
@@ -108,6 +111,7 @@ class Local:
             "Where prompt and answer do not fit the context: cut gives the answer less room, then"
             " drops the prompt's beginning, both recorded; fail makes it an error",
             choices=("cut", "fail"),
+            affects_answers=True,
         ),
     )
 
@@ -139,6 +143,12 @@ class Local:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
         parse_bytes(self._settings.get("memory_limit") or "")
+        if self._settings.get("quantize", "none") != "none" and find_spec("bitsandbytes") is None:
+            raise SpecError(
+                "quantize",
+                "--quantize needs bitsandbytes, which is not installed",
+                cure="pip install 'evalbench[gpu]'",
+            )
         if template := self._settings.get("chat_template"):
             check_template(template)
 

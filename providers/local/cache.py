@@ -121,7 +121,9 @@ class _SlotLayer(_Layer):
         assert self.keys is not None
         assert self.values is not None
         slots = self._slots
-        rows, at, width = slots.rows, slots.at, slots.width
+        # On several cards each layer is on its own.
+        rows, at = slots.rows.to(self.keys.device), slots.at.to(self.keys.device)
+        width = slots.width
         self.keys[rows, :, at] = key_states[:, :, 0]
         self.values[rows, :, at] = value_states[:, :, 0]
         active = len(key_states)

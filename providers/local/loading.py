@@ -14,17 +14,21 @@ import torch
 import transformers
 
 from evalbench.engine.errors import WorkerFailed
+from evalbench.engine.fit import parse_bytes
 from evalbench.providers.local.cache import Prefix, cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
-from evalbench.providers.local.memory import is_out_of_memory
+from evalbench.providers.local.memory import is_out_of_memory, limit_device
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Row, pack_rows
 from evalbench.providers.local.passes import extend, run_pack, run_padded
+from evalbench.providers.local.placing import devices_of, placement, quantization
 from evalbench.providers.local.sight import configuration, sees
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
+_FLASH = "flash_attention_2"
+_FLASH_FROM = (8, 0)
 _LAYER_KINDS = {"full_attention", "sliding_attention"}
 
 
@@ -42,13 +46,16 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     device = choose_device(settings["device"])
-    dtype = choose_dtype(settings["dtype"], device)
+    quantize = settings["quantize"]
+    dtype = choose_dtype(settings["dtype"], device, quantized=quantize != "none")
+    if limit := parse_bytes(settings["memory_limit"]):
+        limit_device(device, limit)
     threads = settings["threads"] or choose_threads()
     torch.set_num_threads(threads)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         processor = _load_processor(folder)
-        network, attention = _load_network(folder, device, dtype)
+        network, attention = _load_network(folder, device, dtype, quantize)
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise WorkerFailed(
             f"{folder} could not be loaded",
@@ -75,29 +82,56 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     model.tokens_run = 0
     model.info = {
         "device": _device_name(device),
+        "devices": len(devices_of(network, device)),
         "dtype": str(dtype).removeprefix("torch."),
+        "quantize": quantize,
         "attention": model.attention,
+        "attention_because": attention_reason(model.attention, device, dtype),
         "masked_attention": model.masked_attention if model.packs else None,
         "packs": model.packs,
         "threads": threads,
-        "parameters": sum(weight.numel() for weight in network.parameters()),
+        "parameters": int(network.num_parameters()),
         "context_tokens": model.context_tokens,
         "architecture": type(network).__name__,
         **model.chat.info,
         "images": processor is not None,
-        "versions": {
-            name: metadata.version(name) for name in ("torch", "transformers", "tokenizers")
-        },
+        "versions": {name: metadata.version(name) for name in _versioned(model, quantize)},
     }
     return model
 
 
-def attention_order(device: str, *, flash: bool) -> list[str]:
-    """Attention implementations to try on a device type, best first.
+def _versioned(model: LoadedModel, quantize: str) -> list[str]:
+    """The packages on which answers depend."""
+    names = ["torch", "transformers", "tokenizers"]
+    names += ["bitsandbytes"] if quantize != "none" else []
+    return names + (["flash-attn"] if model.attention == _FLASH else [])
+
+
+def attention_order(device: torch.device, dtype: torch.dtype) -> list[str]:
+    """Attention implementations to try, best first.
 
     transformers does not fall back by itself when a named one is missing.
     """
-    return [*(["flash_attention_2"] if flash and device == "cuda" else []), "sdpa", "eager"]
+    return [*([] if _no_flash(device, dtype) else [_FLASH]), "sdpa", "eager"]
+
+
+def attention_reason(chosen: str, device: torch.device, dtype: torch.dtype) -> str:
+    """Why that attention was chosen, in words."""
+    if chosen == _FLASH:
+        return "flash-attn is installed and this card can use it"
+    reason = _no_flash(device, dtype) or "flash-attn does not take this model"
+    return reason if chosen == "sdpa" else f"torch's own does not take this model; {reason}"
+
+
+def _no_flash(device: torch.device, dtype: torch.dtype) -> str:
+    """Why flash-attn cannot be used; empty when it can."""
+    if device.type != "cuda":
+        return "flash-attn needs an NVIDIA card"
+    if find_spec("flash_attn") is None:
+        return "flash-attn is not installed"
+    if torch.cuda.get_device_capability(device) < _FLASH_FROM:
+        return "flash-attn needs a card of compute capability 8.0 or newer"
+    return "flash-attn needs 16 bits" if dtype is torch.float32 else ""
 
 
 def choose_device(asked: str) -> torch.device:
@@ -118,13 +152,13 @@ def choose_device(asked: str) -> torch.device:
     return torch.device(asked)
 
 
-def choose_dtype(asked: str, device: torch.device) -> torch.dtype:
-    """The number format for the setting ``dtype``."""
+def choose_dtype(asked: str, device: torch.device, *, quantized: bool = False) -> torch.dtype:
+    """The number format for the setting ``dtype``; of a quantised model that of the rest."""
     if asked != "auto":
         chosen: torch.dtype = getattr(torch, asked)
         return chosen
     if device.type == "cpu":
-        return torch.float32
+        return torch.bfloat16 if quantized else torch.float32
     if device.type == "cuda":
         newer = torch.cuda.get_device_capability(device) >= (8, 0)
     else:
@@ -147,18 +181,18 @@ def choose_threads() -> int:
     return max(1, cores - round(os.getloadavg()[0]))
 
 
-def _load_network(folder: Path, device: torch.device, dtype: torch.dtype) -> tuple[Any, str]:
+def _load_network(
+    folder: Path, device: torch.device, dtype: torch.dtype, quantize: str
+) -> tuple[Any, str]:
     seeing = sees(configuration(FolderModel(folder)) or {})
     kind = transformers.AutoModelForImageTextToText if seeing else transformers.AutoModelForCausalLM
     problem: Exception | None = None
-    flash = find_spec("flash_attn") is not None and dtype is not torch.float32
-    for attention in attention_order(device.type, flash=flash):
+    form = str(dtype).removeprefix("torch.") if quantize == "none" else quantize
+    how = {**placement(folder, device, form), **quantization(quantize, dtype)}
+    for attention in attention_order(device, dtype):
         try:
             network = kind.from_pretrained(
-                folder,
-                dtype=dtype,
-                attn_implementation=attention,
-                **({} if device.type == "cpu" else {"device_map": {"": device}}),
+                folder, dtype=dtype, attn_implementation=attention, **how
             )
         except (ImportError, ValueError) as error:
             problem = problem or error

@@ -48,8 +48,10 @@ def readings(device: torch.device) -> dict[str, int]:
     }
 
 
-def limit_cards(limit: int) -> None:
-    """Keep torch's allocator below ``limit`` bytes over all cards."""
+def limit_device(device: torch.device, limit: int) -> None:
+    """Keep torch's allocator below ``limit`` bytes over all cards; elsewhere nothing happens."""
+    if device.type != "cuda":
+        return
     count = torch.cuda.device_count()
     for card in range(count):
         total = torch.cuda.get_device_properties(card).total_memory

@@ -127,16 +127,18 @@ class LoadedModel:
     def _head(self, hidden: Tensor) -> Tensor:
         """The output head in float32, whatever the model's own numbers are."""
         head = self.network.get_output_embeddings()
+        # Spread over several cards, the last layers are not where the input is.
+        hidden = hidden.to(head.weight.device)
         if head.weight.dtype == torch.float32:
             logits: Tensor = head(hidden)
-            return logits
+            return logits.to(self.device)
         wide = hidden.float()
         out = wide.new_empty((*wide.shape[:-1], head.weight.shape[0]))
         for start in range(0, head.weight.shape[0], _HEAD_CHUNK):
             part = slice(start, start + _HEAD_CHUNK)
             bias = head.bias[part].float() if head.bias is not None else None
             out[..., part] = torch.nn.functional.linear(wide, head.weight[part].float(), bias)
-        return out
+        return out.to(self.device)
 
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import psutil
@@ -16,12 +17,32 @@ from tests.contract.local.reference import Plain
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 
-def test_attention_falls_back_from_the_fastest_there_is() -> None:
-    from evalbench.providers.local.loading import attention_order
+def test_attention_falls_back_from_the_fastest_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
 
-    assert attention_order("cuda", flash=True) == ["flash_attention_2", "sdpa", "eager"]
-    assert attention_order("cuda", flash=False) == ["sdpa", "eager"]
-    assert attention_order("cpu", flash=True) == ["sdpa", "eager"]
+    from evalbench.providers.local import loading
+
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    half, whole = torch.bfloat16, torch.float32
+    card = {"installed": True, "capability": (8, 0)}
+    monkeypatch.setattr(loading, "find_spec", lambda name: card["installed"] or None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: card["capability"])
+
+    def told(device: torch.device, dtype: torch.dtype) -> tuple[str, str]:
+        first = loading.attention_order(device, dtype)[0]
+        return first, loading.attention_reason(first, device, dtype)
+
+    assert loading.attention_order(cuda, half) == ["flash_attention_2", "sdpa", "eager"]
+    assert told(cuda, half)[1] == "flash-attn is installed and this card can use it"
+    assert told(cuda, whole) == ("sdpa", "flash-attn needs 16 bits")
+    assert told(cpu, half) == ("sdpa", "flash-attn needs an NVIDIA card")
+    card["capability"] = (7, 5)
+    assert told(cuda, half)[0] == "sdpa"
+    assert "compute capability" in told(cuda, half)[1]
+    card["installed"] = False
+    assert told(cuda, half) == ("sdpa", "flash-attn is not installed")
+    reason = loading.attention_reason("eager", cpu, whole)
+    assert reason.startswith("torch's own does not take this model")
 
 
 def test_a_cpu_computes_in_float32_unless_told_otherwise() -> None:
@@ -31,6 +52,7 @@ def test_a_cpu_computes_in_float32_unless_told_otherwise() -> None:
 
     cpu = torch.device("cpu")
     assert choose_dtype("auto", cpu) is torch.float32
+    assert choose_dtype("auto", cpu, quantized=True) is torch.bfloat16
     assert choose_dtype("bfloat16", cpu) is torch.bfloat16
     assert choose_dtype("float16", torch.device("cuda")) is torch.float16
 
@@ -114,3 +136,37 @@ def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.M
     while fixed.halve():
         steps += 1
     assert (fixed.batch, fixed.slots, steps) == (32, 1, 6)
+
+
+@pytest.mark.parametrize("quantize", ["4bit", "8bit"])
+def test_quantised_layers_answer_nearly_the_same(llama: Path, plain: Plain, quantize: str) -> None:
+    prompt = choose("the quick brown fox", [" jumps", " over"])
+    with Worker(str(llama), quantize=quantize) as worker:
+        info = worker.next("loaded")["info"]
+        (reply,) = worker.replies([prompt])
+        assert "MatMul8bitLt" not in worker.log
+    assert (info["quantize"], info["dtype"]) == (quantize, "bfloat16")
+    assert info["parameters"] == sum(weight.numel() for weight in plain.network.parameters())
+    assert info["versions"]["bitsandbytes"]
+    wanted = [plain.loglikelihood(prompt.messages[0].text, c) for c in prompt.continuations]
+    assert reply.logprobs == pytest.approx(wanted, abs=0.5)
+
+
+def test_weights_that_memory_cannot_hold_are_refused_before_they_are_read(llama: Path) -> None:
+    with Worker(str(llama), memory_limit="1MB") as worker:
+        assert worker.end() == 1
+    fatal = worker.seen[-1]
+    assert (fatal["type"], fatal["error"]) == ("fatal", "WorkerFailed")
+    assert fatal["what"] == "the model does not fit into memory"
+    assert "allowed by --memory-limit" in fatal["why"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody enforces the limit")
+def test_a_limit_is_a_ceiling(llama: Path) -> None:
+    with Worker(str(llama), memory_limit="900MB") as worker:
+        worker.next("loaded")
+        held = psutil.Process(worker.process.pid)
+        soft, _ = held.rlimit(psutil.RLIMIT_AS)
+        room = soft - held.memory_info().vms
+        assert held.memory_info().rss + room < 950_000_000
+        assert worker.replies([generate("count one two", max_tokens=3)])[0].text is not None

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef
+from evalbench.engine.changes import differences
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.settings import (
     COMMON,
@@ -222,13 +223,20 @@ tables = st.dictionaries(
     | st.lists(words, max_size=2).map(tuple),
     max_size=3,
 )
+DEFAULTS = {option.name: option.default for option in COMMON}
 filters = st.dictionaries(words, st.lists(words, min_size=1, max_size=2).map(tuple), max_size=2)
 
 
 @settings(quickly, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.builds(RunSpec, words, words, tables, tables, tables, filters))
+@given(st.builds(RunSpec, words, words, tables.map(DEFAULTS.__or__), tables, tables, filters))
 def test_any_spec_survives_json(made: RunSpec) -> None:
     assert RunSpec.from_json(orjson.loads(orjson.dumps(made.to_json()))) == made
+
+
+def test_a_spec_of_an_older_evalbench_gets_what_came_later() -> None:
+    old = spec().to_json()
+    del old["common"]["mode"]
+    assert RunSpec.from_json(old) == spec()
 
 
 # -- identity ----------------------------------------------------------------------
@@ -269,6 +277,34 @@ def test_what_decides_the_answers_is_identity(change: dict[str, Any]) -> None:
 )
 def test_how_it_is_run_is_not(change: dict[str, Any]) -> None:
     assert spec(**change).identity() == spec().identity()
+
+
+@pytest.mark.parametrize(
+    ("option", "decides"),
+    [
+        ({"dtype": "bfloat16"}, True),
+        ({"quantize": "4bit"}, True),
+        ({"dtype": "auto"}, False),
+        ({"threads": 3}, False),
+        ({"memory_limit": "6GB"}, False),
+        ({"device": "cpu"}, False),
+    ],
+)
+def test_how_a_local_model_is_loaded_is_identity_where_answers_depend_on_it(
+    option: dict[str, Any], decides: bool
+) -> None:
+    def identity(**options: Any) -> Any:
+        return make_spec(
+            "synthetic", "local/smollm2-135m-instruct", provider_options=options
+        ).identity()
+
+    assert (identity(**option) != identity()) is decides
+
+
+def test_a_run_from_before_there_was_an_option_is_the_same() -> None:
+    now = make_spec("synthetic", "local/smollm2-135m-instruct").identity()
+    before = {name: value for name, value in now.items() if name != "provider options"}
+    assert differences(before, now) == []
 
 
 def test_benchmark_and_model_are_identity_and_it_is_json() -> None:
