@@ -24,7 +24,7 @@ from evalbench.providers.anthropic.errors import read_error
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION
 from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
-from evalbench.providers.wire.body import parsed, reply_of
+from evalbench.providers.wire.body import reply_of
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.headers import server_time
@@ -197,9 +197,7 @@ class MessageBatches(BatchingProvider):
         Raises:
             ProviderError: what any other answer means.
         """
-        if answered.status != 200:
-            raise self._trouble(answered, model, what)
-        return parsed(answered, self.who, self.scrub)
+        return self.understood(answered, lambda: self._trouble(answered, model, what))
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         if what and answered.status in (404, 410):

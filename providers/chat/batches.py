@@ -18,7 +18,7 @@ from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.providers.chat.errors import error_object, read_error
 from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
-from evalbench.providers.wire.body import parsed, reply_of
+from evalbench.providers.wire.body import reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.headers import server_time
@@ -261,9 +261,7 @@ class FileBatches(BatchingProvider):
         Raises:
             ProviderError: what any other answer means.
         """
-        if answered.status != 200:
-            raise self._trouble(answered, model, what)
-        return parsed(answered, self.who, self.scrub)
+        return self.understood(answered, lambda: self._trouble(answered, model, what))
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         request_id = answered.headers.get(REQUEST_ID, "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -27,6 +27,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.modelfacts import NOTHING, Refused
 from evalbench.providers.modelfacts.refusals import blamed
+from evalbench.providers.wire.body import parsed
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, build, not_an_api
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
@@ -93,16 +94,9 @@ class BatchingProvider(NetworkProvider):
         except (CallRejected, NoSuchModel) as error:
             raise self._unless_learned(error, call) from None
         except RunFatal as error:
-            if type(error) is not RunFatal:
-                raise
             # The line came through the API, so the address is right.
-            raise ServerFault(
-                f"{self.title} sent something that is not its protocol",
-                why=error.why,
-                status=error.status,
-                body=error.body,
-                request_id=error.request_id,
-            ) from None
+            self._spoke = True
+            raise self._if_it_spoke(error) from None
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         """A line as an object, without the key.
@@ -196,10 +190,28 @@ class BatchingProvider(NetworkProvider):
                 possibly_billed=True,
             ) from None
 
+    def understood(
+        self, answered: Answered, trouble: Callable[[], ProviderError]
+    ) -> dict[str, Any]:
+        """The body of a good answer to a request about batches.
+
+        Args:
+            answered: the response.
+            trouble: what any other answer means.
+
+        Raises:
+            ProviderError: that trouble, or that the body cannot be read.
+        """
+        if answered.status != 200:
+            raise self._if_it_spoke(trouble())
+        body = parsed(answered, self.who, self.scrub)
+        self._spoke = True
+        return body
+
     def gone(self, said: Told, what: str) -> ProviderError:
         """A 404 about a batch: it is not there, unless it was not the API that said so."""
         if not said.known:
-            return not_an_api(said, self.who)
+            return self._if_it_spoke(not_an_api(said, self.who))
         return build(CallRejected, f"{self.title} has {what} no longer", said)
 
 

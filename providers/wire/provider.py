@@ -215,7 +215,7 @@ class NetworkProvider(ABC):
         again = self.prepare(call)
         return None if one in again.negotiable else again
 
-    def _if_it_spoke(self, error: RunFatal) -> ProviderError:
+    def _if_it_spoke(self, error: ProviderError) -> ProviderError:
         """An address that answered properly before has a bad moment, not a wrong address."""
         if type(error) is not RunFatal or not self._spoke:
             return error
