@@ -108,17 +108,19 @@ async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
         await pilot.pause()
         check(app)
         for text in NASTY.values():
-            for dialog in (
+            app.clear_notifications()
+            await until(pilot, lambda: not app.screen.query(Toast), "the last toast to go")
+            app.notify(text, title=text, markup=False)
+            dialogs = (
                 Trouble(UsageError(text, why=text, cure=text)),
                 Confirm(f"Delete {text}?", yes="Delete", note=text),
                 Enter(text, value=text, note=text),
-            ):
-                app.clear_notifications()
-                await until(pilot, lambda: not app.screen.query(Toast), "the last toast to go")
-                app.notify(text, title=text, markup=False)
+            )
+            for dialog in dialogs:
                 app.push_screen(dialog)
                 await until(pilot, lambda at=dialog: at.focused is not None, "the dialog")
-                await until(pilot, lambda at=dialog: at.query(Toast), "the toast")
+                if dialog is dialogs[0]:
+                    await until(pilot, lambda at=dialog: at.query(Toast), "the toast")
                 check(app)
                 dialog.dismiss(None)
                 await until(pilot, lambda at=dialog: app.screen is not at, "its end")
