@@ -1,16 +1,33 @@
-"""The preset ``ollama``: a server that drops the start of prompts longer than its own context."""
+"""The preset ``ollama``: a server that drops the start of prompts longer than its own context.
+
+It says nothing of that but the number of tokens that it read. That number is
+compared with the text, and with the context that the server has given to the
+model, which is seldom the model's own. A cut prompt is read up to the whole
+context by older servers, and up to its half and two more tokens by newer ones
+(ollama/ollama#17427); where there are several turns, older ones go first.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from evalbench.engine.calls import Call, KeyNeed, Reply, TextPart
+from evalbench.engine.calls import Call, KeyNeed, ParamNote, Reply, TextPart
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.wire.body import parsed
+from evalbench.providers.wire.provider import wire_name
 
 _CHARS_PER_TOKEN_AT_MOST = 8.0
 """No tokenizer in use packs ordinary text tighter than this."""
+_TIGHT, _USUAL, _LOOSE = 6.0, 4.0, 3.0
+"""Characters that a token stands for: in few texts, in most, and in code and tables."""
+_SHORT = 4_000
+"""Characters that fit the smallest context in use, 2,048 tokens."""
+_KEPT = 16
+"""A newer server keeps half of the context, and a few tokens of the beginning."""
 
 
 class Ollama(Compatible):
@@ -22,19 +39,59 @@ class Ollama(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        super().__init__(settings, secret)
+        self._windows: dict[str, int] = {}
+
     async def attempt(self, call: Call) -> Reply:
         """See :class:`NetworkProvider`; an answer to a cut prompt is refused."""
         reply = await super().attempt(call)
-        check_whole_prompt(call, reply)
+        if (sent := _characters(call)) < _SHORT:
+            return reply
+        model = wire_name(call)
+        # Known only once the model is loaded, and asked once.
+        await self._aside(f"context of {model}", lambda: self._learn_window(model))
+        window = self._windows.get(model, 0)
+        check_whole_prompt(call, reply, window)
+        if window and sent > _LOOSE * window:
+            note = ParamNote(
+                "prompt", "sent", f"may not fit the server's {window} tokens of context"
+            )
+            reply = replace(reply, params=(*reply.params, note))
         return reply
 
+    async def _learn_window(self, model: str) -> None:
+        """Ask the server how many tokens of context it has given to each loaded model."""
+        root = self.address.url.removesuffix("/v1")
+        answered = await self.get(f"{root}/api/ps")
+        loaded = parsed(answered, self.who, self.scrub).get("models")
+        for entry in loaded if isinstance(loaded, list) else ():
+            size = entry.get("context_length") if isinstance(entry, dict) else None
+            names = (model, f"{model}:latest")
+            if isinstance(size, int) and size > 0 and entry.get("name") in names:
+                self._windows[model] = size
 
-def check_whole_prompt(call: Call, reply: Reply) -> None:
+
+def _characters(call: Call) -> int:
+    return sum(
+        len(part.text)
+        for message in call.prompt.messages
+        for part in message.parts
+        if isinstance(part, TextPart)
+    )
+
+
+def check_whole_prompt(call: Call, reply: Reply, window: int = 0) -> None:
     """Refuse an answer to a prompt that the server cut.
 
     The server counts the tokens it read. Far fewer than the text can have
-    been made of means that the start is gone, and with it the examples or the
-    question: such an answer is no answer.
+    been made of, or exactly as many as a cut prompt has, means that the start
+    is gone, and with it the examples or the question: such an answer is no answer.
+
+    Args:
+        call: what was asked.
+        reply: what came back.
+        window: tokens of context that the server has given to the model; 0: unknown.
 
     Raises:
         ContextTooLong: when that happened.
@@ -42,16 +99,23 @@ def check_whole_prompt(call: Call, reply: Reply) -> None:
     read = reply.usage.input_tokens
     if not read:
         return
-    sent = sum(
-        len(part.text)
-        for message in call.prompt.messages
-        for part in message.parts
-        if isinstance(part, TextPart)
-    )
+    sent = _characters(call)
     least = int(sent / _CHARS_PER_TOKEN_AT_MOST)
     if read < least:
-        raise ContextTooLong(
-            f"the server cut the prompt: it read {read} tokens of at least {least}",
-            why="its context is smaller than the model's, and it drops the start without a word",
-            cure="give it more, with OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
+        raise _cut(f"it read {read} tokens of at least {least}")
+    if not window:
+        return
+    half = window // 2 <= read <= window // 2 + _KEPT and sent > _LOOSE * window
+    if read >= window - 1 or half or sent > _TIGHT * window:
+        raise _cut(
+            f"it read {read} tokens of about {int(sent / _USUAL)}, and has room for {window}"
         )
+
+
+def _cut(how: str) -> ContextTooLong:
+    return ContextTooLong(
+        f"the server cut the prompt: {how}",
+        why="its context is smaller than the model's, and it drops the start without a word",
+        cure="give it more, with OLLAMA_CONTEXT_LENGTH=16384 ollama serve, or by a model of"
+        " your own with PARAMETER num_ctx 16384",
+    )

@@ -328,8 +328,10 @@ async def test_vllm_counts_the_cap(sim: Handle) -> None:
 
 async def test_ollama_cuts_the_prompt_silently(sim: Handle) -> None:
     completion = await ask(sim, "ollama", messages=turns("x" * 40_000))
-    assert completion.usage.prompt_tokens == 2048
+    assert completion.usage.prompt_tokens == 2050
     assert sim.entries()[0]["notes"] == {"context_truncated_from": 10_003}
+    _, loaded = call(sim, "/ollama/api/ps", key=None)
+    assert {model["context_length"] for model in loaded["models"]} == {4096}
 
 
 def test_lm_studio_reports_an_overflow_as_success(sim: Handle) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import Call, ModelRef, generate, user
+from evalbench.engine.calls import Call, ModelRef, Reply, Usage, generate, user
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.told_prices import keep_told
 from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from evalbench.providers.compatible.ollama import check_whole_prompt
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import IMAGE, ask
@@ -125,3 +126,70 @@ async def test_an_error_inside_a_good_answer_is_that_error(
     sim.fault(status=200, body=body, path="completions")
     with pytest.raises(kind):
         await make("openrouter").answer(ask(ROUTED))
+
+
+# -- Ollama ----------------------------------------------------------------------------
+
+
+def told(words: int) -> Call:
+    return Call(ModelRef("ollama", "llama3.2:3b"), generate("word " * words, max_tokens=20))
+
+
+async def test_a_prompt_that_ollama_cut_a_little_is_caught_too(sim: Handle, make: Make) -> None:
+    provider = make("ollama")
+    whole = await provider.answer(told(3200))
+    assert whole.usage.input_tokens > 3900
+    # 4,103 tokens for a context of 4,096: 2,050 are read, which the text alone would allow.
+    with pytest.raises(e.ContextTooLong) as caught:
+        await provider.answer(told(3280))
+    assert "it read 2050 tokens of about 4100, and has room for 4096" in caught.value.what
+    assert "OLLAMA_CONTEXT_LENGTH" in caught.value.cure
+    assert "num_ctx" in caught.value.cure
+    asked = [entry["path"] for entry in sim.entries() if entry["method"] == "GET"]
+    assert asked == ["/ollama/api/ps"]
+
+
+async def test_a_prompt_that_may_have_been_cut_is_answered_with_a_note(
+    sim: Handle, make: Make
+) -> None:
+    provider = make("ollama")
+    fits = await provider.answer(told(1000))
+    assert [note.name for note in fits.params] == ["max_tokens"]
+    near = await provider.answer(told(3000))
+    [note] = [note for note in near.params if note.name == "prompt"]
+    assert "4096 tokens of context" in note.reason
+
+
+async def test_short_questions_ask_ollama_for_nothing_more(sim: Handle, make: Make) -> None:
+    await make("ollama").answer(told(700))
+    assert len(sim.entries()) == 1
+
+
+async def test_an_ollama_that_does_not_tell_its_context(sim: Handle, make: Make) -> None:
+    sim.fault(status=404, path="/api/ps")
+    provider = make("ollama")
+    assert (await provider.answer(told(3000))).text
+    with pytest.raises(e.ContextTooLong):
+        await provider.answer(told(5000))
+
+
+@pytest.mark.parametrize(
+    ("characters", "read", "cut"),
+    [
+        (20_000, 2050, True),  # half of 4,096 and what is kept of the start
+        (20_000, 4096, True),  # all of it, as older servers do
+        (20_000, 4095, True),
+        (30_000, 3900, True),  # older turns are gone
+        (15_000, 3500, False),
+        (9_000, 2050, False),
+        (12_000, 3000, False),
+    ],
+)
+def test_what_gives_a_cut_prompt_away(characters: int, read: int, cut: bool) -> None:
+    call = Call(ModelRef("ollama", "m"), generate("x" * characters))
+    reply = Reply("A", usage=Usage(read, 1))
+    if not cut:
+        check_whole_prompt(call, reply, 4096)
+        return
+    with pytest.raises(e.ContextTooLong):
+        check_whole_prompt(call, reply, 4096)
