@@ -1,6 +1,7 @@
 """What a provider costs on top of the client it stands on.
 
     python -m bench.provider_overhead [--calls N] [--rounds N] [--lanes openai,together]
+        [--latencies 0.05] [--concurrencies 16,64]
 
 Each lane alternates, in one process and against one server in another, between
 a bare loop over the client and the provider's ``answer``. ``compatible`` stands
@@ -18,15 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.providers.anthropic import Anthropic
+from evalbench.providers.bedrock import Bedrock
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.together import Together
@@ -42,8 +46,30 @@ KEY = "sk-bench-0123456789"
 One = Callable[[int], Awaitable[object]]
 
 
-async def timed(one: One, calls: int, concurrency: int) -> tuple[float, float]:
-    """Calls per second and CPU microseconds per call, with ``concurrency`` workers."""
+class Timed(NamedTuple):
+    """What one loop came to.
+
+    Attributes:
+        rate: calls per second.
+        cpu: microseconds of CPU per call.
+        lag: milliseconds by which the event loop was late at worst.
+    """
+
+    rate: float
+    cpu: float
+    lag: float
+
+
+async def latest(lags: list[float]) -> None:
+    """Note how late the event loop is, every hundredth of a second, until cancelled."""
+    while True:
+        due = time.perf_counter() + 0.01
+        await asyncio.sleep(0.01)
+        lags.append((time.perf_counter() - due) * 1e3)
+
+
+async def timed(one: One, calls: int, concurrency: int) -> Timed:
+    """How ``concurrency`` workers get through so many calls."""
     numbers: Iterator[int] = iter(range(calls))
 
     async def worker() -> None:
@@ -51,10 +77,13 @@ async def timed(one: One, calls: int, concurrency: int) -> tuple[float, float]:
             await one(number)
 
     await asyncio.gather(*(one(-1) for _ in range(min(concurrency, 32))))
+    lags = [0.0]
+    watch = asyncio.create_task(latest(lags))
     cpu, wall = time.process_time(), time.perf_counter()
     await asyncio.gather(*(worker() for _ in range(concurrency)))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return calls / wall, cpu / calls * 1e6
+    watch.cancel()
+    return Timed(calls / wall, cpu / calls * 1e6, max(lags))
 
 
 def call(provider: str, model: str, number: int) -> Call:
@@ -163,21 +192,56 @@ async def together(base_url: str) -> AsyncIterator[tuple[One, One]]:
     await provider.close()
 
 
+@asynccontextmanager
+async def bedrock(base_url: str) -> AsyncIterator[tuple[One, One]]:
+    """boto3 in a pool of threads and the provider ``bedrock``."""
+    import boto3
+    from botocore.config import Config
+
+    most = 256
+    names = {"aws_access_key_id": "AKIABENCH012345678", "aws_secret_access_key": "x" * 40}
+    key = ":".join(names.values())
+    provider = Bedrock({"base_url": base_url, "region": "us-east-1"}, key)
+    settings = Config(max_pool_connections=most, retries={"total_max_attempts": 1})
+    client: Any = boto3.client(
+        "bedrock-runtime", "us-east-1", endpoint_url=base_url, config=settings, **names
+    )
+    threads = ThreadPoolExecutor(most)
+    model = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
+
+    async def bare(number: int) -> object:
+        ask = partial(
+            client.converse,
+            modelId=model,
+            messages=[{"role": "user", "content": [{"text": f"{QUESTION}{number}"}]}],
+            inferenceConfig={"maxTokens": 64},
+        )
+        return await asyncio.get_running_loop().run_in_executor(threads, ask)
+
+    yield bare, lambda number: provider.answer(call("bedrock", model, number))
+    threads.shutdown()
+    client.close()
+    await provider.close()
+
+
 LANES = {
     "compatible": compatible,
     "openai": openai,
     "anthropic": anthropic,
     "together": together,
+    "bedrock": bedrock,
 }
 
 
-async def measure(lane: str, calls: int, rounds: int) -> None:
+async def measure(
+    lane: str, calls: int, rounds: int, latencies: Sequence[float], concurrencies: Sequence[int]
+) -> None:
     """Print the table of one lane."""
-    for pause in LATENCIES:
+    for pause in latencies:
         server = quick_server(pause) if lane == "compatible" else simulator(lane, pause)
         with server as base_url:
             async with LANES[lane](base_url) as (bare, ours):
-                for concurrency in CONCURRENCIES:
+                for concurrency in concurrencies:
                     bares, mine = [], []
                     for _ in range(rounds):
                         bares.append(await timed(bare, calls, concurrency))
@@ -189,17 +253,23 @@ def show(
     lane: str,
     pause: float,
     concurrency: int,
-    bares: list[tuple[float, float]],
-    mine: list[tuple[float, float]],
+    bares: list[Timed],
+    mine: list[Timed],
 ) -> None:
     """One line: best rate and least CPU of each, and the ratios."""
-    rate_bare, rate = max(r for r, _ in bares), max(r for r, _ in mine)
-    cpu_bare, cpu = min(c for _, c in bares), min(c for _, c in mine)
+    rate_bare, rate = max(one.rate for one in bares), max(one.rate for one in mine)
+    cpu_bare, cpu = min(one.cpu for one in bares), min(one.cpu for one in mine)
+    lag_bare, lag = min(one.lag for one in bares), min(one.lag for one in mine)
     print(
         f"| {lane} | {pause * 1000:.0f} | {concurrency} | {rate_bare:,.0f} | {rate:,.0f} "
-        f"| {rate / rate_bare:.2f} | {cpu_bare:,.0f} | {cpu:,.0f} | {cpu - cpu_bare:+,.0f} |",
+        f"| {rate / rate_bare:.2f} | {cpu_bare:,.0f} | {cpu:,.0f} | {cpu - cpu_bare:+,.0f} "
+        f"| {lag_bare:.0f} | {lag:.0f} |",
         flush=True,
     )
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(",")))
 
 
 def main() -> None:
@@ -208,15 +278,19 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lanes", default=",".join(LANES))
+    parser.add_argument("--latencies", type=_numbers, default=LATENCIES, help="in seconds")
+    parser.add_argument("--concurrencies", type=_numbers, default=CONCURRENCIES)
     given = parser.parse_args()
     print(
-        "| lane | latency ms | concurrency | bare /s | ours /s | ratio | bare µs | ours µs | + µs |"
+        "| lane | latency ms | concurrency | bare /s | ours /s | ratio | bare µs | ours µs | + µs "
+        "| bare: loop late by ms | ours |"
     )
-    print("| --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+    print("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVALBENCH_HOME"] = home
         for lane in given.lanes.split(","):
-            asyncio.run(measure(lane, given.calls, given.rounds))
+            concurrencies = [int(one) for one in given.concurrencies]
+            asyncio.run(measure(lane, given.calls, given.rounds, given.latencies, concurrencies))
 
 
 if __name__ == "__main__":
