@@ -1,0 +1,271 @@
+"""The simulated Bedrock, through botocore itself: what it takes, and that its replies can be read.
+
+botocore reads replies by its own descriptions of the services; here every
+field of a reply must besides be known to them.
+"""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import orjson
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+
+from tests.simulator.bedrock_checks import service_model
+from tests.simulator.handle import Handle, InThread
+from tests.unit.providers.calls import FEW_SHOT, PNG
+
+HAIKU = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
+OPUS = "us.anthropic.claude-opus-4-8"
+NOVA = "us.amazon.nova-lite-v1:0"
+HELLO = [{"role": "user", "content": [{"text": "Which letter comes first?"}]}]
+
+
+@pytest.fixture(scope="module")
+def clients(running_simulator: InThread) -> Iterator[dict[str, Any]]:
+    session = boto3.Session("AKIAPLANTED1234567", "x" * 40, region_name="us-east-1")
+    config = Config(
+        retries={"total_max_attempts": 1}, signature_version="v4", parameter_validation=False
+    )
+    made = {
+        name: session.client(
+            name, endpoint_url=running_simulator.base_url("bedrock"), config=config
+        )
+        for name in ("bedrock-runtime", "bedrock", "sts")
+    }
+    yield made
+    for client in made.values():
+        client.close()
+
+
+@pytest.fixture
+def runtime(sim: Handle, clients: dict[str, Any]) -> Any:
+    return clients["bedrock-runtime"]
+
+
+def strictly(body: Any, shape: Any, path: str = "") -> None:
+    """Fail for a field that a shape does not have, a required one missing, a value out of enum."""
+    if shape.type_name == "structure":
+        assert body.keys() <= set(shape.members), (path, body.keys() - set(shape.members))
+        assert set(shape.required_members) <= body.keys(), path
+        for name, inner in body.items():
+            strictly(inner, shape.members[name], f"{path}.{name}")
+    elif shape.type_name == "list":
+        for inner in body:
+            strictly(inner, shape.member, path)
+    elif shape.type_name == "string" and shape.enum:
+        assert body in shape.enum, (path, body)
+
+
+def refused(call: Any, **arguments: Any) -> tuple[int, str, str]:
+    with pytest.raises(ClientError) as caught:
+        call(**arguments)
+    answer = caught.value.response
+    told = answer["Error"]
+    return answer["ResponseMetadata"]["HTTPStatusCode"], told["Code"], told["Message"]
+
+
+def converse(runtime: Any, model: str = HAIKU, **more: Any) -> Any:
+    return runtime.converse(modelId=model, **{"messages": HELLO, **more})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"system": [{"text": "Be brief."}], "inferenceConfig": {"maxTokens": 9}},
+        {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 1024}}},
+        {"serviceTier": {"type": "flex"}, "performanceConfig": {"latency": "standard"}},
+        {"messages": [{"role": "user", "content": [
+            {"text": FEW_SHOT}, {"cachePoint": {"type": "default", "ttl": "1h"}}, {"text": "?"}]}]},
+        {"messages": [{"role": "user", "content": [
+            {"image": {"format": "png", "source": {"bytes": PNG}}}, {"text": "What?"}]}]},
+    ],
+)  # fmt: skip
+def test_replies_fit_botocores_description(runtime: Any, sim: Handle, more: dict[str, Any]) -> None:
+    raw = []
+    runtime.meta.events.register("before-parse", lambda response_dict, **_: raw.append(
+        response_dict["body"]), unique_id="raw")  # fmt: skip
+    reply = converse(runtime, **more)
+    runtime.meta.events.unregister("before-parse", unique_id="raw")
+    body = orjson.loads(raw[-1])
+    shape = service_model("bedrock-runtime").operation_model("Converse").output_shape
+    strictly(body, shape)
+    assert reply["usage"]["totalTokens"] == sum(
+        reply["usage"][name]
+        for name in (
+            *("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+            "outputTokens",
+        )
+    )
+
+
+def test_lists_fit_botocores_description(sim: Handle, clients: dict[str, Any]) -> None:
+    control = clients["bedrock"]
+    listed = control.list_foundation_models()["modelSummaries"]
+    assert {model["modelId"] for model in listed} > {"amazon.nova-pro-v1:0"}
+    pages = control.get_paginator("list_inference_profiles").paginate(maxResults=4)
+    profiles = [
+        p["inferenceProfileId"] for page in pages for p in page["inferenceProfileSummaries"]
+    ]
+    assert len(profiles) == len(set(profiles)) > 8
+    assert HAIKU in profiles
+    found = control.get_foundation_model_availability(modelId="amazon.nova-pro-v1:0")
+    assert found["authorizationStatus"] == "AUTHORIZED"
+    shapes = service_model("bedrock")
+    for entry in sim.entries():
+        assert entry["status"] == 200
+    whole = shapes.operation_model("ListFoundationModels").output_shape
+    assert set(listed[0]) <= set(whole.members["modelSummaries"].member.members)
+    assert clients["sts"].get_caller_identity()["Account"] == "123456789012"
+
+
+@pytest.mark.parametrize(
+    ("model", "more", "words"),
+    [
+        (HAIKU, {"inferenceConfig": {"maxTokens": 0}}, "validation error"),
+        (HAIKU, {"inferenceConfig": {"temperature": 1.5}}, "less than or equal to 1"),
+        (HAIKU, {"performanceConfig": {"latency": "fast"}}, "enum value set"),
+        (HAIKU, {"performanceConfig": {"latency": "optimized"}}, "not supported for this model"),
+        (HAIKU, {"inferenceConfig": {"temperature": 0, "topP": 0.5}}, "cannot both be specified"),
+        (HAIKU, {"inferenceConfig": {"maxTokens": 10**6}}, "exceeds the model limit"),
+        (HAIKU, {"outputConfig": {"effort": "low"}}, "does not support the effort"),
+        (OPUS, {"inferenceConfig": {"temperature": 0}}, "deprecated for this model"),
+        (OPUS, {"outputConfig": {"effort": "some"}}, "Supported levels"),
+        (OPUS, {"additionalModelRequestFields": {"thinking": {"type": "enabled",
+         "budget_tokens": 2000}}}, "not supported for this model"),
+        (HAIKU, {"additionalModelRequestFields": {"thinking": {"type": "enabled",
+         "budget_tokens": 20}}}, "greater than or equal to 1024"),
+        (HAIKU, {"additionalModelRequestFields": {"thinking": {"type": "enabled",
+         "budget_tokens": 2000}}, "inferenceConfig": {"maxTokens": 1000}}, "must be greater"),
+        (HAIKU, {"additionalModelRequestFields": {"thinking": {"type": "enabled",
+         "budget_tokens": 2000}}, "inferenceConfig": {"maxTokens": 3000, "temperature": 0.5}},
+         "only be set to 1"),
+        (HAIKU, {"messages": []}, "at least one message"),
+        (HAIKU, {"messages": [{"role": "assistant", "content": [{"text": "x"}]}]}, "start with"),
+        (HAIKU, {"messages": [*HELLO, *HELLO]}, "must alternate"),
+        (HAIKU, {"messages": [{"role": "user", "content": [{"text": "  "}]}]}, "is blank"),
+        (HAIKU, {"system": [{"text": "\n"}]}, "is blank"),
+        (HAIKU, {"messages": [{"role": "user", "content": []}]}, "is empty"),
+        (HAIKU, {"messages": [{"role": "user", "content": [{"image": {"format": "jpeg",
+         "source": {"bytes": PNG}}}]}]}, "is no jpeg"),
+        (HAIKU, {"messages": [{"role": "user", "content": [{"video": {"format": "mp4",
+         "source": {"bytes": b"x"}}}]}]}, "doesn't support the video"),
+        (OPUS, {"messages": [*HELLO, {"role": "assistant", "content": [{"text": "A"}]}]},
+         "prefill"),
+        ("us.meta.llama3-3-70b-instruct-v1:0", {"messages": [{"role": "user", "content": [
+         {"text": "x"}, {"cachePoint": {"type": "default"}}]}]}, "prompt caching"),
+        ("openai.gpt-oss-120b-1:0", {"messages": [{"role": "user", "content": [
+         {"image": {"format": "png", "source": {"bytes": PNG}}}]}]}, "doesn't support the image"),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", {}, "inference profile"),
+        ("eu.anthropic.claude-haiku-4-5-20251001-v1:0", {}, "identifier is invalid"),
+        ("nobody.nothing", {}, "identifier is invalid"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_refused(
+    runtime: Any, model: str, more: dict[str, Any], words: str
+) -> None:
+    status, name, message = refused(runtime.converse, modelId=model, **{"messages": HELLO, **more})
+    assert (status, name) == (400, "ValidationException")
+    assert words in message
+
+
+def test_counting_is_what_is_charged(runtime: Any) -> None:
+    asked = {"messages": HELLO, "system": [{"text": "Be brief."}]}
+    counted = runtime.count_tokens(modelId=HAIKU, input={"converse": asked})["inputTokens"]
+    assert counted == converse(runtime, **asked)["usage"]["inputTokens"]
+    status, _, message = refused(runtime.count_tokens, modelId=NOVA, input={"converse": asked})
+    assert status == 400
+    assert "counting tokens" in message
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (403, "AccessDeniedException"),
+        (404, "ResourceNotFoundException"),
+        (408, "ModelTimeoutException"),
+        (424, "ModelErrorException"),
+        (429, "ThrottlingException"),
+        (500, "InternalServerException"),
+        (503, "ServiceUnavailableException"),
+    ],
+)
+def test_scripted_errors_have_the_names_of_the_description(
+    runtime: Any, sim: Handle, status: int, name: str
+) -> None:
+    sim.fault(status=status)
+    assert refused(runtime.converse, modelId=HAIKU, messages=HELLO)[:2] == (status, name)
+    known = {shape.name for shape in service_model("bedrock-runtime").error_shapes}
+    assert name in known
+
+
+@pytest.mark.parametrize(
+    ("key", "token", "service", "code"),
+    [
+        ("AKIAWRONG1234567890", None, "bedrock-runtime", "UnrecognizedClientException"),
+        ("AKIAWRONG1234567890", None, "sts", "InvalidClientTokenId"),
+        ("ASIAPLANTED1234567", "expired-token", "bedrock-runtime", "ExpiredTokenException"),
+        ("ASIAPLANTED1234567", "expired-token", "sts", "ExpiredToken"),
+        ("AKIASPENT1234567890", None, "bedrock-runtime", "ThrottlingException"),
+    ],
+)
+def test_keys_that_do_not_work(
+    sim: Handle, key: str, token: str | None, service: str, code: str
+) -> None:
+    client = boto3.Session(key, "x" * 40, token, region_name="us-east-1").client(
+        service, endpoint_url=sim.base_url("bedrock"),
+        config=Config(retries={"total_max_attempts": 1}, signature_version="v4"),
+    )  # fmt: skip
+    call = client.get_caller_identity if service == "sts" else client.converse
+    asked = {} if service == "sts" else {"modelId": HAIKU, "messages": HELLO}
+    assert refused(call, **asked)[1] == code
+    client.close()
+
+
+def test_a_signature_from_another_time_is_refused(runtime: Any, sim: Handle) -> None:
+    sim.advance(-3600)
+    status, name, message = refused(runtime.converse, modelId=HAIKU, messages=HELLO)
+    assert (status, name) == (403, "InvalidSignatureException")
+    assert "not yet current" in message
+
+
+def by_hand(
+    sim: Handle, body: Any, service: str = "bedrock", **headers: str
+) -> tuple[int, str, str]:
+    """What comes back to a request that botocore would not write."""
+    url = f"{sim.base_url('bedrock')}/model/{HAIKU.replace(':', '%3A')}/converse"
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
+    request = AWSRequest("POST", url, {"Content-Type": "application/json"}, data)
+    SigV4Auth(Credentials("AKIAPLANTED1234567", "x" * 40), service, "us-east-1").add_auth(request)
+    sent = urllib.request.Request(url, data, {**request.headers, **headers})
+    try:
+        with urllib.request.urlopen(sent, timeout=10) as reply:
+            return reply.status, "", ""
+    except urllib.error.HTTPError as problem:
+        told = orjson.loads(problem.read())
+        return problem.code, problem.headers["x-amzn-errortype"] or "", told["message"]
+
+
+def test_what_no_client_should_send(sim: Handle) -> None:
+    good = {"messages": HELLO}
+    assert by_hand(sim, good)[0] == 200
+    assert "[topK]" in by_hand(sim, {**good, "topK": 3})[2]
+    assert "[seed]" in by_hand(sim, {**good, "inferenceConfig": {"seed": 1}})[2]
+    assert by_hand(sim, b"{")[1] == "SerializationException"
+    assert by_hand(sim, good, "sts")[1] == "InvalidSignatureException"
+    assert by_hand(sim, good, Authorization="")[1] == "MissingAuthenticationTokenException"
+    assert by_hand(sim, good, Authorization="AWS4-HMAC-SHA256 Credential=x")[1] == (
+        "IncompleteSignatureException"
+    )
+    assert by_hand(sim, good, Authorization="Bearer wrong-key")[1] == "AccessDeniedException"
+    assert by_hand(sim, good, Authorization="Bearer good-key")[0] == 200
