@@ -144,7 +144,7 @@ def read_output(reply: str) -> str | None:
         return same_output(fenced[1]) or None
     line = _REASON.sub("", _first_line(text.strip()) or "").strip().removesuffix(".")
     quoted = {found[2] for found in _QUOTED.finditer(line)}
-    if named := _NAMED_OUTPUT.search(line):
+    if named := _NAMED_OUTPUT.match(line):  # searching would take the square of its length
         line = named[1]
     elif len(quoted) == 1 and not line.startswith(("[", "(", "{")):
         line = quoted.pop()

@@ -155,3 +155,11 @@ def test_a_plain_number_is_read_as_itself(number: object) -> None:
     read = read_number(str(number))
     assert read is not None
     assert float(read) == float(str(number))
+
+
+@pytest.mark.timeout(20)
+def test_long_replies_are_read_in_a_moment() -> None:
+    # As long as a model that thinks may write; reading it once took minutes.
+    reply = "word " * 20_000
+    for read in (read_output, read_phrase, read_yes_no):
+        read(reply)
