@@ -1,16 +1,22 @@
 """What NVIDIA cards say about themselves, read from the driver's library (NVML).
 
 The reader never fails: without ``nvidia-ml-py``, a driver or a card there is
-nothing to read, and a counter that a card does not have is None.
+nothing to read, :attr:`Gpus.trouble` says why, and a counter that a card does
+not have is None. Of a card that is cut into MIG devices these are told, not the
+card; what only the card has (heat, power) is told with each of them.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
+
+HISTORY = 120
+"""Readings of which the load is kept."""
 
 
 @dataclass(slots=True)
@@ -25,6 +31,9 @@ class Card:
         temperature: degrees Celsius.
         power, power_limit: watts.
         capability: CUDA's compute capability, major and minor.
+        uuid: as CUDA_VISIBLE_DEVICES takes it.
+        processes: bytes that each process holds there, by its number; None where unknown.
+        history: utilisation at this and earlier readings, the newest last.
     """
 
     name: str
@@ -36,19 +45,36 @@ class Card:
     power: float | None = None
     power_limit: float | None = None
     capability: tuple[int, int] | None = None
+    uuid: str | None = None
+    processes: dict[str, int | None] = field(default_factory=dict)
+    history: list[int] = field(default_factory=list)
+
+
+class _Source(NamedTuple):
+    """What is read: a card, or a MIG device and the card that it is a part of."""
+
+    handle: Any
+    card: Any
 
 
 class Gpus:
     """The cards of this machine. One thread at a time may read them.
 
     The driver's library stays open until the process ends.
+
+    Attributes:
+        trouble: why there is nothing to read; empty before the first reading.
+        driver: the driver's version.
     """
 
     def __init__(self) -> None:
         self._nvml: Any = None
-        self._handles: list[Any] = []
+        self._sources: list[_Source] = []
         self._peaks: dict[int, int] = {}
+        self._loads: dict[int, deque[int]] = {}
         self._opened = False
+        self.trouble = ""
+        self.driver = ""
 
     def read(self) -> list[dict[str, Any]]:
         """A :class:`Card` as a mapping for every card; empty where there is none.
@@ -58,47 +84,90 @@ class Gpus:
         if not self._opened:
             self._opened = True
             self._open()
-        return [asdict(self._card(number, handle)) for number, handle in enumerate(self._handles)]
+        return [asdict(self._card(number, one)) for number, one in enumerate(self._sources)]
 
     def _open(self) -> None:
         try:
             import pynvml
         except ImportError:
+            self.trouble = "nvidia-ml-py is not installed"
             return
         try:
             pynvml.nvmlInit()
+            self._nvml = pynvml
             count = pynvml.nvmlDeviceGetCount()
-            self._handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
-        except pynvml.NVMLError:
+            cards = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(count)]
+        except pynvml.NVMLError_LibraryNotFound:
+            self.trouble = "there is no NVIDIA driver"
             return
-        self._nvml = pynvml
+        except pynvml.NVMLError_DriverNotLoaded:
+            self.trouble = "an NVIDIA driver is installed but not loaded"
+            return
+        except pynvml.NVMLError as error:
+            self.trouble = f"the NVIDIA driver does not answer: {error}"
+            return
+        self.driver = _text(self._told(pynvml.nvmlSystemGetDriverVersion)) or ""
+        self._sources = [source for card in cards for source in self._parts(card)]
+        self.trouble = "" if self._sources else "the NVIDIA driver sees no card"
 
-    def _card(self, number: int, handle: Any) -> Card:
+    def _parts(self, card: Any) -> list[_Source]:
+        """The MIG devices of a card that is cut into some, else the card."""
         nvml = self._nvml
+        mode = self._told(lambda: nvml.nvmlDeviceGetMigMode(card))
+        if not mode or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+            return [_Source(card, card)]
+        count = self._told(lambda: nvml.nvmlDeviceGetMaxMigDeviceCount(card)) or 0
+        parts = [self._part(card, number) for number in range(count)]
+        return [_Source(part, card) for part in parts if part is not None]
+
+    def _part(self, card: Any, number: int) -> Any:
+        return self._told(lambda: self._nvml.nvmlDeviceGetMigDeviceHandleByIndex(card, number))
+
+    def _card(self, number: int, source: _Source) -> Card:
+        nvml, handle = self._nvml, source.handle
         memory = self._told(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
         rates = self._told(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
         used = None if memory is None else int(memory.used)
         if used is not None:
             self._peaks[number] = max(used, self._peaks.get(number, 0))
-        name = self._told(lambda: nvml.nvmlDeviceGetName(handle))
+        if rates is not None:
+            self._loads.setdefault(number, deque(maxlen=HISTORY)).append(int(rates.gpu))
+
+        def of_card(ask: Callable[[Any], T]) -> T | None:
+            """What the part tells, or else the card."""
+            found = self._told(lambda: ask(handle))
+            return self._told(lambda: ask(source.card)) if found is None else found
+
+        sensor = nvml.NVML_TEMPERATURE_GPU
         return Card(
-            # Old versions of the library give bytes.
-            name.decode("utf-8", "replace") if isinstance(name, bytes) else name or "GPU",
+            _text(of_card(nvml.nvmlDeviceGetName)) or "GPU",
             used,
             self._peaks.get(number),
             None if memory is None else int(memory.total),
             None if rates is None else int(rates.gpu),
-            self._told(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
-            _watts(self._told(lambda: nvml.nvmlDeviceGetPowerUsage(handle))),
-            _watts(self._told(lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle))),
-            self._told(lambda: nvml.nvmlDeviceGetCudaComputeCapability(handle)),
+            of_card(lambda one: nvml.nvmlDeviceGetTemperature(one, sensor)),
+            _watts(of_card(nvml.nvmlDeviceGetPowerUsage)),
+            _watts(of_card(nvml.nvmlDeviceGetEnforcedPowerLimit)),
+            of_card(nvml.nvmlDeviceGetCudaComputeCapability),
+            _text(self._told(lambda: nvml.nvmlDeviceGetUUID(handle))),
+            self._processes(handle),
+            list(self._loads.get(number, ())),
         )
+
+    def _processes(self, handle: Any) -> dict[str, int | None]:
+        told = self._told(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+        return {str(one.pid): one.usedGpuMemory for one in told or ()}
 
     def _told(self, ask: Callable[[], T]) -> T | None:
         try:
             return ask()
         except self._nvml.NVMLError:
             return None
+
+
+def _text(told: Any) -> str | None:
+    """Old versions of the library give bytes."""
+    return told.decode("utf-8", "replace") if isinstance(told, bytes) else told
 
 
 def _watts(milliwatts: int | None) -> float | None:

@@ -65,6 +65,8 @@ NVML_TEMPERATURE_GPU = 0
 class NVMLError(Exception):
     pass
 
+NVMLError_LibraryNotFound = NVMLError_DriverNotLoaded = NVMLError
+
 def nvmlInit():
     pass
 
@@ -91,6 +93,11 @@ def nvmlDeviceGetPowerUsage(card):
 
 nvmlDeviceGetEnforcedPowerLimit = nvmlDeviceGetPowerUsage
 nvmlDeviceGetCudaComputeCapability = nvmlDeviceGetPowerUsage
+nvmlDeviceGetMigMode = nvmlDeviceGetUUID = nvmlDeviceGetPowerUsage
+nvmlDeviceGetComputeRunningProcesses = nvmlDeviceGetPowerUsage
+
+def nvmlSystemGetDriverVersion():
+    return "590"
 """
 
 CARD = {
@@ -103,6 +110,8 @@ CARD = {
     "power": None,
     "power_limit": None,
     "capability": None,
+    "uuid": None,
+    "processes": {},
 }
 
 
@@ -123,7 +132,9 @@ def with_a_card(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_cards_are_read_while_a_model_runs_here(with_a_card: Engines) -> None:
     run = with_a_card.start(make_spec("synthetic", "homely/any", options={"size": 200}))
     wait_until(lambda: run.status().gauges.get("gpus"), "a reading")
-    assert run.status().gauges["gpus"] == [CARD]
+    (card,) = run.status().gauges["gpus"]
+    history = card.pop("history")
+    assert (card, set(history)) == (CARD, {87})
     status = with_a_card.finish(run)
     assert (status.state, status.done, status.gauges) == ("complete", 200, {})
 

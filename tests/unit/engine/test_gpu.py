@@ -80,6 +80,9 @@ def test_a_card_tells_memory_load_heat_and_power(driver: Driver) -> None:
             "power": 120.5,
             "power_limit": 170.0,
             "capability": (8, 6),
+            "uuid": "",
+            "processes": {},
+            "history": [87],
         }
     ]
 
