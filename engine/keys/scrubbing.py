@@ -75,9 +75,9 @@ class ScrubbedFormatter(logging.Formatter):
 @cache
 def provider_variables() -> frozenset[str]:
     """Every environment variable known to hold a key of some provider."""
-    return _OTHER_SECRETS | {
-        variable for need in provider_needs().values() for variable in need.variables
-    }
+    needs = provider_needs().values()
+    parts = {name for need in needs for names in need.parts.values() for name in names}
+    return _OTHER_SECRETS | parts | {name for need in needs for name in need.variables}
 
 
 def provider_needs() -> dict[str, KeyNeed]:

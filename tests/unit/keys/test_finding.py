@@ -136,3 +136,43 @@ def test_references_hold_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_API_KEY", KEY)
     ref, _ = find_key("acme", NEED)
     assert KEY not in repr(ref) + str(ref) + str(ref.to_json())
+
+
+PAIR = KeyNeed(
+    ("ACME_TOKEN", "ACME_ID"),
+    required=False,
+    parts={"ACME_ID": ("ACME_SECRET", "ACME_SESSION")},
+    profile="ACME_PROFILE",
+)
+
+
+def test_a_key_of_several_variables_is_one_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ACME_ID", "id-of-acme")
+    monkeypatch.setenv("ACME_SECRET", "secret-of-acme")
+    ref = KeyRef("acme", KeySource.ENVIRONMENT, variable="ACME_ID")
+    assert find_key("acme", PAIR) == (ref, "id-of-acme:secret-of-acme")
+    monkeypatch.setenv("ACME_SESSION", "session")
+    assert find_key("acme", PAIR)[1] == "id-of-acme:secret-of-acme:session"
+    file = tmp_path / ".env"
+    file.write_text("ACME_ID=other\nACME_SECRET=pair\n")
+    assert find_key("acme", PAIR, env_file=file)[1] == "other:pair"
+    monkeypatch.delenv("ACME_ID")
+    assert find_key("acme", PAIR) == (KeyRef("acme", KeySource.PROFILE), "")
+
+
+def test_a_profile_is_named_and_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACME_PROFILE", "home")
+    ref, secret = find_key("acme", PAIR)
+    assert (ref, secret) == (KeyRef("acme", KeySource.PROFILE, "home", "ACME_PROFILE"), "")
+    assert "'home'" in str(ref)
+    assert KeyRef.from_json(ref.to_json()) == ref
+    monkeypatch.setenv("ACME_TOKEN", KEY)
+    assert find_key("acme", PAIR)[1] == KEY
+    ref, secret = find_key("acme", PAIR, profile="work")
+    assert (ref, secret) == (KeyRef("acme", KeySource.PROFILE, "work"), "")
+    assert find_again(ref, PAIR) == (ref, "")
+    set_key("acme", OTHER, "mine")
+    assert find_key("acme", PAIR, "mine", profile="work")[1] == OTHER
+    assert find_key("acme", NEED, "mine", profile="work")[1] == OTHER

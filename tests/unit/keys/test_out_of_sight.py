@@ -42,6 +42,11 @@ def test_the_longer_of_two_secrets_goes_first() -> None:
     assert scrub("abcdefgh-more and abcdefgh", ["abcdefgh", "abcdefgh-more"]) == "[key] and [key]"
 
 
+def test_each_part_of_a_pair_goes() -> None:
+    text = scrub("AKIAPLANTED123 signed with secret-part/+", ["AKIAPLANTED123:secret-part/+"])
+    assert text == "[key] signed with [key]"
+
+
 def test_placeholders_do_not_garble_texts() -> None:
     assert scrub("an EMPTY list", ["EMPTY", ""]) == "an EMPTY list"
 
