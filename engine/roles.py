@@ -194,7 +194,7 @@ class RoleSpec:
                 raise SpecError(
                     "model" if self.role == CANDIDATE else JUDGE,
                     f"{self.model} cannot answer the {need!r} calls that {who} makes",
-                    why=able.reason,
+                    why="" if need == "video" else able.reason,
                     cure=f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
 

@@ -76,6 +76,14 @@ class OpenSeeSimE(Benchmark):
             affects_data=True,
         ),
         Option(
+            "video",
+            str,
+            "frames",
+            "how videos are shown: cut into frames, or as they are to models that take videos",
+            choices=("frames", "native"),
+            affects_data=True,
+        ),
+        Option(
             "frames",
             int,
             8,
@@ -111,8 +119,9 @@ class OpenSeeSimE(Benchmark):
     )
 
     def needs(self) -> frozenset[str]:
-        """Models that take images."""
-        return frozenset({"generate", "images"})
+        """Models that take images, and videos where these are shown as they are."""
+        videos = {"video"} if self.opt["video"] == "native" else set()
+        return frozenset({"generate", "images"} | videos)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read or stream the rows; scale and keep their pictures."""
@@ -208,14 +217,15 @@ def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:
 
 
 def _prompt(sample: Sample) -> Prompt:
-    """A picture comes before the text, frames after it."""
+    """A picture or a whole video comes before the text, frames after it."""
     given, cache = sample.inputs, MediaCache()
     pictures = [cache.part(medium["type"], medium["sha256"]) for medium in given["media"]]
     lines = [given["question"]]
     if given["choices"]:
         lines += ["", "Answer options:", *(f"- {choice}" for choice in given["choices"])]
     text = "\n".join([*lines, "", _ORDER])
-    if given["video"]:
+    whole = any(part.media_type.startswith("video/") for part in pictures)
+    if given["video"] and not whole:
         parts: list[Any] = [_VIDEO.format(count=len(pictures)) + "\n\n" + text, *pictures]
     else:
         parts = [*pictures, text]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
-from evalbench.engine.benchmarks.pictures import Unreadable, encode, frames
+from evalbench.engine.benchmarks.pictures import Unreadable, encode, film, frames
 from evalbench.engine.benchmarks.reading import SUFFIXES, Row, find_table, read_rows
 from evalbench.engine.errors import DataError
 from evalbench.engine.media import MediaCache
@@ -85,6 +85,7 @@ class Looks:
         self.frames: int = options["frames"]
         self.sampling: str = options["frame_sampling"]
         self.longest: int = options["max_side"]
+        self.native: bool = options["video"] == "native"
         self._cache = cache
         self._seen: dict[str, list[dict[str, Any]]] = {}
 
@@ -103,6 +104,8 @@ class Looks:
         if not video:
             picture = encode(data, self.longest)
             return [self._kept(picture)]
+        if self.native and (whole := film(data)):
+            return [self._kept(whole) | {"seconds": whole.seconds}]
         return [
             self._kept(frame.picture) | {"frame": frame.place, "seconds": frame.seconds}
             for frame in frames(data, self.frames, self.sampling, self.longest)

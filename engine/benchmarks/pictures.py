@@ -38,6 +38,16 @@ class Frame(NamedTuple):
     seconds: float
 
 
+class Film(NamedTuple):
+    """A whole video as it is, and how many seconds it lasts."""
+
+    data: bytes
+    media_type: str
+    width: int
+    height: int
+    seconds: float
+
+
 class Unreadable(Exception):
     """Media that cannot be decoded; the words say why."""
 
@@ -141,6 +151,42 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
     if not found:
         raise Unreadable("the video has no frames")
     return found
+
+
+def film(data: bytes) -> Film | None:
+    """A video as models take it; None for what they do not take whole (an animated GIF).
+
+    Raises:
+        Unreadable: it is broken.
+        DataError: the extra is not installed.
+    """
+    media_type = _container(data)
+    if not media_type:
+        return None
+    try:
+        import av
+    except ImportError:
+        raise _missing("av") from None
+    try:
+        with av.open(io.BytesIO(data)) as video:
+            frame = next(video.decode(video=0))
+            seconds = float(video.duration or 0) / av.time_base
+            return Film(data, media_type, frame.width, frame.height, round(seconds, 3))
+    except StopIteration:
+        raise Unreadable("the video has no frames") from None
+    except Exception as error:  # decoders raise anything on broken files
+        raise Unreadable(f"the video cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _container(data: bytes) -> str:
+    """The media type of a video file that models take, by its first bytes; else empty."""
+    if data[4:8] == b"ftyp":
+        return "video/quicktime" if data[8:10] == b"qt" else "video/mp4"
+    if data.startswith(b"\x1a\x45\xdf\xa3"):
+        return "video/webm" if b"webm" in data[:64] else ""
+    if data.startswith(b"RIFF") and data[8:12] == b"AVI ":
+        return "video/avi"
+    return "video/mpeg" if data.startswith((b"\0\0\1\xba", b"\0\0\1\xb3")) else ""
 
 
 def _taken(video: Any, chosen: list[int], longest: int) -> Iterator[Frame]:

@@ -10,6 +10,7 @@ _CALLS = {
     "generate": "writes no text",
     "choose": "gives no likelihoods of given texts",
     "images": "sees no images",
+    "video": "takes no videos as they are",
     "logprobs": "reports no log-probabilities",
 }
 _PARAMETERS = {
