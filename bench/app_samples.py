@@ -101,8 +101,8 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
     from evalbench.tui.state.preferences import Preferences
     from evalbench.tui.widgets.table import Table
 
+    gc.disable()  # as the app's start does; the app enables it again
     app = EvalbenchApp(Preferences(welcomed=True))
-    gc.freeze()  # as the app's start does
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         into["memory before, MB"].append(memory_mb())

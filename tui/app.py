@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
@@ -27,13 +31,20 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.keymap import key_words
 from evalbench.tui.state.preferences import Preferences, save_preferences
-from evalbench.tui.themes import DEFAULT, load_themes
+from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
     from textual.command import CommandPalette
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
+
+_COLLECT = (700, 10, 200)
+"""Thresholds of the garbage collector: it hardly ever looks through everything by itself."""
+_ENOUGH_WORK = 4
+"""Collections of young objects after which that is worth while."""
+_AT_REST_S = 2.0
+"""Seconds without a key and a move of the mouse after which nobody waits for the app."""
 
 _LONGEST_TOAST = 1000
 
@@ -79,7 +90,8 @@ class EvalbenchApp(App[int]):
         low_bandwidth: bool = False,
     ) -> None:
         preferences = preferences or Preferences()
-        themes, problems = load_themes()
+        shipped = load_shipped(preferences.theme)
+        themes = [shipped] if shipped else load_themes()[0]
         # NO_COLOR leaves greys, and no colour code at all where the terminal's own colours are
         # used. Textual decides that in here, before it knows the theme.
         ansi = any(theme.ansi for theme in themes if theme.name == preferences.theme)
@@ -90,11 +102,14 @@ class EvalbenchApp(App[int]):
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
-        self.theme_problems = problems
+        self._tidies = False
+        self._last_input = 0.0
         for theme in themes:
             self.register_theme(theme)
-        self.own_themes = [theme.name for theme in themes]
-        self.show_theme()
+        known = preferences.theme in [theme.name for theme in themes]
+        self.set_reactive(App.theme, preferences.theme if known else DEFAULT)
+        self._variables = self.get_css_variables()
+        self.stylesheet.set_variables(self._variables)
         self.set_reactive(App.ansi_color, None)
         self.set_keymap(textual_keymap(self.preferences.keymap))
 
@@ -119,13 +134,24 @@ class EvalbenchApp(App[int]):
         # After fg the screen is empty.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self._pace()
+        self.call_after_refresh(self._settle)
         if self._entry:
             await self.open_run(self._entry)
+
+    def _settle(self) -> None:
+        """What can wait until something is to be seen."""
         for problem in [*self.preferences.problems, *self.theme_problems]:
             self.notify(problem, severity="warning", timeout=10, markup=False)
         if (wanted := self.preferences.theme) not in self.own_themes:
             words = f"there is no theme {one_line(wanted)!r}, {nearest(wanted, self.own_themes)}"
             self.notify(words, severity="warning", markup=False)
+        if not gc.isenabled():
+            # What the start has made is never garbage, and to look through it takes as long as
+            # several frames; through the rest too, so that is done at rest.
+            gc.freeze()
+            gc.set_threshold(*_COLLECT)
+            gc.enable()
+            self._tidies = True
 
     def _pace(self) -> None:
         """Look as often as the line allows."""
@@ -141,8 +167,23 @@ class EvalbenchApp(App[int]):
             # this, its settings could not be changed any more.
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             self.exit(0)
-        elif self.is_running and isinstance(page := self.screen, Page):
+            return
+        if self.is_running and isinstance(page := self.screen, Page):
             page.tick()
+        if self._tidies:
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Look for garbage when there may be some and nobody waits for the app."""
+        quiet = time.monotonic() - self._last_input > _AT_REST_S
+        if quiet and gc.get_count()[2] >= _ENOUGH_WORK:
+            gc.collect()
+
+    async def on_event(self, event: events.Event) -> None:
+        """Remember when somebody last did something."""
+        if isinstance(event, events.InputEvent):
+            self._last_input = time.monotonic()
+        await super().on_event(event)
 
     def _fatal_error(self) -> None:
         """End after a fault without printing local variables, as Textual would."""
@@ -270,6 +311,30 @@ class EvalbenchApp(App[int]):
     def on_command_palette_closed(self, event: CommandPalette.Closed) -> None:
         """A theme that was only tried goes."""
         self.show_theme()
+
+    @cached_property
+    def _themes(self) -> tuple[list[str], list[str]]:
+        """Names of all themes that can be used, and what is wrong with the others."""
+        themes, problems = load_themes()
+        for theme in themes:
+            self.register_theme(theme)
+        return [theme.name for theme in themes], problems
+
+    @property
+    def own_themes(self) -> list[str]:
+        """Names of the themes that can be used: ours and the user's."""
+        return self._themes[0]
+
+    @property
+    def theme_problems(self) -> list[str]:
+        """What is wrong with the user's other themes, in words."""
+        return self._themes[1]
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Read the style sheets anew if that changes anything: Textual also asks at the start."""
+        if (variables := self.get_css_variables()) != self._variables:
+            self._variables = variables
+            super().refresh_css(animate)
 
     def show_theme(self, name: str = "") -> None:
         """Show a theme without keeping it; without a name, the user's own choice again."""

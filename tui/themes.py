@@ -7,7 +7,7 @@ when the theme is applied. So everything is tried here first.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 
@@ -19,7 +19,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from evalbench.engine.errors import nearest
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.theme_files import ThemeFile, theme_files
+from evalbench.tui.state.theme_files import ThemeFile, shipped_file, theme_files
 
 DEFAULT = "evalbench-dark"
 
@@ -42,22 +42,39 @@ _SHARES = ("luminosity_spread", "text_alpha")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
+def load_shipped(name: str) -> Theme | None:
+    """The theme of this name alone, if it is one that ships."""
+    file = shipped_file(name)
+    return _made(file) if file else None
+
+
 def load_themes() -> tuple[list[Theme], list[str]]:
-    """Every usable theme, and what is wrong with those that are not, in words."""
+    """Every usable theme, and what is wrong with those that are not, in words.
+
+    Those that ship are known to be right.
+    """
     themes: dict[str, Theme] = {}
     problems: list[str] = []
     for file in theme_files():
-        faults = [file.problem] if file.problem else list(_faults(file, themes))
+        faults = (
+            [file.problem]
+            if file.problem
+            else (list(theme_faults(file, themes)) if file.own else [])
+        )
         if faults:
             problems.append(one_line(f"theme {file.file} is not used: {'; '.join(faults[:3])}"))
         else:
-            theme = Theme(**file.body)  # type: ignore[arg-type]
+            theme = _made(file)
             themes[theme.name] = theme
     return list(themes.values()), problems
 
 
-def _faults(file: ThemeFile, taken: dict[str, Theme]) -> Iterator[str]:
-    """Everything wrong with one theme."""
+def _made(file: ThemeFile) -> Theme:
+    return Theme(**file.body)  # type: ignore[arg-type]
+
+
+def theme_faults(file: ThemeFile, taken: Mapping[str, Theme]) -> Iterator[str]:
+    """Everything wrong with one theme; ``taken`` are the others."""
     body = file.body
     known = {field.name for field in fields(Theme)}
     for field in body.keys() - known:

@@ -7,13 +7,16 @@ the engine's side and ``reader`` everybody else's.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.journal.records import CallKey, CallRow, Event, SampleRow, ScoreRow
-
 if TYPE_CHECKING:
     from evalbench.engine.journal.reader import JournalReader
+    from evalbench.engine.journal.records import CallKey, CallRow, Event, SampleRow, ScoreRow
     from evalbench.engine.journal.writer import Journal
 
-_LATER = {"Journal": "writer", "JournalReader": "reader"}
+_LATER = {
+    "Journal": "writer",
+    "JournalReader": "reader",
+    **dict.fromkeys(("CallKey", "CallRow", "Event", "SampleRow", "ScoreRow"), "records"),
+}
 """What nobody needs who only lists runs, and the modules that hold it."""
 
 

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from evalbench.engine.runfolder import Lock, RunFolder
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
-from evalbench.tui.screens import home as home_module
+from evalbench.tui.screens import starting
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.state.preferences import Preferences
@@ -154,7 +154,7 @@ async def test_resuming_what_can_be_resumed(
     async def start(_app: EvalbenchApp, words: tuple[str, ...]) -> None:
         asked.append(words)
 
-    monkeypatch.setattr(home_module, "start", start)
+    monkeypatch.setattr(starting, "start", start)
     app = an_app()
     async with app.run_test() as pilot:
         await press(pilot, "r")

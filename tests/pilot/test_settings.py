@@ -130,8 +130,9 @@ async def test_themes_of_the_users_and_what_is_wrong_with_them() -> None:
 
 async def test_a_theme_that_is_gone_is_named() -> None:
     app = an_app(Preferences(welcomed=True, theme="[/b]evalbench-drak"))
-    async with app.run_test():
-        assert "there is no theme '[/b]evalbench-drak', did you mean" in told(app)
+    async with app.run_test() as pilot:
+        words = "there is no theme '[/b]evalbench-drak', did you mean"
+        await until(pilot, lambda: words in told(app), "the word")
         assert app.theme == "evalbench-dark"
 
 

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from evalbench.tui.app import EvalbenchApp
-from evalbench.tui.screens import home as home_module
+from evalbench.tui.screens import starting
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.welcome import Welcome
 from evalbench.tui.state.preferences import load_preferences
@@ -36,7 +36,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     async def open_page(_app: EvalbenchApp, name: str) -> None:
         led.append(name)
 
-    monkeypatch.setattr(home_module, "start", start)
+    monkeypatch.setattr(starting, "start", start)
     monkeypatch.setattr(EvalbenchApp, "open_page", open_page)
     return led
 

@@ -17,8 +17,8 @@ from textual.theme import Theme
 
 import evalbench.tui.app
 from evalbench.tui import screens, widgets
-from evalbench.tui.state.theme_files import theme_names, themes_dir
-from evalbench.tui.themes import DEFAULT, _variables, load_themes
+from evalbench.tui.state.theme_files import theme_files, theme_names, themes_dir
+from evalbench.tui.themes import DEFAULT, _variables, load_shipped, load_themes, theme_faults
 from tests.contrast import ratio
 
 SHIPPED = {
@@ -78,6 +78,14 @@ def test_those_that_ship(home: Path) -> None:
     assert not problems
     assert set(theme_names()) == SHIPPED
     assert DEFAULT in SHIPPED
+    assert [fault for file in theme_files() for fault in theme_faults(file, {})] == []
+
+
+def test_one_that_ships_is_found_by_its_name_alone(home: Path) -> None:
+    for theme in load_themes()[0]:
+        assert load_shipped(theme.name) == theme
+    for name in ("nope", "../themes/ansi", "/etc/passwd", "ansi.toml", "a\0b", ""):
+        assert load_shipped(name) is None
 
 
 def in_256_colours(colour: Color) -> Color:

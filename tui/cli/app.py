@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from evalbench.engine.errors import UsageError
-from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli.output import plain_terminal
-from evalbench.tui.cli.parser import Parser
+
+if TYPE_CHECKING:
+    import argparse
+
+    from evalbench.engine.runfolder import RunFolder
+    from evalbench.tui.cli.parser import Parser
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -36,6 +39,8 @@ def execute(args: argparse.Namespace) -> int:
 
         return serve(args.port)
     if not can_show():
+        from evalbench.engine.errors import UsageError
+
         raise UsageError(
             "the full-screen app needs a terminal",
             why="standard input or output is not one, or TERM says it cannot move its cursor",
@@ -66,6 +71,14 @@ def open_app(
         run: open this run's page at once; leaving it leaves the app.
         theme, low_bandwidth, mouse: this time, over the user's preferences.
     """
-    from evalbench.tui.bootstrap import show
 
-    return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)
+    def app() -> int:
+        from evalbench.tui.bootstrap import show
+
+        return show(run=run, theme=theme, low_bandwidth=low_bandwidth, mouse=mouse)
+
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return app()
+    from evalbench.tui.guard import guarded
+
+    return guarded(app)

@@ -33,19 +33,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
+    if not words or _is_app_flag(words[0]):
+        return _app(words)
     from evalbench.tui.cli.commands import COMMANDS, overview
     from evalbench.tui.cli.output import stdout
 
-    if words and words[0] in ("-h", "--help", "help"):
+    if words[0] in ("-h", "--help", "help"):
         stdout().write(overview())
         return 0
-    if words and words[0] == "--version":
+    if words[0] == "--version":
         from importlib.metadata import version
 
         stdout().line(f"evalbench {version('evalbench')}")
         return 0
-    if not words or _is_app_flag(words[0]):
-        return _app(words)
     name, *rest = words
     if name not in COMMANDS:
         from evalbench.engine.errors import UsageError, nearest
@@ -76,13 +76,17 @@ def _is_app_flag(word: str) -> bool:
 def _app(words: list[str]) -> int:
     """The full-screen app; without a terminal to show it on, the overview."""
     from evalbench.tui.cli import app
-    from evalbench.tui.cli.commands import overview
-    from evalbench.tui.cli.output import stdout
-    from evalbench.tui.cli.parser import Parser
 
-    if not words and not app.can_show():
+    if not words:
+        if app.can_show():
+            return app.open_app()
+        from evalbench.tui.cli.commands import overview
+        from evalbench.tui.cli.output import stdout
+
         stdout().write(overview())
         return 0
+    from evalbench.tui.cli.parser import Parser
+
     parser = Parser("", "open the full-screen app")
     app.declare(parser, words)
     return app.execute(parser.read(words))

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.clipboard import copy
+from evalbench.tui.screens.page import TURN_S
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.widgets.behind import Behind
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from evalbench.tui.app import EvalbenchApp
 
 Answer = TypeVar("Answer")
@@ -26,7 +32,48 @@ Answer = TypeVar("Answer")
 class Dialog(ModalScreen[Answer]):
     """A box in the middle. Escape takes nothing to be the answer."""
 
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+    }
+    Dialog > #box {
+        width: 64;
+        max-width: 96%;
+        height: auto;
+        max-height: 90%;
+        border: round $primary;
+        background: $surface;
+        padding: 1 2;
+    }
+    Dialog #buttons {
+        height: auto;
+        margin-top: 1;
+        align-horizontal: right;
+    }
+    Dialog #buttons Button {
+        margin-left: 2;
+    }
+    """
     BINDINGS = [Binding("escape", "dismiss_it", "Cancel", show=False)]
+
+    _behind: Behind | None = None
+
+    def render(self) -> RenderableType:
+        """The page below, dimmed."""
+        shown = super().render()
+        if not isinstance(shown, BackgroundScreen):
+            return shown
+        self._behind = self._behind or Behind()
+        return cast("RenderableType", self._behind.of(shown, self.app.theme))
+
+    @on(events.Resize)
+    async def _take_turns(self) -> None:
+        """Textual draws a new screen twice over; others have a turn in between."""
+        await asyncio.sleep(TURN_S)
+
+    def on_screen_suspend(self) -> None:
+        """While another dialog lies over this one the page may change."""
+        self._behind = None
 
     def action_dismiss_it(self) -> None:
         """Close without an answer."""

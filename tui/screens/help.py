@@ -7,11 +7,12 @@ from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from evalbench.tui.commands import SCOPES, commands
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.keymap import keys_words
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -59,7 +60,7 @@ class HelpPage(FilteredPage):
             yield Plain(about, id="about")
         yield from self.compose_filter("words of a command, or a key")
         yield Table(_COLUMNS, empty="No command has these words. escape shows all.", id="commands")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """The list has the keyboard."""

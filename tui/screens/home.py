@@ -7,14 +7,12 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
-from evalbench.engine.errors import EvalbenchError
-from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.filtered import FilteredPage
-from evalbench.tui.screens.starting import start
 from evalbench.tui.state.run_list import RunLine, RunList, matching
 from evalbench.tui.state.wording import STATE_MARKS
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
 
@@ -49,7 +47,7 @@ class HomePage(FilteredPage):
         yield TopLine("Home")
         yield from self.compose_filter("words of benchmark, model, state, tag")
         yield Table(_COLUMNS, empty=_EMPTY, id="runs")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """The list has the keyboard."""
@@ -61,6 +59,7 @@ class HomePage(FilteredPage):
 
     @work
     async def _welcome(self) -> None:
+        from evalbench.tui.screens.starting import start
         from evalbench.tui.screens.welcome import Welcome
 
         chosen = await self.app.push_screen_wait(Welcome())
@@ -145,6 +144,8 @@ class HomePage(FilteredPage):
     @work(exclusive=True, group="resume")
     async def action_resume(self) -> None:
         """See the commands."""
+        from evalbench.tui.screens.starting import start
+
         if line := self._current():
             await start(self.the_app, ("resume", line.folder.id))
 
@@ -158,7 +159,9 @@ class HomePage(FilteredPage):
     @work
     async def action_delete(self) -> None:
         """See the commands."""
+        from evalbench.engine.errors import EvalbenchError
         from evalbench.engine.process import delete_run
+        from evalbench.tui.screens.dialogs import Confirm
 
         line = self._current()
         if line is None:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.widgets import Footer
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import looks_like_key
@@ -16,6 +15,7 @@ from evalbench.tui.screens.key_entry import KeyWork, set_key
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.key_list import KeyLine, about_key, key_lines
 from evalbench.tui.state.key_places import KeyPlaces, ask_key_places, keys_stamp
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -50,7 +50,7 @@ class KeysPage(Page):
         yield TopLine("Keys")
         yield Table(_COLUMNS, empty="looking for keys…", id="keys")
         yield Plain(id="about")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """The list has the keyboard."""

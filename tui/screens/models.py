@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from evalbench.engine import registry, room
 from evalbench.engine.errors import EvalbenchError
@@ -27,6 +27,7 @@ from evalbench.tui.state.model_list import (
     price_words,
     retires_words,
 )
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -69,7 +70,7 @@ class ModelsPage(FilteredPage):
         yield from self.compose_filter("letters of a model, best match first")
         yield Table(_NARROW, empty=_NO_MATCH, id="models")
         yield Plain(id="detail")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """Show what is known and ask for the rest."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.widgets import Footer
 
 from evalbench.engine import room
 from evalbench.engine.errors import EvalbenchError
@@ -37,6 +36,7 @@ from evalbench.tui.state.run_choices import (
     model_choices,
     provider_choices,
 )
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.form import Field, Form
 from evalbench.tui.widgets.picker import Picker
 from evalbench.tui.widgets.text import Plain
@@ -89,7 +89,7 @@ class NewRunPage(Page):
         with Container(id="lower"):
             yield Form(id="form")
             yield Takes(id="result")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """Show the page; what it offers comes when it is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
@@ -14,6 +15,9 @@ from evalbench.tui.widgets.too_small import SMALLEST, TooSmall
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
+
+TURN_S = 0.001
+"""Enough for everything that waits to have its turn."""
 
 
 class Page(Screen[None]):
@@ -46,6 +50,11 @@ class Page(Screen[None]):
     def the_app(self) -> EvalbenchApp:
         """The app, by its own type."""
         return cast("EvalbenchApp", self.app)
+
+    @on(events.Resize)
+    async def _take_turns(self) -> None:
+        """Textual draws a new screen twice over; others have a turn in between."""
+        await asyncio.sleep(TURN_S)
 
     def on_resize(self, event: events.Resize) -> None:
         """Say so while there is not enough room."""

@@ -10,7 +10,6 @@ from typing import ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
-from textual.widgets import Footer
 
 from evalbench.engine.journal import Event
 from evalbench.engine.paths import runs_dir
@@ -28,6 +27,7 @@ from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
 from evalbench.tui.state.watch import INTERRUPTED
 from evalbench.tui.state.wording import event_tone, log_words
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
@@ -137,7 +137,7 @@ class RunPage(Page):
                 yield Table(_SCORES, empty="It has no metric.", id="scores")
                 yield Table(_ANSWERS, empty="No answer was scored yet.", id="answers")
                 yield Table(_LOG, empty="Nothing to report yet.", id="log")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """The first look; the table that matters has the keyboard."""

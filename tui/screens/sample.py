@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Footer
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
@@ -22,6 +21,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
 from evalbench.tui.state.watch import Watch
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
 from evalbench.tui.widgets.text import Plain
@@ -113,7 +113,7 @@ class SamplePage(Page):
         """Top line, everything in one column, footer."""
         yield TopLine(f"Sample {self.number}")
         yield VerticalScroll(id="all")
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     async def on_mount(self) -> None:
         """Read and show it."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Footer, Input
+from textual.widgets import Input
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.results.browse import Facets, Filter, Samples, TextSearch
@@ -25,6 +25,7 @@ from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_words import STATE_WORDS
 from evalbench.tui.state.watch import Watch
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Column, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -89,7 +90,7 @@ class SamplesPage(Page):
         yield Table(
             (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"
         )
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """Everything is shown at first; that needs no scan."""

@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.widgets import Footer
 
 from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.tui.bootstrap import is_low_bandwidth
@@ -22,6 +21,7 @@ from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.state.keymap import hidden, keys, keys_words
 from evalbench.tui.state.preferences import BANDWIDTHS, preferences_file
 from evalbench.tui.state.theme_files import themes_dir
+from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
@@ -65,7 +65,7 @@ class SettingsPage(Page):
                 yield Table(_KEY_COLUMNS, id="keys")
         with VerticalScroll(id="places", classes="panel"):
             yield Plain(self._places())
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_mount(self) -> None:
         """The themes have the keyboard."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+import evalbench.themes
 from evalbench.engine.paths import config_dir
 
+_SHIPPED = Path(evalbench.themes.__path__[0])
 _LARGEST = 100_000
 """Bytes of a theme file; nobody writes a larger one."""
 
@@ -28,11 +29,18 @@ def themes_dir() -> Path:
     return config_dir() / "themes"
 
 
+def shipped_file(name: str) -> ThemeFile | None:
+    """The file of the theme of this name, which is the file's name too, if it ships."""
+    path = _SHIPPED / f"{name}.toml"
+    if path.parent != _SHIPPED or not path.is_file():
+        return None
+    return ThemeFile(path.name, tomllib.loads(path.read_text("utf-8")), own=False)
+
+
 def theme_files() -> Iterator[ThemeFile]:
     """Every theme file, those that ship first."""
-    for entry in sorted(files("evalbench.themes").iterdir(), key=lambda entry: entry.name):
-        if entry.name.endswith(".toml"):
-            yield ThemeFile(entry.name, tomllib.loads(entry.read_text("utf-8")), own=False)
+    for path in sorted(_SHIPPED.glob("*.toml")):
+        yield ThemeFile(path.name, tomllib.loads(path.read_text("utf-8")), own=False)
     folder = themes_dir()
     for path in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
         yield _own(path)

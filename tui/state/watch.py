@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import Event
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import Status
+
+if TYPE_CHECKING:
+    from evalbench.engine.journal import Event
 
 INTERRUPTED = "interrupted"
 """Shown for a run that is not at rest although no engine drives it."""

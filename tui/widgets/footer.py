@@ -1,0 +1,120 @@
+"""The last line of a page: keys, and what they do here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rich.segment import Segment
+from textual import events
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+class _Key(NamedTuple):
+    key: str
+    text: str
+    title: str
+    help: str
+    enabled: bool
+
+    @property
+    def width(self) -> int:
+        return len(self.text) + len(self.title) + 3
+
+
+class Footer(Widget):
+    """The commands that have a place here, in one line; a click is as good as the key.
+
+    Textual's own makes a widget of every key, and all of them anew whenever
+    one is greyed out, which takes longer than to draw a page.
+    """
+
+    ALLOW_SELECT = False
+    COMPONENT_CLASSES = {"footer--key", "footer--title", "footer--disabled", "footer--hover"}
+    DEFAULT_CSS = """
+    Footer {
+        dock: bottom;
+        height: 1;
+        background: $panel;
+        color: $footer-foreground;
+    }
+    Footer .footer--key {
+        color: $footer-key-foreground; background: $footer-key-background; text-style: bold;
+    }
+    Footer .footer--title {
+        color: $footer-description-foreground; background: $footer-description-background;
+    }
+    Footer .footer--hover { background: $block-hover-background; }
+    /* What cannot be done now: neither bold nor coloured, but legible. */
+    Footer .footer--disabled { color: $text-muted; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: tuple[_Key, ...] = ()
+        self._hovered: _Key | None = None
+
+    def on_mount(self) -> None:
+        """Be told when a key comes, goes or is greyed out."""
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+
+    def _changed(self, screen: Screen[object]) -> None:
+        if not self.app.app_focus:
+            return
+        keys: dict[str, _Key] = {}
+        for _, binding, enabled, tooltip in screen.active_bindings.values():
+            if binding.show and binding.action not in keys:
+                text = self.app.get_key_display(binding)
+                keys[binding.action] = _Key(
+                    binding.key, text, binding.description, tooltip, enabled
+                )
+        if (shown := tuple(keys.values())) != self._keys:
+            self._keys = shown
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """The line."""
+        width, base = self.size.width, self.rich_style
+        segments: list[Segment] = []
+        for key in self._keys:
+            names = ("key", "title") if key.enabled else ("disabled", "disabled")
+            styles = [self.get_component_rich_style(f"footer--{name}") for name in names]
+            if key == self._hovered:
+                over = self.get_component_rich_style("footer--hover").background_style
+                styles = [style + over for style in styles]
+            segments += [
+                Segment(f" {key.text} ", styles[0]),
+                Segment(f"{key.title} ", styles[1]),
+            ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    # -- mouse -------------------------------------------------------------------
+
+    def _at(self, x: int) -> _Key | None:
+        """The key that is written there."""
+        for key in self._keys:
+            if x < key.width:
+                return key
+            x -= key.width
+        return None
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Mark the key under the mouse, and say more about it."""
+        if (key := self._at(event.x)) != self._hovered:
+            self._hovered = key
+            self.tooltip = key.help if key else None
+            self.refresh()
+
+    def on_leave(self) -> None:
+        """Mark none."""
+        self._hovered = None
+        self.refresh()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Do as the key does."""
+        if key := self._at(event.x):
+            if key.enabled:
+                self.app.simulate_key(key.key)
+            else:
+                self.app.bell()
