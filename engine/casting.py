@@ -67,7 +67,9 @@ class Casting:
         self._wishes = wishes
         self._prices = prices
         self._images = images
-        self._purses = {role: Purse(budget, prices.get(role)) for role in cast}
+        self._purses = {
+            role: Purse(budget, prices.get(role), part.video_fps) for role, part in cast.items()
+        }
         self.dispatchers: dict[str, Dispatcher] = {}
 
     def contestants(self) -> dict[str, Contestant]:
@@ -118,7 +120,9 @@ class Casting:
         realtime = Realtime(
             provider,
             limiter,
-            Purse(self._budget, self._prices.get(realtime_key(part.role))) if batched else purse,
+            Purse(self._budget, self._prices.get(realtime_key(part.role)), part.video_fps)
+            if batched
+            else purse,
             attempts=part.get("attempts"),
             report=self._journal.event,
         )

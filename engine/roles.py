@@ -140,6 +140,11 @@ class RoleSpec:
         """The tier that calls are priced by; empty: standard."""
         return str(self.provider_options.get("service_tier") or "")
 
+    @property
+    def video_fps(self) -> float:
+        """Frames that the model looks at in a second of a video."""
+        return float(self.provider_options.get("video_fps") or 1.0)
+
     def provider(self, secret: str = "") -> Provider | WorkerProvider:
         """The provider with its options and its key."""
         cls = registry.provider_class(self.ref.provider)

@@ -57,6 +57,7 @@ class Part:
     image_detail: str = ""
     cached_from: int = CACHED_FROM
     per_image: int = 0
+    video_fps: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ def _part(spec: RoleSpec) -> Part:
         str(spec.provider_options.get("image_detail") or ""),
         able.cached_from or CACHED_FROM,
         able.image_tokens,
+        spec.video_fps,
     )
 
 
@@ -258,6 +260,7 @@ class _Scale:
         self.overrides = part.overrides
         self.image_detail = part.image_detail
         self.per_image = part.per_image
+        self.video_fps = part.video_fps
         self.prices = self._prices(book, "realtime", part.service_tier)
         self.batch_prices = self._prices(book, "batch", "")
         self.cached_from = part.cached_from
@@ -329,7 +332,9 @@ class _CountingAsk:
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
 
     def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
-        counted = input_tokens(prompt, scale.name, scale.image_detail, scale.per_image)
+        counted = input_tokens(
+            prompt, scale.name, scale.image_detail, scale.per_image, scale.video_fps
+        )
         factor = TEXT_LOW if self._short else TEXT_HIGH
         text = round((counted.likely - counted.image_tokens) * factor)
         cached = 0

@@ -21,9 +21,11 @@ class Purse:
     a ceiling does not start in that case.
     """
 
-    def __init__(self, budget: Budget, prices: UnitPrices | None) -> None:
+    def __init__(self, budget: Budget, prices: UnitPrices | None, fps: float = 1.0) -> None:
+        """``fps``: frames that the model looks at in a second of a video."""
         self.budget = budget
         self.prices = prices
+        self._fps = fps
 
     def worst_case(self, call: Call) -> Decimal:
         """The most that one attempt at a call can cost, in US dollars."""
@@ -31,7 +33,8 @@ class Purse:
             return ZERO
         prompt = call.prompt
         cap = 1 if prompt.kind == "choose" else prompt.params.max_tokens or UNCAPPED_TOKENS
-        return self.prices.worst_case(input_tokens(prompt, call.model.name).most, cap)
+        most = input_tokens(prompt, call.model.name, fps=self._fps).most
+        return self.prices.worst_case(most, cap)
 
     async def admit(self, call: Call) -> Ticket:
         """Reserve the worst case of one attempt, waiting while others are in flight.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from evalbench.engine.calls import MediaPart, Prompt
 from evalbench.engine.money.image_size import image_size
 from evalbench.engine.money.image_tokens import ImageTokens, claude_version, image_tokens
+from evalbench.engine.money.video_tokens import video_tokens
 
 CHARACTERS_A_TOKEN = 3.5
 CHARACTERS_A_TOKEN_NEW_CLAUDE = 2.7
@@ -37,7 +38,7 @@ class InputTokens:
         most: never less than what is billed: a token of today's tokenizers
             stands for at least one byte of text.
         shared: likely tokens of the beginning that calls share, which providers may cache.
-        images: how many images there are.
+        images: how many images and videos there are.
         image_tokens: their part of ``likely``.
     """
 
@@ -63,7 +64,9 @@ def characters_a_token(model: str) -> float:
     return CHARACTERS_A_TOKEN
 
 
-def input_tokens(prompt: Prompt, model: str, detail: str = "", per_image: int = 0) -> InputTokens:
+def input_tokens(
+    prompt: Prompt, model: str, detail: str = "", per_image: int = 0, fps: float = 1.0
+) -> InputTokens:
     """Count a prompt's input tokens for a model.
 
     For log-likelihood prompts the continuations count too, each with the context.
@@ -73,6 +76,7 @@ def input_tokens(prompt: Prompt, model: str, detail: str = "", per_image: int = 
         model: its name.
         detail: as in :func:`image_tokens`.
         per_image: tokens of every image, where the model is known to take as many; else 0.
+        fps: frames that the model looks at in a second of a video.
     """
     likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
     shared, leading, beginning = 0.0, True, 0.0
@@ -82,7 +86,9 @@ def input_tokens(prompt: Prompt, model: str, detail: str = "", per_image: int = 
         most += _MESSAGE_TOKENS_MOST
         for part in message.parts:
             if isinstance(part, MediaPart):
-                if per_image:
+                if part.media_type.startswith("video/"):
+                    image = video_tokens(model, part.data, fps)
+                elif per_image:
                     image = ImageTokens(per_image, "the same for every image")
                 else:
                     image = image_tokens(model, image_size(part.data), detail)
