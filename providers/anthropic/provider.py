@@ -120,7 +120,9 @@ class Anthropic(MessageBatches):
     def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         params = call.prompt.params
         return self._agreed.of(
-            (params, facts, refused),
+            call,
+            facts,
+            refused,
             lambda: terms(params, facts, refused, legacy_sampling=self._legacy),
         )
 

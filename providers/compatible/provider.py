@@ -102,8 +102,11 @@ class Compatible(FileBatches):
     def _terms(self, call: Call, refused: Refused) -> Terms:
         facts, params, raw = self.facts.of(wire_name(call)), call.prompt.params, is_raw(call)
         return self._agreed.of(
-            (params, facts, refused, raw),
+            call,
+            facts,
+            refused,
             lambda: terms(params, facts, refused, self.quirks, self.title, raw=raw),
+            raw=raw,
         )
 
     @property

@@ -25,7 +25,7 @@ from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.openai import catalogue
 from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, Habits, prepare
 from evalbench.providers.openai.responses import failed_status, read_response
-from evalbench.providers.openai.terms import endpoint_for, reasons, terms
+from evalbench.providers.openai.terms import Endpoint, endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
@@ -106,9 +106,8 @@ class OpenAI(FileBatches):
         if call.prompt.kind != "generate":
             raise CallRejected("OpenAI's API gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
-        endpoint = endpoint_for(facts, self._api, official=self.address.official)
         agreed = self._terms(call, facts, refused)
-        return prepare(call, facts, agreed, endpoint, self._habits, refused)
+        return prepare(call, facts, agreed, self._endpoint(facts), self._habits, refused)
 
     def notes(self, call: Call) -> tuple[ParamNote, ...]:
         """See :class:`BatchingProvider`."""
@@ -116,11 +115,15 @@ class OpenAI(FileBatches):
         return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
 
     def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        params = call.prompt.params
-        endpoint = endpoint_for(facts, self._api, official=self.address.official)
         return self._agreed.of(
-            (params, facts, refused), lambda: terms(params, facts, refused, endpoint)
+            call,
+            facts,
+            refused,
+            lambda: terms(call.prompt.params, facts, refused, self._endpoint(facts)),
         )
+
+    def _endpoint(self, facts: ModelFacts) -> Endpoint:
+        return endpoint_for(facts, self._api, official=self.address.official)
 
     @property
     def carrier(self) -> Carrier:

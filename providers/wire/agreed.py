@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
+from evalbench.engine.calls import Call, Params
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Terms
+from evalbench.providers.wire.provider import wire_name
 
 _MOST = 2_000
 """Parameters may differ with every call, by a seed for example; then nothing is shared."""
 
 
 class Agreed:
-    """Terms by whatever they depend on. Working them out costs more than the rest of a request."""
+    """Terms of calls. Working them out costs more than the rest of a request."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Terms] = {}
+        self._known: dict[tuple[str, Params, bool], tuple[ModelFacts, Refused, Terms]] = {}
 
-    def of(self, key: Hashable, work_out: Callable[[], Terms]) -> Terms:
-        """The terms for a key, worked out on first use."""
-        terms = self._known.get(key)
-        if terms is None:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            terms = self._known[key] = work_out()
+    def of(
+        self,
+        call: Call,
+        facts: ModelFacts,
+        refused: Refused,
+        work_out: Callable[[], Terms],
+        *,
+        raw: bool = False,
+    ) -> Terms:
+        """The terms of a call, worked out anew when the model's facts or refusals are new ones."""
+        key = (wire_name(call), call.prompt.params, raw)
+        known = self._known.get(key)
+        # These two are long to compare, and the same object as long as they have not changed.
+        if known is not None and known[0] is facts and known[1] is refused:
+            return known[2]
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        terms = work_out()
+        self._known[key] = (facts, refused, terms)
         return terms
