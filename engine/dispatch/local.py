@@ -143,7 +143,14 @@ class Local:
             "progress": self.progress,
             **({"measures": self.measures.to_json()} if self.measures.answers else {}),
             "worker_pid": self._process.pid if self._process else None,
+            **self._idle_share(),
         }
+
+    def _idle_share(self) -> dict[str, float]:
+        """How much of the time since the model was loaded nothing was computed."""
+        if self.ready_at is None or (spent := time.monotonic() - self.ready_at) <= 0:
+            return {}
+        return {"idle": round(max(0.0, 1 - self.measures.busy_s / spent), 3)}
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -23,6 +24,9 @@ from evalbench.providers.local.progress import Progress
 from evalbench.providers.local.scoring import Answer, Scoring
 from evalbench.providers.local.seeing import Seeing, has_images
 from evalbench.providers.local.tokens import Encoder
+
+_STRIKES_S = (1.0, 2.0)
+"""How long to wait before the smallest batch is tried again: others may give memory back."""
 
 OnOutOfMemory = Callable[[list[str], int], None]
 
@@ -61,6 +65,7 @@ class Answering:
         self._kinds: deque[Scoring | Generation | Seeing] = deque(
             (self._scoring, self._generation, self._seeing)
         )
+        self._strikes = 0
         self.info = {
             **info,
             **model.info,
@@ -131,12 +136,14 @@ class Answering:
         """One forward pass, or one answer about images, in turn.
 
         When it does not fit into memory, batches are halved from then on;
-        calls that do not fit the smallest batch have failed.
+        calls that do not fit the smallest batch three times have failed.
         """
         self._kinds.rotate(-1)
         turn = next(kind for kind in self._kinds if len(kind))
         try:
-            return turn.step()
+            answers = turn.step()
+            self._strikes = 0
+            return answers
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
@@ -150,6 +157,12 @@ class Answering:
         if turn is not self._seeing and self._budget.halve():
             on_out_of_memory(keys, self._budget.batch)
             return []
+        if self._strikes < len(_STRIKES_S):
+            on_out_of_memory(keys, self._budget.batch)
+            time.sleep(_STRIKES_S[self._strikes])
+            self._strikes += 1
+            return []
+        self._strikes = 0
         if keys:
             turn.cancel(keys)
         failure = OutOfMemory("this call alone does not fit into memory", why=reason)

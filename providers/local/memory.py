@@ -35,6 +35,7 @@ def readings(device: torch.device) -> dict[str, int]:
     if device.type == "cuda":
         return {
             "used": torch.cuda.memory_allocated(device),
+            "reserved": torch.cuda.memory_reserved(device),
             "peak": torch.cuda.max_memory_allocated(device),
             "total": torch.cuda.mem_get_info(device)[1],
             "rss": rss,

@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "keys": Command("set, try, list and remove providers' keys", "keys"),
     "parse": Command("try a benchmark's reply parsers on replies of your own", "parse"),
     "data": Command("fetch, verify or describe a benchmark's data", "data"),
+    "gpu": Command("read graphics cards and local workers", "gpu"),
     "doctor": Command("check this installation", "doctor"),
 }
 

@@ -6,7 +6,6 @@ import argparse
 import platform
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,13 +20,13 @@ from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
 from evalbench.engine.process import logout_warning
+from evalbench.tui.cli.doctor_gpu import gpu_findings
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 _LEAST_FREE = 2_000_000_000
-_GPU_TIMEOUT_S = 10
 
 _EXTRAS = {
     "anthropic": ("anthropic",),
@@ -59,7 +58,8 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print every finding."""
     out = stdout()
-    checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain(), *_gpu()]
+    checks = [*_system(), *_places(), *_plugins(), *_providers(), *_extras(), _keychain()]
+    checks += [Check(*finding) for finding in gpu_findings()]
     for check in checks:
         out.line(f"{check.mark:<5}{one_line(check.what)}")
         if check.cure:
@@ -211,23 +211,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _gpu() -> Iterator[Check]:
-    if sys.platform == "darwin" and platform.machine() == "arm64":
-        yield Check("ok", "GPU: Apple silicon")
-        return
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        yield Check("ok", "GPU: none found; local models run on the CPU")
-        return
-    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(
-            query, capture_output=True, text=True, timeout=_GPU_TIMEOUT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        yield Check("note", f"GPU: nvidia-smi does not answer: {error}", "check the driver")
-        return
-    for line in done.stdout.splitlines():
-        yield Check("ok", f"GPU: {line.strip()}")
