@@ -6,6 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 PYTEST_ARGS ?=
+# How many processes share the tests; JOBS=0 runs them in one, in order.
+JOBS ?= logical
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 HERMETIC := not local and not terminal and not keychain and not slow
 
 .PHONY: help demo test check rest lint types imports all-tests snapshots bench clean
@@ -40,11 +43,11 @@ demo: .make/local
 	$(BIN)/evalbench run quickstart --model local/smollm2-135m-instruct --no-ui
 
 test: .make/dev
-	$(BIN)/python -m pytest -m '$(HERMETIC)' $(PYTEST_ARGS)
+	$(PYTEST) -m '$(HERMETIC)' $(PYTEST_ARGS)
 
 # What `test` leaves out: needs tmux, a keychain service, torch and the model's weights, or time.
 rest: .make/all
-	$(BIN)/python -m pytest -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
+	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
 
 check: lint types imports test
 
