@@ -228,6 +228,8 @@ class Clients:
             connect_timeout=_CONNECT_S,
             read_timeout=account.timeout,
             tcp_keepalive=True,
+            # Where a run's questions went must be in its record.
+            ignore_configured_endpoint_urls=True,
         )
         client = self._session.client(service, endpoint_url=account.endpoint or None, config=config)
         can_be_cut(client)
