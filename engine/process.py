@@ -244,7 +244,7 @@ def price_keys(specs: Sequence[RunSpec]) -> list[dict[str, str]]:
         {
             role: secret
             for role, part in spec.cast().items()
-            if getattr(registry.provider_class(part.ref.provider), "tells_prices", False)
+            if _tells_prices(part.ref.provider)
             and (need := part.key_need)
             and (secret := _key_at_hand(part, need, spec.get("env_file")))
         }
@@ -263,7 +263,16 @@ def _key_at_hand(part: RoleSpec, need: KeyNeed, env_file: str | None) -> str:
 
 
 def _secrets(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, str]]:
-    return [{role: key.secret for role, key in keys.items()} for keys in held]
+    """Of the keys of runs those that a price may be asked for with; nobody else needs them."""
+    return [
+        {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
+        for keys in held
+    ]
+
+
+def _tells_prices(provider: str) -> bool:
+    known = provider in registry.provider_names()
+    return known and bool(getattr(registry.provider_class(provider), "tells_prices", False))
 
 
 def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
