@@ -25,7 +25,8 @@ def api_name(entry: Mapping[str, Any]) -> str:
     Raises:
         KeyError: when the entry has no name.
     """
-    return entry.get("serverlessEndpoint") or entry["name"]
+    name: str = entry.get("serverlessEndpoint") or entry["name"]
+    return name
 
 
 def is_serverless(entry: Mapping[str, Any]) -> bool:
