@@ -14,7 +14,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
 from evalbench.engine.journal.reader import Shelf, calls_of
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES
@@ -179,6 +180,20 @@ class Samples:
                 rows = (row for row, _ in groupby(_column(shelf, sql, given)))
             return array("Q", rows)
 
+    def answers(self) -> bytes:
+        """One more than how many answers each sample has, up to 255, by its number.
+
+        Answers are scores, unless they tell of an error: such a sample may be asked again.
+        """
+        with _opened(self.journal) as shelf:
+            (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
+            found = bytearray(b"\1" * (last + 1))
+            sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE outcome <> ?"  # noqa: S608
+            for row in _column(shelf, sql, (str(OUTCOME_CODE[Outcome.ERROR]),)):
+                if row <= last and found[row] < 255:
+                    found[row] += 1
+            return bytes(found)
+
     def _judged(self, shelf: Shelf, *, right: bool) -> list[int]:
         """Interned values that mean right; or those that mean anything less."""
         found = []
@@ -258,25 +273,47 @@ def _calls(row: int) -> tuple[int, int]:
     return row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1
 
 
-@dataclass(slots=True)
 class TextSearch:
     """Looks for a text in question, gold and replies of some samples, a little at a time.
 
+    It can be begun again while a run goes on: then it looks only into samples
+    that are new or were answered since.
+
     Attributes:
-        searched: how many samples were looked into.
-        found: numbers of those with the text in them, in order.
+        rows: which samples it looks into this time.
+        searched: how many of them it has looked into.
+        found: numbers of all samples with the text in them so far.
     """
 
-    journal: Path
-    rows: Sequence[int]
-    text: str
-    searched: int = 0
-    found: array[int] = field(default_factory=lambda: array("Q"))
+    def __init__(self, samples: Samples, text: str) -> None:
+        self.text = text
+        self.rows: Sequence[int] = ()
+        self.searched = 0
+        self.found: set[int] = set()
+        self._samples = samples
+        self._answers = b""
+        self._looked = bytearray()
 
     @property
     def done(self) -> bool:
         """Whether every sample was looked into."""
         return self.searched >= len(self.rows)
+
+    def due(self, rows: Sequence[int]) -> tuple[Sequence[int], bytes]:
+        """Those of ``rows`` worth a look, for :meth:`begin`; one scan, may run in a thread."""
+        answers = self._samples.answers()
+        looked = self._looked.ljust(len(answers), b"\0")
+        return [row for row in rows if looked[row] != answers[row]], answers
+
+    def begin(self, due: tuple[Sequence[int], bytes]) -> None:
+        """Look into these from now on."""
+        self.rows, self._answers = due
+        self._looked = self._looked.ljust(len(self._answers), b"\0")
+        self.searched = 0
+
+    def among(self, rows: Sequence[int]) -> array[int]:
+        """The found ones of some samples, in their order."""
+        return array("Q", (row for row in rows if row in self.found))
 
     def go_on(self, seconds: float) -> None:
         """Look into further samples for about so long, but into a few at least."""
@@ -284,15 +321,17 @@ class TextSearch:
         needle = self.text.casefold()
         # As it stands in JSON: looked for before anything is decoded.
         quick = orjson.dumps(needle).decode()[1:-1]
-        with _opened(self.journal) as shelf:
+        with _opened(self._samples.journal) as shelf:
             while not self.done:
                 rows = self.rows[self.searched : self.searched + _AT_A_TIME]
-                found = {
+                self.found.difference_update(rows)
+                self.found.update(
                     row
                     for row, kind, body in _bodies(shelf, rows)
                     if quick in body.casefold() and _says(kind, body, needle)
-                }
-                self.found.extend(sorted(found))
+                )
+                for row in rows:
+                    self._looked[row] = self._answers[row]
                 self.searched += len(rows)
                 if time.monotonic() > end:
                     return

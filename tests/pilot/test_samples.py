@@ -211,6 +211,25 @@ async def test_a_live_run_is_followed(home: Path) -> None:
         assert "running" not in shown(pilot.app)
 
 
+async def test_a_text_is_found_in_later_replies_too(home: Path) -> None:
+    made = pretend("synthetic", "scripted/good", total=4)
+    await made.answer(1, "Q1, a needle?")
+    made.status(done=1, metrics={"accuracy": ACCURACY})
+    async with samples(made) as pilot:
+        await until_shown(pilot, "1 sample")
+        await pilot.press("slash", *"needle", "enter")
+        await until_listed(pilot, 1)
+        await made.answer(2, "Q2?")
+        await made.answer(3, "Q3, another needle?")
+        made.status(done=3)
+        await until_listed(pilot, 1, 3)
+        # What comes right before the end is not missed.
+        await made.answer(4, "Q4, the last needle?")
+        made.status(State.COMPLETE, done=4)
+        await until_listed(pilot, 1, 3, 4)
+        assert "only with “needle” in it · x shows all" in shown(pilot.app)
+
+
 async def test_following_does_not_hold_the_journal(engine: PretendEngine) -> None:
     """An engine that comes to rest leaves one file, whoever looks on."""
     async with samples(engine) as pilot:

@@ -76,6 +76,7 @@ class SamplesPage(Page):
         self._tags: tuple[str, ...] = ()
         self._filter = Filter()
         self._rows = SampleRows(self._samples, (), live=not self._watch.ended)
+        self._search: TextSearch | None = None
         self._looking = ""
         self._scan_due = 0.0
         self._opened: SamplePage | None = None
@@ -109,7 +110,7 @@ class SamplesPage(Page):
         if self._filter == Filter():
             if len(self._rows) < self._watch.status.total:
                 self._show_all()
-        elif not self._filter.text and time.monotonic() >= self._scan_due:
+        elif time.monotonic() >= self._scan_due or live != self._rows.live:
             self._narrow()
         if live != self._rows.live:
             self._rows.live = live
@@ -195,6 +196,8 @@ class SamplesPage(Page):
     def _set_filter(self, wanted: Filter) -> None:
         if wanted == self._filter:
             return
+        if wanted.text != self._filter.text:
+            self._search = TextSearch(self._samples, wanted.text)
         self._filter = wanted
         self.workers.cancel_group(self, "narrow")
         self._looking = ""
@@ -213,28 +216,34 @@ class SamplesPage(Page):
         self._scan_due = float("inf")
         try:
             numbers = await asyncio.to_thread(self._samples.matching, wanted)
-            if wanted.text:
-                await self._search(numbers, wanted.text)
+            if wanted.text and self._search:
+                due = await asyncio.to_thread(self._search.due, numbers)
+                took = time.monotonic() - began
+                self._search.begin(due)
+                await self._look_through(numbers, self._search)
             else:
+                took = time.monotonic() - began
                 self._show(numbers)
         except JournalError as error:
+            took = time.monotonic() - began
             self._show((), empty=f"{error.what}. {error.why}")
-        took = time.monotonic() - began
         self._scan_due = time.monotonic() + max(_SCAN_AGAIN_S, _SCAN_SHARE * took)
 
-    async def _search(self, numbers: Sequence[int], text: str) -> None:
-        search = TextSearch(self._samples.journal, numbers, text)
+    async def _look_through(self, numbers: Sequence[int], search: TextSearch) -> None:
+        """Look for the text in what was not looked into yet; what is found is shown meanwhile."""
         shown_at, shown = 0.0, -1
         while not search.done:
             search.go_on(_SEARCH_S)
-            done = search.searched / len(numbers)
-            self._looking = "" if search.done else f" · {100 * done:.0f} % looked through"
+            if search.done:
+                break
+            done = search.searched / len(search.rows)
+            self._looking = f" · {100 * done:.0f} % looked through"
             if time.monotonic() - shown_at > _SHOW_EVERY_S or (shown < 1 <= len(search.found)):
                 shown_at, shown = time.monotonic(), len(search.found)
-                self._show(search.found[:])
+                self._show(search.among(numbers))
             await asyncio.sleep(_REST_S)
         self._looking = ""
-        self._show(search.found)
+        self._show(search.among(numbers))
 
     async def _facets(self) -> Facets | None:
         """What there is to filter by; None, and said, when it cannot be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,10 +48,17 @@ def found(path: Path, wanted: Filter) -> list[int]:
 
 
 def search(path: Path, text: str, rows: Iterable[int] = range(1, 8)) -> list[int]:
-    looking = TextSearch(path, list(rows), text)
+    looking = TextSearch(Samples(path), text)
+    looked_through(looking, list(rows))
+    return sorted(looking.found)
+
+
+def looked_through(looking: TextSearch, rows: Sequence[int]) -> list[int]:
+    """What the search looks into when it is begun with these, all of it."""
+    looking.begin(looking.due(rows))
     while not looking.done:
         looking.go_on(0.001)
-    return list(looking.found)
+    return list(looking.rows)
 
 
 async def test_a_page_has_samples_with_what_came_of_them(path: Path) -> None:
@@ -154,13 +161,32 @@ async def test_a_search_can_be_left_and_gone_on_with(tmp_path: Path) -> None:
     rows = range(1, 201)
     async with journal(tmp_path / FILE) as into:
         await into.add_samples([(row, sample(row, f"Number {row % 2}")) for row in rows])
-    looking = TextSearch(tmp_path / FILE, rows, "number 1")
+    looking = TextSearch(Samples(tmp_path / FILE), "number 1")
+    looking.begin(looking.due(rows))
     looking.go_on(0.000001)
     assert 0 < looking.searched < len(rows)
     assert set(looking.found) <= set(rows)
     while not looking.done:
         looking.go_on(0.000001)
-    assert list(looking.found) == list(rows[::2])
+    assert list(looking.among(rows)) == list(rows[::2])
+    assert list(looking.among([1, 2, 5])) == [1, 5]
+
+
+async def test_a_search_begun_again_looks_only_into_what_came_since(path: Path) -> None:
+    looking = TextSearch(Samples(path), "late")
+    assert looked_through(looking, range(1, 8)) == [1, 2, 3, 4, 5, 6, 7]
+    assert looked_through(looking, range(1, 8)) == []
+    async with journal(path) as into:
+        # A failed one is asked again, one that waits is answered, one is new.
+        for row in (4, 7, 8):
+            one = sample(row, f"Question {row}")
+            await into.add_samples([(row, one)] if row == 8 else [])
+            await ask(into, row, one, generate("Say it"), Reply(f"too late: {row}"), reask=1)
+            into.store_score(row, 0, {}, Outcome.OK, {"accuracy": 1.0}, {})
+    assert looked_through(looking, range(1, 9)) == [4, 7, 8]
+    assert list(looking.among(range(1, 9))) == [4, 7, 8]
+    assert list(looking.among([2, 7])) == [7]
+    assert looked_through(looking, range(1, 9)) == []
 
 
 async def test_no_look_leaves_the_journal_open(path: Path) -> None:
@@ -172,8 +198,7 @@ async def test_no_look_leaves_the_journal_open(path: Path) -> None:
         assert samples.lines([7])[7].scores
         samples.facets()
         samples.matching(Filter(right=True))
-        looking = TextSearch(path, [1, 2], "x")
-        looking.go_on(0.0)
+        looked_through(TextSearch(samples, "x"), [1, 2])
     assert sorted(file.name for file in path.parent.iterdir()) == [FILE]
 
 
