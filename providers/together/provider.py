@@ -13,12 +13,10 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
-    Params,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
-from evalbench.providers.modelfacts import Refused
 from evalbench.providers.together import catalogue
 from evalbench.providers.together.errors import REQUEST_ID, not_serverless, read_together_error
 from evalbench.providers.together.limits import read_limits
@@ -26,9 +24,9 @@ from evalbench.providers.together.prepare import prepare
 from evalbench.providers.together.read import read_together
 from evalbench.providers.together.terms import terms
 from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.sdk import SdkClient, together_client
@@ -56,7 +54,7 @@ class Together(NetworkProvider):
         )
         super().__init__(settings, secret, address)
         self._client = SdkClient(together_client, self.secret, address, self.title, "httpx")
-        self._terms: dict[tuple[str, Params, Refused], Terms] = {}
+        self._agreed = Agreed()
         self._dedicated: set[str] = set()
 
     def capabilities(self, model: str) -> Capabilities:
@@ -78,10 +76,7 @@ class Together(NetworkProvider):
             raise CallRejected(_NO_CHOICE)
         model = wire_name(call)
         params, refused, facts = call.prompt.params, self.refusals.of(model), self.facts.of(model)
-        key = (model, params, refused)
-        agreed = self._terms.get(key)
-        if agreed is None:
-            agreed = self._terms[key] = terms(params, facts, refused)
+        agreed = self._agreed.of(call, facts, refused, lambda: terms(params, facts, refused))
         return prepare(call, facts, agreed)
 
     @property
@@ -126,7 +121,6 @@ class Together(NetworkProvider):
         if entry is None:
             return
         self.facts.tell({model: catalogue.told_facts(entry)})
-        self._terms.clear()
         if not catalogue.is_serverless(entry):
             self._dedicated.add(model)
 
