@@ -8,7 +8,14 @@ from evalbench.engine.errors import BadKey, EvalbenchError, JournalTooNew
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.status import State, Status, exit_code, metrics_json
 
-REST = {State.PAUSED, State.STOPPED, State.COMPLETE, State.FAILED, State.BUDGET}
+REST = {
+    State.PAUSED,
+    State.STOPPED,
+    State.WAITING,
+    State.COMPLETE,
+    State.FAILED,
+    State.BUDGET,
+}
 
 
 @pytest.mark.parametrize("state", State)
@@ -22,6 +29,7 @@ def test_which_states_are_at_rest(state: State) -> None:
         (State.COMPLETE, 0, None, 0),
         (State.COMPLETE, 3, None, 2),
         (State.BUDGET, 3, None, 3),
+        (State.WAITING, 3, None, 7),
         (State.PAUSED, 0, None, 4),
         (State.STOPPED, 3, None, 4),
         (State.FAILED, 0, BadKey("no"), 5),
