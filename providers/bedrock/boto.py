@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.providers.bedrock.credentials import Credentials
+from evalbench.providers.wire.address import proxy_for
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
 
@@ -228,6 +229,8 @@ class Clients:
             connect_timeout=_CONNECT_S,
             read_timeout=account.timeout,
             tcp_keepalive=True,
+            # boto3 would send requests to this machine itself through a proxy.
+            proxies=_proxies(account.endpoint) if account.endpoint else None,
             # Where a run's questions went must be in its record.
             ignore_configured_endpoint_urls=True,
         )
@@ -263,6 +266,11 @@ class Clients:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for client in self._made.values():
             client.close()
+
+
+def _proxies(url: str) -> dict[str, str]:
+    proxy = proxy_for(url)
+    return {"http": proxy, "https": proxy} if proxy else {}
 
 
 @cache

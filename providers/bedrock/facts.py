@@ -14,16 +14,28 @@ from evalbench.providers.bedrock.names import model_name
 from evalbench.providers.modelfacts import ModelFacts, table_facts
 
 _FAMILIES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("amazon.nova-", {"images": True, "sampling": "yes", "cache_tokens": 1024}),
-    ("amazon.nova-micro", {"images": False}),
+    (
+        "amazon.nova-",
+        {"images": True, "sampling": "yes", "cache_tokens": 1024, "context_tokens": 300_000},
+    ),
+    ("amazon.nova-micro", {"images": False, "context_tokens": 128_000}),
+    ("amazon.nova-premier", {"context_tokens": 1_000_000}),
     ("amazon.titan-", {"images": False, "efforts": [], "sampling": "yes"}),
-    ("deepseek.r1", {"images": False, "thinks": True, "efforts": []}),
-    ("meta.llama3", {"images": False, "efforts": [], "sampling": "yes"}),
+    ("deepseek.r1", {"images": False, "thinks": True, "efforts": [], "context_tokens": 128_000}),
+    ("meta.llama3-", {"images": False, "efforts": [], "sampling": "yes"}),
     ("meta.llama3-2-11b", {"images": True}),
     ("meta.llama3-2-90b", {"images": True}),
     ("meta.llama4", {"images": True, "efforts": [], "sampling": "yes"}),
     ("mistral.mi", {"efforts": [], "sampling": "yes"}),
-    ("openai.gpt-oss", {"images": False, "thinks": True, "efforts": ["low", "medium", "high"]}),
+    (
+        "openai.gpt-oss",
+        {
+            "images": False,
+            "thinks": True,
+            "efforts": ["low", "medium", "high"],
+            "context_tokens": 128_000,
+        },
+    ),
 )
 _MAKERS = ("anthropic", "openai")
 _FILMS = ("amazon.nova-lite", "amazon.nova-pro", "amazon.nova-premier", "amazon.nova-2")
