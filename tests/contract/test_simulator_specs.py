@@ -211,3 +211,99 @@ def test_openai_errors(sim: Handle, openai: dict[str, Any], status: int) -> None
 def test_raw_text_completions(sim: Handle, openai: dict[str, Any]) -> None:
     body = {"model": "Qwen/Qwen2.5-7B-Instruct", "prompt": "Once", "logprobs": 1}
     check(openai, "CreateCompletionResponse", call(sim, "/vllm/v1/completions", body))
+
+
+def form(sim: Handle, path: str, lines: bytes) -> Any:
+    """Post a form with a file of requests."""
+    parts = (
+        ('name="purpose"', b"batch"),
+        ('name="file"; filename="in.jsonl"', lines),
+    )
+    body = b"".join(
+        b"--mark\r\nContent-Disposition: form-data; %s\r\n\r\n%s\r\n" % (name.encode(), value)
+        for name, value in parts
+    )
+    request = urllib.request.Request(
+        sim.url + path,
+        data=body + b"--mark--\r\n",
+        headers={
+            "authorization": "Bearer sk-planted",
+            "content-type": "multipart/form-data; boundary=mark",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        return json.loads(reply.read())
+
+
+def said(value: Any) -> Any:
+    """Without nulls: the document calls fields optional that the API's examples have as null."""
+    if isinstance(value, list):
+        return [said(one) for one in value]
+    if isinstance(value, dict):
+        return {name: said(one) for name, one in value.items() if one is not None}
+    return value
+
+
+STATES: dict[str, tuple[dict[str, Any], str]] = {
+    "waiting": ({"waiting": 9}, "validating"),
+    "running": ({"running": 9}, "in_progress"),
+    "finishing": ({"finishing": 9}, "finalizing"),
+    "ended": ({"failing": [1]}, "completed"),
+    "refused": ({"refused": "token_limit_exceeded"}, "failed"),
+    "expired": ({"running": 2e5}, "expired"),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_openai_batches(sim: Handle, openai: dict[str, Any], name: str) -> None:
+    script, status = STATES[name]
+    sim.batch(**script)
+    turns = [{"role": "user", "content": "What is asked?"}]
+    line = {
+        "custom_id": "a",
+        "method": "POST",
+        "url": "/v1/chat/completions",
+        "body": {"model": "gpt-4.1", "messages": turns},
+    }
+    lines = b"\n".join(json.dumps(line | {"custom_id": item}).encode() for item in "ab")
+    file = form(sim, "/openai/v1/files", lines)
+    check(openai, "OpenAIFile", said(file))
+    body = {
+        "input_file_id": file["id"],
+        "endpoint": "/v1/chat/completions",
+        "completion_window": "24h",
+    }
+    batch = call(sim, "/openai/v1/batches", body)
+    check(openai, "Batch", said(batch))
+    if name == "expired":
+        sim.advance(86_401)
+    batch = call(sim, f"/openai/v1/batches/{batch['id']}")
+    check(openai, "Batch", said(batch))
+    assert batch["status"] == status
+    check(openai, "ListBatchesResponse", said(call(sim, "/openai/v1/batches")))
+    check(openai, "ListFilesResponse", said(call(sim, "/openai/v1/files")))
+
+
+@pytest.mark.parametrize("name", ["running", "ended", "expired"])
+def test_message_batches(sim: Handle, anthropic: dict[str, Any], name: str) -> None:
+    sim.batch(**STATES[name][0])
+    turns = [{"role": "user", "content": "What is asked?"}]
+    params = {"model": "claude-opus-4-8", "max_tokens": 50, "messages": turns}
+    body = {"requests": [{"custom_id": item, "params": params} for item in "ab"]}
+    path = "/anthropic/v1/messages/batches"
+    batch = call(sim, path, body)
+    check(anthropic, "MessageBatch", batch)
+    if name == "expired":
+        sim.advance(86_401)
+    batch = call(sim, f"{path}/{batch['id']}")
+    check(anthropic, "MessageBatch", batch)
+    check(anthropic, "ListResponse_MessageBatch_", call(sim, path))
+    if batch["results_url"] is None:
+        return
+    request = urllib.request.Request(
+        batch["results_url"],
+        headers={"authorization": "Bearer sk-planted", "anthropic-version": "2026-10-21"},
+    )
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        for line in reply.read().splitlines():
+            check(anthropic, "MessageBatchIndividualResponse", json.loads(line))

@@ -62,7 +62,8 @@ def test_the_tier_follows_from_one_call_not_from_a_sum(book: PriceBook) -> None:
 
 
 def test_batch_is_half_where_the_table_says_so(book: PriceBook) -> None:
-    for model in (SONNET, ModelRef("openai", "gpt-5-mini"), ModelRef("gemini", "gemini-2.5-pro")):
+    models = ("openai/gpt-5-mini", "gemini/gemini-2.5-pro", "groq/openai/gpt-oss-120b")
+    for model in (SONNET, *map(ModelRef.parse, models)):
         now, batch = book.prices(model, at=NOW), book.prices(model, "batch", at=NOW)
         assert now
         assert batch
@@ -85,6 +86,8 @@ def test_batch_on_bedrock_is_half_though_the_table_has_no_batch_price(book: Pric
         ("nobody/claude-sonnet-4-5", "realtime", ""),
         ("together/meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8", "batch", ""),
         ("anthropic/claude-3-7-sonnet-20250219", "batch", ""),
+        ("groq/llama-3.3-70b-versatile", "batch", ""),
+        ("compatible/any-model", "batch", ""),
         ("anthropic/claude-sonnet-4-5", "realtime", "batch"),
         ("anthropic/claude-sonnet-4-5", "realtime", "flex"),
         ("openai/whisper-1", "realtime", ""),
