@@ -23,6 +23,7 @@ from evalbench.providers.wire.scrub import Scrub
 
 REQUEST_ID = "x-request-id"
 _NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)
+_WHAT = " is not serverless at Together"
 _NO_MODEL = re.compile(r"unable to access model", re.IGNORECASE)
 _TOKEN_SUM = re.compile(r"max_new_tokens|tokens?\b.{0,40}max_tokens", re.IGNORECASE | re.DOTALL)
 
@@ -70,13 +71,18 @@ def _own(said: Told, who: Who, model: str) -> ProviderError | None:
     return None
 
 
+def is_not_serverless(error: ProviderError) -> bool:
+    """Whether an error is one of :func:`not_serverless`."""
+    return isinstance(error, NoSuchModel) and error.what.endswith(_WHAT)
+
+
 def not_serverless(model: str, said: Told | None = None) -> ProviderError:
     """The model is there, but it takes an endpoint of one's own."""
-    what = f"{model!r} is not serverless at Together"
+    what = f"{model!r}{_WHAT}"
     cure = (
         "start a dedicated endpoint for it at https://api.together.ai/models and name that,"
         " or take a serverless model: evalbench models together"
     )
     if said is not None:
         return build(NoSuchModel, what, said, cure=cure)
-    return NoSuchModel(what, why="its catalogue has it on dedicated endpoints only", cure=cure)
+    return NoSuchModel(what, why="it was asked once and said so", cure=cure)

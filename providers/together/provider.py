@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -18,7 +19,12 @@ from evalbench.engine.calls import (
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.together import catalogue
-from evalbench.providers.together.errors import REQUEST_ID, not_serverless, read_together_error
+from evalbench.providers.together.errors import (
+    REQUEST_ID,
+    is_not_serverless,
+    not_serverless,
+    read_together_error,
+)
 from evalbench.providers.together.limits import read_limits
 from evalbench.providers.together.prepare import prepare
 from evalbench.providers.together.read import read_together
@@ -55,7 +61,9 @@ class Together(NetworkProvider):
         super().__init__(settings, secret, address)
         self._client = SdkClient(together_client, self.secret, address, self.title, "httpx")
         self._agreed = Agreed()
+        self._doubtful: set[str] = set()
         self._dedicated: set[str] = set()
+        self._one_first = asyncio.Lock()
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -102,14 +110,25 @@ class Together(NetworkProvider):
         result = read_together_error(answered, self.who, prepared.model, self.scrub)
         if isinstance(result, Reply):
             return replace(result, limits=limits, params=prepared.notes)
+        if is_not_serverless(result):
+            self._dedicated.add(prepared.model)
         result.limits = limits
         raise result
 
-    async def get_ready(self, call: Call) -> None:
-        """See :class:`NetworkProvider`; a model that cannot be called is refused unasked."""
-        await super().get_ready(call)
-        if (name := wire_name(call)) in self._dedicated:
-            raise not_serverless(name)
+    async def attempt(self, call: Call) -> Reply:
+        """See :class:`NetworkProvider`; a model that is not serverless is asked once.
+
+        The catalogue does not know whether the user runs an endpoint under its name.
+        """
+        name = wire_name(call)
+        if name not in self._doubtful:
+            return await super().attempt(call)
+        async with self._one_first:
+            if name in self._dedicated:
+                raise not_serverless(name)
+            reply = await super().attempt(call)
+            self._doubtful.discard(name)
+            return reply
 
     async def warm(self, model: str) -> None:
         """See :class:`NetworkProvider`; what the catalogue says of the model.
@@ -122,7 +141,7 @@ class Together(NetworkProvider):
             return
         self.facts.tell({model: catalogue.told_facts(entry)})
         if not catalogue.is_serverless(entry):
-            self._dedicated.add(model)
+            self._doubtful.add(model)
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`; those that can be called as they are."""

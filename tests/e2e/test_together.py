@@ -51,7 +51,7 @@ def test_an_estimate_asks_for_the_price_where_there_is_a_key(
     assert [entry["method"] for entry in sim.entries()] == ["GET"]
 
 
-def test_a_model_that_is_not_serverless_stops_the_run_before_it_is_asked(
+def test_a_model_that_is_not_serverless_stops_the_run_with_its_first_call(
     cli: CommandLine, sim: Handle, riddles: Path
 ) -> None:
     done = cli("run", *words(sim, riddles, "together/mistralai/Mixtral-8x22B-Instruct-v0.1"), **KEY)
@@ -59,4 +59,4 @@ def test_a_model_that_is_not_serverless_stops_the_run_before_it_is_asked(
     told = done.out + done.err
     assert "not serverless" in told
     assert "dedicated endpoint" in told
-    assert [entry for entry in sim.entries() if entry["method"] == "POST"] == []
+    assert [entry["status"] for entry in sim.entries() if entry["method"] == "POST"] == [400]

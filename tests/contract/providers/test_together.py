@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -162,16 +163,28 @@ async def test_a_video_goes_as_it_is_where_the_model_takes_one(sim: Handle, make
     assert len(asked(sim)) == 1
 
 
-async def test_a_model_that_is_not_serverless_is_not_even_asked(sim: Handle, make: Make) -> None:
+async def test_a_model_that_is_not_serverless_is_asked_once(sim: Handle, make: Make) -> None:
     provider = make("together")
-    for _ in range(3):
-        with pytest.raises(e.NoSuchModel) as caught:
-            await provider.answer(ask(f"together/{MIXTRAL}"))
-        assert "not serverless" in caught.value.what
-        assert "dedicated endpoint" in caught.value.cure
-        assert "evalbench models together" in caught.value.cure
-    assert asked(sim) == []
-    assert len(sim.entries()) == 1
+    calls = [ask(f"together/{MIXTRAL}", seed=number) for number in range(20)]
+    for _ in range(2):
+        outcomes = await asyncio.gather(*map(provider.answer, calls), return_exceptions=True)
+        for error in outcomes:
+            assert isinstance(error, e.NoSuchModel)
+            assert "not serverless" in error.what
+            assert "dedicated endpoint" in error.cure
+            assert "evalbench models together" in error.cure
+    assert len(asked(sim)) == 1
+
+
+async def test_an_endpoint_of_ones_own_under_the_models_name_answers(
+    sim: Handle, make: Make
+) -> None:
+    provider = make("together")
+    await provider.get_ready(ask(f"together/{MIXTRAL}"))
+    sim.model("together", MIXTRAL, serverless=True)
+    calls = [ask(f"together/{MIXTRAL}", max_tokens=64, seed=number) for number in range(10)]
+    replies = await asyncio.gather(*map(provider.answer, calls))
+    assert all(reply.text for reply in replies)
 
 
 async def test_where_the_catalogue_is_away_the_api_says_it_once(sim: Handle, make: Make) -> None:
