@@ -32,18 +32,24 @@ def exam(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    "model",
+    ["anthropic/claude-sonnet-5-5", "bedrock/global.anthropic.claude-sonnet-5-5"],
+)
 def test_one_call_writes_the_cache_and_the_others_read_it(
-    cli: CommandLine, sim: Handle, exam: Path
+    cli: CommandLine, sim: Handle, exam: Path, model: str
 ) -> None:
     sim.latency(0.2)
     words = (
-        "mmlu", "--model", "anthropic/claude-sonnet-5-5", "--data", str(exam),
+        "mmlu", "--model", model, "--data", str(exam),
         "--family", "chat", "--shots", "5", "--effort", "none", "--json",
     )  # fmt: skip
     (estimate,) = cli("estimate", *words).lines
     done = cli(
-        "run", *words, "--concurrency", "16", "--base-url", sim.base_url("anthropic"),
-        ANTHROPIC_API_KEY="sk-ant-" + "x" * 24,
+        "run", *words, "--concurrency", "16",
+        "--base-url", sim.base_url(model.partition("/")[0]),
+        ANTHROPIC_API_KEY="sk-ant-" + "x" * 24, AWS_ACCESS_KEY_ID="AKIAPLANTED1234567",
+        AWS_SECRET_ACCESS_KEY="x" * 40, AWS_REGION="us-east-1",
     )  # fmt: skip
     assert done.code == 0, done.err
     bills = [entry["bill"] for entry in sim.entries() if entry["bill"]]
