@@ -11,6 +11,7 @@ from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour
 from tests.simulator.openai_batches import OpenAIBatches
+from tests.simulator.ollama import Native
 from tests.simulator.text_completions import TextCompletions
 from tests.simulator.world import World
 
@@ -36,6 +37,7 @@ class Compatible:
                 lambda exchange: access.admit(exchange, "", money=False),
                 self.error,
             )
+        self._native = Native(access, self._chat, self._text)
         self._hosted = flavour.needs_key
         self.name = flavour.name
         self.base_path = flavour.base_path
@@ -60,6 +62,8 @@ class Compatible:
             "ollama": (
                 Route("GET", "/ollama/api/tags", lists.tags),
                 Route("GET", "/ollama/api/ps", lists.loaded),
+                Route("POST", "/ollama/api/chat", self._native.chat),
+                Route("POST", "/ollama/api/generate", self._native.generate),
                 Route("GET", "/ollama/api/version", compatible_lists.version),
             ),
             "llamacpp": (

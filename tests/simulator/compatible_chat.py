@@ -30,8 +30,8 @@ class Chat:
         self._flavour = access.flavour
         self.name = access.name
 
-    def complete(self, exchange: Exchange) -> Answer:
-        """``POST /chat/completions``."""
+    def complete(self, exchange: Exchange, *, loaded: int | None = None) -> Answer:
+        """``POST /chat/completions``; ``loaded``: a context for this call."""
         flavour = self._flavour
         value = self._access.body(exchange)
         self._access.admit(exchange, value["model"], money=True)
@@ -39,7 +39,7 @@ class Chat:
         self._fields(exchange, value, model)
         prompt = read(self._access, value, model)
         cap = _cap(value, flavour)
-        context = min(model.context, flavour.loaded_context or model.context)
+        context = min(model.context, loaded or flavour.loaded_context or model.context)
         self._overflow(exchange, prompt, cap, context, model)
         now = exchange.now
         buckets = self._world.limits.buckets(self.name, exchange.key, model.id, now)
