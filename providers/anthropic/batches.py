@@ -23,7 +23,7 @@ from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.anthropic.errors import read_error
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION
-from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
+from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, entries, expired
 from evalbench.providers.wire.body import reply_of
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, told
@@ -103,15 +103,17 @@ class MessageBatches(BatchingProvider):
             answered = await self.within(self.get(path))
             page = self._object(answered)
             oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
-            for entry in page.get("data") or ():
+            last = ""
+            for entry in entries(page, self._unclear):
                 job = self._job(entry)
-                if _moment(entry.get("created_at"), oldest) < oldest:
+                if (_moment(entry.get("created_at")) or oldest) < oldest:
                     return found
                 if job.total in (None, requests):
                     found.append(job)
-            if not page.get("has_more") or not page.get("last_id"):
+                last = job.id
+            if not page.get("has_more") or not last:
                 return found
-            path = f"{PATH}?limit={PAGE}&after_id={quote(page['last_id'], safe='')}"
+            path = f"{PATH}?limit={PAGE}&after_id={quote(last, safe='')}"
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
@@ -168,7 +170,7 @@ class MessageBatches(BatchingProvider):
         """
         counts, name = entry.get("request_counts"), entry.get("id")
         if not isinstance(counts, dict) or not isinstance(name, str):
-            raise ServerFault(f"what {self.title} says of a batch cannot be read")
+            raise self._unclear()
         state, why = JobState.RUNNING, ""
         status = entry.get("processing_status")
         if status == "ended":
@@ -188,8 +190,11 @@ class MessageBatches(BatchingProvider):
             succeeded=counts.get("succeeded") if over else None,
             failed=counts.get("errored") if over else None,
             why=why,
-            expires=_moment(entry.get("expires_at"), None),
+            expires=_moment(entry.get("expires_at")),
         )
+
+    def _unclear(self) -> ProviderError:
+        return ServerFault(f"what {self.title} says of a batch cannot be read")
 
     def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
         """The body of a good answer.
@@ -221,9 +226,9 @@ def _sets_sampling(file: Path) -> bool:
 _NAMES = frozenset({"temperature", "top_p"})
 
 
-def _moment(text: object, default: Any) -> Any:
-    """Unix seconds of an RFC 3339 moment."""
+def _moment(text: object) -> float | None:
+    """Unix seconds of an RFC 3339 moment; None when it is none."""
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
-        return default
+        return None

@@ -17,7 +17,7 @@ import orjson
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.providers.chat.errors import error_object, read_error
-from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, expired
+from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, entries, expired
 from evalbench.providers.wire.body import reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, told
@@ -102,7 +102,10 @@ class FileBatches(BatchingProvider):
                 cure="run with --mode realtime",
                 status=answered.status,
             )
-        return {"file": self._object(answered)["id"]}
+        stored = self._object(answered).get("id")
+        if not isinstance(stored, str):
+            raise self._unclear()
+        return {"file": stored}
 
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
@@ -131,15 +134,17 @@ class FileBatches(BatchingProvider):
             answered = await self.within(self.get(path))
             page = self._object(answered)
             oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
-            for entry in page.get("data") or ():
-                given = (entry.get("metadata") or {}).get(_NAME)
-                if given == name or entry.get("input_file_id") == uploaded.get("file"):
-                    return [replace(self._job(entry, model), name=name)]
-                if (entry.get("created_at") or oldest) < oldest:
+            last = ""
+            for entry in entries(page, self._unclear):
+                job = self._job(entry, model)
+                if job.name == name or entry.get("input_file_id") == uploaded["file"]:
+                    return [replace(job, name=name)]
+                if (_number(entry.get("created_at")) or oldest) < oldest:
                     return []
-            if not page.get("has_more") or not page.get("data"):
+                last = job.id
+            if not page.get("has_more") or not last:
                 return []
-            path = f"/batches?limit={PAGE}&after={quote(page['data'][-1]['id'], safe='')}"
+            path = f"/batches?limit={PAGE}&after={quote(last, safe='')}"
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
@@ -212,31 +217,34 @@ class FileBatches(BatchingProvider):
         """
         status, name = entry.get("status"), entry.get("id")
         if not isinstance(status, str) or not isinstance(name, str):
-            raise ServerFault(f"what {self.title} says of a batch cannot be read")
+            raise self._unclear()
         state = _STATES.get(status, JobState.RUNNING)
         results = {
-            kind: entry[field]
+            kind: file
             for kind in ("output", "error")
-            if entry.get(field := f"{kind}_file_id")
+            if isinstance(file := entry.get(f"{kind}_file_id"), str) and file
         }
         if state is JobState.FAILED and results:
             state = JobState.ENDED
-        counts = entry.get("request_counts") or {}
-        problems = (entry.get("errors") or {}).get("data") or []
-        codes = {problem.get("code") for problem in problems}
+        counts = _within(entry, "request_counts")
+        listed = _within(entry, "errors").get("data")
+        problems = [one for one in listed or () if isinstance(one, dict)]
         self._learn_queue(problems, model)
         return BatchJob(
             id=name,
             state=state,
-            name=str((entry.get("metadata") or {}).get(_NAME) or ""),
+            name=str(_within(entry, "metadata").get(_NAME) or ""),
             total=counts.get("total") or None,
             succeeded=counts.get("completed"),
             failed=counts.get("failed"),
             why=self._why(problems) if status in _STATES else f"its state is {status!r}",
-            again=_QUEUE_FULL in codes,
-            expires=entry.get("expires_at"),
+            again=any(problem.get("code") == _QUEUE_FULL for problem in problems),
+            expires=_number(entry.get("expires_at")),
             results=results,
         )
+
+    def _unclear(self) -> ProviderError:
+        return ServerFault(f"what {self.title} says of a batch cannot be read")
 
     def _why(self, problems: Sequence[Mapping[str, Any]]) -> str:
         """What is wrong with a batch, in a few sentences."""
@@ -277,6 +285,16 @@ def _endpoint(file: Path) -> str:
     with file.open("rb") as lines:
         endpoint: str = orjson.loads(lines.readline())["url"]
     return endpoint
+
+
+def _within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """An object inside an object; empty where there is none."""
+    value = entry.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) else None
 
 
 def _end_line(file: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -219,3 +219,17 @@ def expired(title: str, *, cancelled: bool) -> ProviderError:
     """The batch was over before a call had its turn."""
     why = "the batch was cancelled" if cancelled else "the batch ran out of time"
     return DeadlineExceeded(f"{title} ended the batch before this call had its turn", why=why)
+
+
+def entries(
+    page: Mapping[str, Any], unclear: Callable[[], ProviderError]
+) -> Sequence[Mapping[str, Any]]:
+    """The objects on a page of a list.
+
+    Raises:
+        ProviderError: ``unclear``, when it is no such page.
+    """
+    listed = page.get("data")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise unclear()
+    return listed

@@ -359,6 +359,39 @@ async def test_nothing_is_found_where_nothing_was_made(sim: Handle, sit: Sit, na
     assert not found
 
 
+@pytest.mark.parametrize("name", TAKERS)
+@pytest.mark.parametrize(
+    "body", [{}, {"data": 7}, {"data": [7]}, {"data": [{"id": "x"}]}, {"id": 7, "status": "new"}]
+)
+async def test_nonsense_about_batches(
+    sim: Handle, sit: Sit, name: str, body: dict[str, Any]
+) -> None:
+    desk = sit(name)
+    job = await desk.submit(questions(desk, 1))
+    sim.fault(status=200, path="batches", body=body)
+    with pytest.raises(e.ServerFault):
+        await desk.poll(job)
+    with pytest.raises(e.ServerFault):
+        await desk.provider.batch_find(NAME, desk.model, {"file": "f"}, requests=1, since=0.0)
+    sim.fault(status=200, path="files", body=body)
+    with pytest.raises(e.ServerFault):
+        await desk.submit(questions(desk, 1))
+
+
+@pytest.mark.parametrize("name", TAKERS)
+async def test_a_state_that_nobody_knows_yet(sim: Handle, sit: Sit, name: str) -> None:
+    desk = sit(name)
+    job = await desk.submit(questions(desk, 1))
+    body = {
+        "id": job.id, "status": "pondering", "processing_status": "pondering",
+        "request_counts": {}, "errors": [], "metadata": 7, "expires_at": "soon",
+    }  # fmt: skip
+    sim.fault(status=200, path="batches/", body=body, times=1)
+    job = await desk.poll(job)
+    assert (job.state, job.expires) == (JobState.RUNNING, None)
+    assert "pondering" in job.why
+
+
 async def test_many_pages_are_looked_through(
     sim: Handle, sit: Sit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
