@@ -10,8 +10,8 @@ from tests.simulator.compatible_chat import Chat
 from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour
-from tests.simulator.openai_batches import OpenAIBatches
 from tests.simulator.ollama import Native
+from tests.simulator.openai_batches import OpenAIBatches
 from tests.simulator.text_completions import TextCompletions
 from tests.simulator.world import World
 
