@@ -13,11 +13,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import Call, KeyNeed, ParamNote, Reply, TextPart
+from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, ParamNote, Reply, TextPart
 from evalbench.engine.errors import ContextTooLong
+from evalbench.engine.options import Option
+from evalbench.providers.chat.batches import REQUEST_ID
+from evalbench.providers.compatible.ollama_native import native, read_native
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.wire.body import parsed
+from evalbench.providers.modelfacts import Refused
+from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.provider import wire_name
 
 _CHARS_PER_TOKEN_AT_MOST = 8.0
@@ -37,15 +42,41 @@ class Ollama(Compatible):
     title: ClassVar[str] = "Ollama"
     own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
+    options: ClassVar[tuple[Option, ...]] = (
+        *NETWORK_OPTIONS,
+        Option(
+            "num_ctx",
+            int,
+            None,
+            "tokens of context to load the model with; left out, the server decides (often 4096)",
+            minimum=256,
+        ),
+    )
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         super().__init__(settings, secret)
         self._windows: dict[str, int] = {}
+        self._root = self.address.url.removesuffix("/v1")
+        self._num_ctx: int | None = settings.get("num_ctx")
+
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`; through Ollama's own API where a context is asked for."""
+        prepared = super().prepared(call, refused)
+        return native(prepared, self._root, self._num_ctx) if self._num_ctx else prepared
+
+    def read(self, answered: Answered, prepared: Prepared) -> Reply:
+        """See :class:`NetworkProvider`."""
+        if not self._num_ctx or answered.status != 200:
+            return super().read(answered, prepared)
+        return read_reply(answered, prepared, self.who, self.scrub, read_native, None, REQUEST_ID)
 
     async def attempt(self, call: Call) -> Reply:
         """See :class:`NetworkProvider`; an answer to a cut prompt is refused."""
         reply = await super().attempt(call)
+        if self._num_ctx:
+            # There a prompt that does not fit is an error.
+            return reply
         if (sent := _characters(call)) < _SHORT:
             return reply
         model = wire_name(call)
@@ -62,8 +93,7 @@ class Ollama(Compatible):
 
     async def _learn_window(self, model: str) -> None:
         """Ask the server how many tokens of context it has given to each loaded model."""
-        root = self.address.url.removesuffix("/v1")
-        answered = await self.get(f"{root}/api/ps")
+        answered = await self.get(f"{self._root}/api/ps")
         loaded = parsed(answered, self.who, self.scrub).get("models")
         for entry in loaded if isinstance(loaded, list) else ():
             size = entry.get("context_length") if isinstance(entry, dict) else None
@@ -116,6 +146,5 @@ def _cut(how: str) -> ContextTooLong:
     return ContextTooLong(
         f"the server cut the prompt: {how}",
         why="its context is smaller than the model's, and it drops the start without a word",
-        cure="give it more, with OLLAMA_CONTEXT_LENGTH=16384 ollama serve, or by a model of"
-        " your own with PARAMETER num_ctx 16384",
+        cure="give it more: --num-ctx 16384, or OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
     )

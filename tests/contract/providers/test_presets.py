@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import Call, ModelRef, Reply, Usage, generate, user
+from evalbench.engine.calls import (
+    Call,
+    Message,
+    ModelRef,
+    Outcome,
+    Reply,
+    TextPart,
+    Usage,
+    generate,
+    user,
+)
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.purse import Purse
@@ -17,7 +28,7 @@ from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from evalbench.providers.compatible.ollama import check_whole_prompt
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import IMAGE, ask
+from tests.unit.providers.calls import IMAGE, ask, look
 
 LLAMA = "groq/llama-3.3-70b-versatile"
 ROUTED = "openrouter/meta-llama/llama-3.3-70b-instruct"
@@ -144,7 +155,7 @@ async def test_a_prompt_that_ollama_cut_a_little_is_caught_too(sim: Handle, make
         await provider.answer(told(3280))
     assert "it read 2050 tokens of about 4100, and has room for 4096" in caught.value.what
     assert "OLLAMA_CONTEXT_LENGTH" in caught.value.cure
-    assert "num_ctx" in caught.value.cure
+    assert "--num-ctx" in caught.value.cure
     asked = [entry["path"] for entry in sim.entries() if entry["method"] == "GET"]
     assert asked == ["/ollama/api/ps"]
 
@@ -171,6 +182,51 @@ async def test_an_ollama_that_does_not_tell_its_context(sim: Handle, make: Make)
     assert (await provider.answer(told(3000))).text
     with pytest.raises(e.ContextTooLong):
         await provider.answer(told(5000))
+
+
+async def test_a_context_of_ones_own_goes_by_ollamas_own_api(sim: Handle, make: Make) -> None:
+    provider = make("ollama", num_ctx=8192)
+    reply = await provider.answer(told(4000))
+    assert reply.usage.input_tokens > 5000
+    assert reply.outcome is Outcome.OK
+    [entry] = sim.entries()
+    assert entry["path"] == "/ollama/api/chat"
+    body = entry["body"]
+    assert body["options"] == {"num_ctx": 8192, "num_predict": 20}
+    assert (body["truncate"], body["shift"], body["stream"]) == (False, False, False)
+    with pytest.raises(e.ContextTooLong):
+        await provider.answer(told(7000))
+
+
+async def test_everything_that_can_be_asked_of_ollamas_own_api(sim: Handle, make: Make) -> None:
+    provider = make("ollama", num_ctx=4096)
+    call = ask("ollama/qwen3:8b", max_tokens=900, effort="low", temperature=0.5, top_p=0.9, seed=7,
+               stop=("zzz",), logprobs=2)  # fmt: skip
+    reply = await provider.answer(call)
+    body = sim.entries()[-1]["body"]
+    assert body["think"] == "low"
+    assert (body["logprobs"], body["top_logprobs"]) == (True, 2)
+    assert body["options"] == {"num_ctx": 4096, "num_predict": 900, "temperature": 0.5,
+                               "top_p": 0.9, "seed": 7, "stop": ["zzz"]}  # fmt: skip
+    assert reply.text
+    assert reply.reasoning
+    assert {note.fate for note in reply.params} == {"sent"}
+    assert (await provider.answer(look("ollama/llava:7b", max_tokens=90))).text
+    [turn] = sim.entries()[-1]["body"]["messages"]
+    assert turn["content"] == "What is in  this picture?"
+    assert len(turn["images"]) == 1
+    story = Message("context", (TextPart("Once upon a time"),))
+    raw = Call(ModelRef("ollama", "llama3.2:3b"), generate([story], max_tokens=9))
+    assert (await provider.answer(raw)).outcome is Outcome.TRUNCATED
+    entry = sim.entries()[-1]
+    assert entry["path"] == "/ollama/api/generate"
+    assert (entry["body"]["prompt"], entry["body"]["raw"]) == ("Once upon a time", True)
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    shaped = Call(ModelRef("ollama", "llama3.2:3b"), generate("Hm?", schema=schema))
+    assert json.loads((await provider.answer(shaped)).text)
+    assert sim.entries()[-1]["body"]["format"] == schema
+    with pytest.raises(e.NoSuchModel):
+        await provider.answer(ask("ollama/nobody"))
 
 
 @pytest.mark.parametrize(
