@@ -32,6 +32,7 @@ from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.bedrock import Bedrock
 from evalbench.providers.compatible import Compatible
+from evalbench.providers.google import Google
 from evalbench.providers.openai import OpenAI
 from evalbench.providers.together import Together
 from evalbench.providers.wire.address import Address
@@ -224,12 +225,36 @@ async def bedrock(base_url: str) -> AsyncIterator[tuple[One, One]]:
     await provider.close()
 
 
+@asynccontextmanager
+async def google(base_url: str) -> AsyncIterator[tuple[One, One]]:
+    """The SDK's own loop and the provider ``google``."""
+    from google import genai
+    from google.genai import types
+
+    provider = Google({"base_url": base_url}, KEY)
+    options = types.HttpOptions(
+        base_url=base_url, api_version="v1", retry_options=types.HttpRetryOptions(attempts=1)
+    )
+    client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
+    model = "gemini-2.0-flash"
+
+    async def bare(number: int) -> object:
+        return await client.aio.models.generate_content(
+            model=model, contents=f"{QUESTION}{number}", config={"max_output_tokens": 64}
+        )
+
+    yield bare, lambda number: provider.answer(call("google", model, number))
+    await client.aio.aclose()
+    await provider.close()
+
+
 LANES = {
     "compatible": compatible,
     "openai": openai,
     "anthropic": anthropic,
     "together": together,
     "bedrock": bedrock,
+    "google": google,
 }
 
 

@@ -38,8 +38,9 @@ MODELS = {
     "openai": "openai/gpt-4.1",
     "anthropic": "anthropic/claude-haiku-4-5",
     "together": "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    "google": "google/gemini-2.0-flash",
 }
-OWN_VERSION = ("anthropic", "together")
+OWN_VERSION = ("anthropic", "together", "google")
 """Lanes whose clients add the version to the address themselves."""
 
 Ask = Callable[[int], Awaitable[object]]
@@ -104,6 +105,8 @@ def asker(lane: str, url: str) -> tuple[Ask, Callable[[], Awaitable[None]]]:
             ),
             open_models.close,
         )
+    if lane == "google":
+        return gemini(url)
     import openai
 
     client = openai.AsyncOpenAI(
@@ -114,6 +117,24 @@ def asker(lane: str, url: str) -> tuple[Ask, Callable[[], Awaitable[None]]]:
             model="gpt-4.1", max_tokens=4, messages=[{"role": "user", "content": question(n)}]
         ),
         client.close,
+    )
+
+
+def gemini(url: str) -> tuple[Ask, Callable[[], Awaitable[None]]]:
+    """Google's SDK, which takes no notice of how long it is told to wait."""
+    from google import genai
+    from google.genai import types
+
+    options = types.HttpOptions(
+        base_url=url, api_version="v1", retry_options=types.HttpRetryOptions(attempts=9)
+    )
+    client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
+    model, config = MODELS["google"].partition("/")[2], {"max_output_tokens": 4}
+    return (
+        lambda n: client.aio.models.generate_content(
+            model=model, contents=question(n), config=config
+        ),
+        client.aio.aclose,
     )
 
 
@@ -148,6 +169,7 @@ def ours(lane: str, url: str, calls: int, *extra: str) -> tuple[float, float, in
             "ANTHROPIC_API_KEY": KEY,
             "OPENAI_API_KEY": KEY,
             "TOGETHER_API_KEY": KEY,
+            "GOOGLE_API_KEY": KEY,
         }
         command = [sys.executable, "-m", "evalbench.tui.cli.main", "run", "synthetic"]
         command += ["--model", MODELS[lane], "--data", str(data), "--json"]

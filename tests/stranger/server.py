@@ -1,4 +1,4 @@
-"""A minimal fake of OpenAI's chat completions and Anthropic's messages, on plain aiohttp.
+"""A minimal fake of chat completions, Anthropic's messages and Gemini, on plain aiohttp.
 
     python -m tests.stranger.server [--latency S] [--refuse SHARE] [--fail SHARE] [--seed N]
 
@@ -45,10 +45,13 @@ class Stranger:
     async def messages(self, request: web.Request) -> web.StreamResponse:
         return await self.handle(request, "messages")
 
+    async def gemini(self, request: web.Request) -> web.StreamResponse:
+        return await self.handle(request, "gemini")
+
     async def handle(self, request: web.Request, api: str) -> web.StreamResponse:
         arrived = time.time()
         body = await request.json()
-        asked = str(body["messages"])
+        asked = str(body["contents" if api == "gemini" else "messages"])
         self.requests += 1
         self.first = self.first or arrived
         self.early += arrived < self.allowed.get(asked, 0.0)
@@ -62,9 +65,9 @@ class Stranger:
                 return odd
             if dice < self.refuse:
                 self.allowed[asked] = time.time() + 1.0
-                return web.json_response(
-                    error(api, "slow down"), status=429, headers={"retry-after": "1"}
-                )
+                # Gemini says in the body when to come back.
+                headers = {} if api == "gemini" else {"retry-after": "1"}
+                return web.json_response(error(api, "slow down"), status=429, headers=headers)
             if dice < self.refuse + self.fail:
                 return web.json_response(error(api, "oops"), status=500)
             self.answers[asked] += 1
@@ -93,6 +96,12 @@ def answer(api: str) -> dict[str, Any]:
     if api == "chat":
         choice = {"message": {"role": "assistant", "content": "A"}, "finish_reason": "stop"}
         return {"choices": [choice], "usage": {"prompt_tokens": 30, "completion_tokens": 1}}
+    if api == "gemini":
+        content = {"role": "model", "parts": [{"text": "A"}]}
+        usage = {"promptTokenCount": 30, "candidatesTokenCount": 1}
+        return {
+            "candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage
+        }  # fmt: skip
     return {
         "type": "message",
         "role": "assistant",
@@ -104,6 +113,9 @@ def answer(api: str) -> dict[str, Any]:
 
 def error(api: str, message: str) -> dict[str, Any]:
     """The least that is an error."""
+    if api == "gemini":
+        wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"}
+        return {"error": {"message": message, "details": [wait] if message == "slow down" else []}}
     inner = {"error": {"message": message}}
     return inner if api == "chat" else {"type": "error", **inner}
 
@@ -113,6 +125,7 @@ def app(stranger: Stranger) -> web.Application:
     made = web.Application(client_max_size=1 << 26)
     made.router.add_post("/v1/chat/completions", stranger.chat)
     made.router.add_post("/v1/messages", stranger.messages)
+    made.router.add_post("/v1/models/{model}", stranger.gemini)
     made.router.add_get("/stats", stranger.stats)
     return made
 
