@@ -17,7 +17,7 @@ class KeyPlaces:
 
     Attributes:
         names: of its keys in the keychain.
-        set_variables: environment variables that hold one.
+        set_variables: environment variables that hold one, or name a profile that has one.
         variable: one that could.
         page: where keys are made, or empty.
         required: whether nothing works without one.
@@ -65,7 +65,7 @@ def key_places(lines: Sequence[dict[str, Any]]) -> dict[str, KeyPlaces]:
         places.page, places.required = line["page"], line["required"]
         if line["source"] == "keychain":
             places.names.append(line["name"])
-        elif line["source"] == "environment":
+        elif line["source"] in ("environment", "profile"):
             places.set_variables.append(line["variable"])
         else:
             places.variable = line["variable"]
