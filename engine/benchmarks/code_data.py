@@ -173,7 +173,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
             f"{selection.hub}, split {selection.split}, could not be fetched from the"
             " Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check name, split and network (evalbench keys add huggingface for a private"
+            cure="check name, split and network (evalbench keys set huggingface for a private"
             " one), or give a copy with --data PATH",
         ) from error
     where = f"{name}, {selection.split}"

@@ -68,6 +68,13 @@ class MtBench(Benchmark):
             affects_data=True,
         ),
         Option(
+            "revision",
+            str,
+            None,
+            "commit, tag or branch of the hub's space; left out, the newest commit",
+            affects_data=True,
+        ),
+        Option(
             "judge_prompts",
             str,
             None,
@@ -109,7 +116,7 @@ class MtBench(Benchmark):
         """Read questions, references, judge prompts and the answers to compare with."""
         origin, revision = data.SPACE, ""
         if source.path is None:
-            files, revision = data.fetch(source)
+            files, revision = data.fetch(source, self.opt["revision"])
         else:
             files, origin = data.question_files(source.path), source.path.name
         against, own_prompts = self.opt["against"], self.opt["judge_prompts"]

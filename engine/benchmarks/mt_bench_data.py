@@ -52,8 +52,10 @@ def question_files(path: Path) -> list[Path]:
     return [path, references] if references.is_file() else [path]
 
 
-def fetch(source: DataSource) -> tuple[list[Path], str]:
+def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
     """The questions and references from the Hugging Face hub, and the commit they are of.
+
+    Both are of one commit, also when the space changes meanwhile.
 
     Raises:
         DataError: they cannot be fetched.
@@ -61,21 +63,21 @@ def fetch(source: DataSource) -> tuple[list[Path], str]:
     if source.progress:
         source.progress(f"fetching {SPACE} from the Hugging Face hub", 0, None)
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import HfApi, hf_hub_download
 
+        commit = HfApi().space_info(SPACE, revision=revision).sha or revision
         files = [
-            Path(hf_hub_download(SPACE, name, repo_type="space"))
+            Path(hf_hub_download(SPACE, name, repo_type="space", revision=commit))
             for name in (QUESTIONS, REFERENCES)
         ]
     except Exception as error:  # the hub's client raises a dozen unrelated types
         raise DataError(
             f"{SPACE} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check the network, or give FastChat's data/mt_bench folder with --data PATH",
+            cure="check the network and --revision, or give FastChat's data/mt_bench folder with"
+            " --data PATH",
         ) from error
-    parts = files[0].parts
-    at = parts.index("snapshots") + 1 if "snapshots" in parts else 0
-    return files, parts[at] if at else ""
+    return files, commit or ""
 
 
 def read_questions(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import (
@@ -10,11 +12,14 @@ from evalbench.engine.benchmark import (
     Benchmark,
     DataSet,
     DataSource,
+    Item,
     Sample,
     Score,
     answer_outcome,
 )
 from evalbench.engine.benchmarks import openseesime_data as data
+from evalbench.engine.benchmarks import openseesime_hub as hub
+from evalbench.engine.benchmarks.reading import Row
 from evalbench.engine.calls import Outcome, Prompt, generate, user
 from evalbench.engine.media import MediaCache
 from evalbench.engine.options import Option
@@ -71,8 +76,15 @@ class OpenSeeSimE(Benchmark):
             "rows",
             int,
             200,
-            "rows to stream from the hub, drawn by --seed; the whole sets have up to 1.1 TB",
+            "rows to draw from the hub by --seed, out of five times as many that are streamed",
             minimum=1,
+            affects_data=True,
+        ),
+        Option(
+            "revision",
+            str,
+            None,
+            "commit, tag or branch of the set on the hub; left out, the newest commit",
             affects_data=True,
         ),
         Option(
@@ -130,9 +142,11 @@ class OpenSeeSimE(Benchmark):
         cache.trim(int(self.opt["media_cache_gb"] * 1e9))
         if source.path is None:
             name = data.SETS[self.opt["set"]]
-            rows = enumerate(data.hub_rows(source, self.opt["set"], self.opt["rows"], self.seed), 1)
-            items = (data.item(row, looks, None, (name, number)) for number, row in rows)
-            return DataSet(items, origin=name)
+            commit = hub.commit_of(source, name, self.opt["revision"])
+            draw = hub.Draw(name, commit, self.opt["rows"], self.seed)
+            kept = source.cache / f"{self.name}-{self._key(draw)}.jsonl"
+            items = hub.drawn_items(source, draw, partial(_item, looks, name), kept)
+            return DataSet(items, origin=name, revision=commit)
         path = source.path
         found = data.folder_rows(path)
         items = (
@@ -140,6 +154,11 @@ class OpenSeeSimE(Benchmark):
             for number, row, folder in found
         )
         return DataSet(items, origin=path.name)
+
+    def _key(self, draw: hub.Draw) -> str:
+        """A name for what is drawn and how it is shown."""
+        looks = [self.opt[name] for name in ("video", "frames", "frame_sampling", "max_side")]
+        return hashlib.sha256(repr([draw, looks]).encode()).hexdigest()[:24]
 
     def templates(self) -> Any:
         """The prompt's fixed texts and the parsers' versions."""
@@ -201,6 +220,10 @@ class OpenSeeSimE(Benchmark):
                 )
             )
         return out
+
+
+def _item(looks: data.Looks, name: str, row: Row, number: int) -> Item:
+    return data.item(row, looks, None, (name, number))
 
 
 def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:

@@ -1,7 +1,6 @@
-"""OpenSeeSimE's rows and media: from a folder, or streamed from the hub in part.
+"""OpenSeeSimE's rows and media: what a table and the files beside it hold.
 
-The public sets have up to 102,678 rows and 1.1 TB. They are never downloaded
-whole: rows are streamed, and so many taken as asked for.
+Rows of the public sets come from ``openseesime_hub``.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.pictures import Unreadable, encode, film, frames
 from evalbench.engine.benchmarks.reading import SUFFIXES, Row, find_table, read_rows
 from evalbench.engine.errors import DataError
@@ -26,7 +24,6 @@ SETS = {
     "fluid": "cmudrc/OpenSeeSimE-Fluid",
     "fluid-mini": "cmudrc/OpenSeeSimE-Fluid-Mini",
 }
-_SHUFFLE_BUFFER = 1_000
 _NUMBER = re.compile(r"[_ -]?\d+$")
 _COLUMNS = ("question", "question_type", "answer", "answer_choices", "media_type")
 
@@ -45,37 +42,6 @@ def folder_rows(path: Path) -> Iterator[tuple[int, Row, Path]]:
     )
     for number, row in read_rows(table):
         yield number, row, table.parent
-
-
-def hub_rows(source: DataSource, which: str, count: int, seed: int) -> Iterator[Row]:
-    """So many rows of a set on the hub, drawn by ``seed`` from a moving window of the stream.
-
-    Raises:
-        DataError: the hub cannot be reached.
-    """
-    name = SETS[which]
-    if source.progress:
-        source.progress(f"streaming {count} rows of {name} from the Hugging Face hub", 0, count)
-    try:
-        import datasets
-
-        datasets.disable_progress_bars()
-        stream = datasets.load_dataset(name, split="test", streaming=True)
-        for column, kind in (("image", datasets.Image), ("video", datasets.Video)):
-            if column in (stream.features or {}):
-                stream = stream.cast_column(column, kind(decode=False))
-        for number, row in enumerate(
-            islice(stream.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER), count), 1
-        ):
-            if source.progress:
-                source.progress(f"streaming rows of {name}", number, count)
-            yield dict(row)
-    except Exception as error:  # the hub's clients raise a dozen unrelated types
-        raise DataError(
-            f"{name} could not be streamed from the Hugging Face hub",
-            why=f"{type(error).__name__}: {error}",
-            cure="check the network and `evalbench keys set huggingface`, or give --data PATH",
-        ) from error
 
 
 class Looks:

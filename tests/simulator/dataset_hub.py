@@ -1,20 +1,24 @@
-"""A Hugging Face hub on the loopback interface that serves one data set, read-only.
+"""A Hugging Face hub on the loopback interface that serves one data set or space, read-only.
 
-It answers what ``datasets`` asks before and while it downloads: the data set's
-description, folder listings, and files, at one pinned revision. Point
-``HF_ENDPOINT`` at :attr:`DatasetHub.url`.
+It answers what the hub's clients ask before and while they download: the
+repository's description, folder listings, and files or ranges of them, at one
+commit, which ``main`` names too. Point ``HF_ENDPOINT`` at :attr:`DatasetHub.url`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 Answer = tuple[int, bytes, Mapping[str, str]]
 
@@ -26,9 +30,19 @@ class DatasetHub:
         name: ``organisation/data-set``.
         revision: the only commit there is.
         files: content by path.
+        kind: ``datasets`` or ``spaces``.
+
+    Attributes:
+        broken: paths that are answered with an error of the server.
+        sent: bytes of content sent, by path.
     """
 
-    def __init__(self, name: str, revision: str, files: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, name: str, revision: str, files: Mapping[str, bytes], kind: str = "datasets"
+    ) -> None:
+        self.broken: set[str] = set()
+        self.sent: Counter[str] = Counter()
+        self.kind = kind
         self.name = name
         self.revision = revision
         self.files = files
@@ -58,15 +72,18 @@ class DatasetHub:
 
     def answer(self, path: str) -> Answer:
         """Status, body and headers for a path."""
-        api = f"/api/datasets/{self.name}"
-        if path.startswith(f"/datasets/{self.name}/resolve/"):
+        api = f"/api/{self.kind}/{self.name}"
+        known = (self.revision, "main")
+        if path.startswith(f"/{self.kind}/{self.name}/resolve/"):
             revision, _, rest = path.partition("/resolve/")[2].partition("/")
-            return self._file(rest) if revision == self.revision else _missing("RevisionNotFound")
+            return self._file(rest) if revision in known else _missing("RevisionNotFound")
         if path.startswith(f"{api}/tree/"):
             revision, _, rest = path.removeprefix(f"{api}/tree/").partition("/")
-            return self._folder(rest) if revision == self.revision else _missing("RevisionNotFound")
-        if path in (api, f"{api}/revision/{self.revision}"):
+            return self._folder(rest) if revision in known else _missing("RevisionNotFound")
+        if path in (api, *(f"{api}/revision/{revision}" for revision in known)):
             return _json(self._description())
+        if path.startswith(f"{api}/revision/"):
+            return _missing("RevisionNotFound")
         return _missing("RepoNotFound")
 
     def _description(self) -> dict[str, Any]:
@@ -100,6 +117,8 @@ class DatasetHub:
         data = self.files.get(path)
         if data is None:
             return _missing("EntryNotFound")
+        if path in self.broken:
+            return 404, b"{}", {"X-Error-Message": "out of order"}
         return 200, data, {"ETag": f'"{_digest(data)}"', "X-Repo-Commit": self.revision}
 
 
@@ -132,6 +151,12 @@ def _handler(hub: DatasetHub) -> type[BaseHTTPRequestHandler]:
             path = unquote(urlsplit(self.path).path)
             hub.requests.append(f"{self.command} {path}")
             status, body, headers = hub.answer(path)
+            if status == 200 and (wanted := _RANGE.fullmatch(self.headers.get("Range", ""))):
+                start, end = int(wanted[1]), min(len(body), int(wanted[2] or len(body)) + 1)
+                headers = {**headers, "Content-Range": f"bytes {start}-{end - 1}/{len(body)}"}
+                status, body = 206, body[start:end]
+            if self.command == "GET":
+                hub.sent[path.partition(f"/{hub.revision}/")[2]] += len(body)
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
