@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
+from typing import Any
 
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import BatchProvider, Call, WorkerProvider
@@ -18,6 +20,7 @@ from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
+from evalbench.engine.loaded import model_changes, note_model
 from evalbench.engine.modes import realtime_key
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.purse import Purse
@@ -45,6 +48,8 @@ class Casting:
         journal: Journal,
         folder: RunFolder,
         wishes: BatchWishes,
+        fits: Mapping[str, Mapping[str, Any]],
+        on_changes: Callable[[list[str]], None],
         images: bool = False,
     ) -> None:
         """Prepare casting.
@@ -57,6 +62,8 @@ class Casting:
             journal: of the run.
             folder: of the run: files of batches and the logs of local workers go there.
             wishes: what the run wants of its batches.
+            fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
+            on_changes: told when a local model is loaded otherwise than before; may raise.
             images: the candidate's calls show images.
         """
         self._cast = cast
@@ -65,6 +72,8 @@ class Casting:
         self._journal = journal
         self._folder = folder
         self._wishes = wishes
+        self._fits = fits
+        self._on_changes = on_changes
         self._prices = prices
         self._images = images
         self._purses = {
@@ -101,7 +110,8 @@ class Casting:
             return Local(
                 provider,
                 part.model.partition("/")[2],
-                report=self._journal.event,
+                report=partial(self._report_of_worker, part.model),
+                need=(self._fits.get(part.role) or {}).get("need"),
                 log=self._folder.worker_log,
                 env={HUGGINGFACE.variables[0]: secret} if secret else {},
                 window=part.get("concurrency") or (IMAGE_WINDOW if self._shows(part) else None),
@@ -151,6 +161,13 @@ class Casting:
 
     def _shows(self, part: RoleSpec) -> bool:
         return self._images and part.role == CANDIDATE
+
+    def _report_of_worker(self, model: str, kind: str, /, **body: Any) -> None:
+        self._journal.event(kind, **body)
+        if kind == "model-loaded":
+            if changes := model_changes(self._journal, model, body):
+                self._on_changes(changes)
+            note_model(self._journal, model, body)
 
     async def close(self) -> None:
         """Close every dispatcher."""

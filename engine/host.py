@@ -4,6 +4,7 @@ Started by :mod:`evalbench.engine.process` in a session of its own. Its
 standard input brings one JSON line::
 
     {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
+               "fits": {ROLE: {...}},
                "keys": {ROLE: {"ref": {...}, "secret": S}}}],
      "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
      "leave": B, "cancel": [BATCH]}

@@ -71,6 +71,8 @@ class HostedRun:
         }
         self._samples = Path(request["samples"]) if request["samples"] else None
         self._prices = _prices_from_json(request["prices"])
+        self._fits: dict[str, Any] = request.get("fits") or {}
+        self._accept = False
         self.spec = folder.spec()
         self._cast = self.spec.cast()
         self.status = folder.status()
@@ -146,6 +148,8 @@ class HostedRun:
                 f"run {self.folder.id} still needs its data, which is gone",
                 cure="put it back where it was, or start again with evalbench run",
             )
+        self._accept = accept_changes
+        self._fits = self._fits or stored.get("fits") or {}
         if "prices" in stored:
             # Prices are those of the run's beginning, so that its spend is one sum.
             held = _prices_from_json(stored["prices"] or {})
@@ -158,6 +162,7 @@ class HostedRun:
         facts: dict[str, Any] = {
             "prices": {role: one.to_json() if one else None for role, one in self._prices.items()},
             "identity": now,
+            "fits": self._fits,
             "spec": self.spec.to_json(),
             "keys": {role: ref.to_json() for role, ref in self._keys.items()},
         }
@@ -202,6 +207,18 @@ class HostedRun:
         self.journal.set(mixed=self.status.mixed, loaded=self._loaded)
         self.journal.event("changes-accepted", changes=changes, asked_again=lost)
 
+    def _take_changes(self, changes: list[str]) -> None:
+        """A local model was loaded otherwise than before: go on only when that was accepted.
+
+        Raises:
+            RunChanged: it was not.
+        """
+        if not self._accept:
+            raise refuse(changes, 0, self.status.done)
+        self.status.mixed = True
+        self.journal.set(mixed=True)
+        self.journal.event("changes-accepted", changes=changes, asked_again=0)
+
     async def run(self) -> int:
         """Drive the run to rest. Returns its exit code."""
         begun = time.time()
@@ -245,6 +262,8 @@ class HostedRun:
                 self._budget,
                 journal=self.journal,
                 folder=self.folder,
+                fits=self._fits,
+                on_changes=self._take_changes,
                 wishes=BatchWishes(
                     poll_s=self.spec.get("batch_poll"),
                     fallback_s=seconds_of(self.spec.get("batch_fallback")),

@@ -24,6 +24,7 @@ class Measures:
         peak: most bytes that the model took: of its card, or of the worker's process.
         total: bytes of the card, or of the machine.
         device: where it ran, in words.
+        expected: most bytes that it was reckoned to take before it was loaded; 0: unknown.
     """
 
     answers: int = 0
@@ -35,6 +36,7 @@ class Measures:
     peak: int = 0
     total: int = 0
     device: str = ""
+    expected: int = 0
 
     def count(self, reply: Reply) -> None:
         """Add one answer."""
@@ -48,7 +50,7 @@ class Measures:
         """Add what another worker did."""
         for name in ("answers", "seconds", "input_tokens", "output_tokens", "busy_s"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in ("slowest", "peak", "total"):
+        for name in ("slowest", "peak", "total", "expected"):
             setattr(self, name, max(getattr(self, name), getattr(other, name)))
         self.device = other.device or self.device
 

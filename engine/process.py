@@ -307,6 +307,7 @@ def _spawn(
                 "folder": str(folder.path),
                 "samples": str(checked.file) if checked else None,
                 "prices": checked.prices if checked else {},
+                "fits": checked.fits if checked else {},
                 "keys": {
                     role: {"ref": key.ref.to_json(), "secret": key.secret}
                     for role, key in keys.items()

@@ -64,6 +64,7 @@ class Local:
         log: Path,
         env: Mapping[str, str] | None = None,
         window: int | None = None,
+        need: Mapping[str, int] | None = None,
     ) -> None:
         self.window = window or WINDOW
         self._provider = provider
@@ -71,6 +72,7 @@ class Local:
         self._report = report
         self._log = log
         self._env = env or {}
+        self._need = need or {}
         self._queue: deque[str] = deque()
         # Calls that the worker holds, in the order in which they were sent.
         self._inside: dict[str, None] = {}
@@ -350,6 +352,7 @@ class Local:
                 self._loaded_here = True
                 self.loaded = frame["info"]
                 self.measures.device = str(frame["info"].get("device", ""))
+                self.measures.expected = self._expected()
                 self.ready_at = self.ready_at or time.monotonic()
                 self.progress = {}
                 self._report("model-loaded", **frame["info"])
@@ -365,6 +368,11 @@ class Local:
                     raise error
                 raise WorkerFailed(error.what, why=error.why, cure=error.cure)
         return False
+
+    def _expected(self) -> int:
+        """Most bytes that were reckoned; on a card without the driver's own, as torch counts."""
+        on_card = self.measures.device.startswith("cuda")
+        return self._need.get("total", 0) - (self._need.get("process", 0) if on_card else 0)
 
     def _measure(self) -> None:
         told, held = self._memory, self.measures

@@ -20,7 +20,8 @@ def speed_words(held: Measures) -> list[str]:
     if held.peak:
         of = f" of {figures.amount(held.total, 'B')}" if held.total else ""
         where = f" ({one_line(held.device)})" if held.device else ""
-        lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}")
+        before = f", reckoned {figures.amount(held.expected, 'B')}" if held.expected else ""
+        lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}{before}")
     return lines
 
 

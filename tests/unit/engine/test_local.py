@@ -617,7 +617,7 @@ for key, text in calls():
     say(type="reply", key=key, reply={"text": text, "usage": usage, "latency_s": float(life)})
     sys.exit(0)
 """
-    held = bench(body)
+    held = bench(body, need={"total": 5000, "process": 700})
     async with held as inside:
         await inside.ask("one")
         await inside.ask("two")
@@ -635,6 +635,7 @@ for key, text in calls():
         "busy_s": 4.0,
         "peak": 200,
         "total": 1000,
+        "expected": 5000,
         "device": "cpu",
         "seconds_per_answer": 1.5,
         "tokens_per_second": 4.0,

@@ -1,0 +1,43 @@
+"""Is a local model, loaded again, still the one that gave the earlier answers?
+
+``auto`` settings depend on the machine: a run begun on a card and resumed on a
+CPU would go on in other numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.engine.changes import differences
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.reader import Shelf
+
+_DECIDING = ("revision", "dtype", "quantize")
+
+
+def model_changes(journal: Journal, model: str, info: Mapping[str, Any]) -> list[str]:
+    """What decides answers and is not as it was, one line each.
+
+    Args:
+        journal: of the run.
+        model: its name.
+        info: what the worker tells of the loaded model.
+    """
+    held = _held(journal)
+    return differences(held[model], _deciding(info), f"{model}: ") if model in held else []
+
+
+def note_model(journal: Journal, model: str, info: Mapping[str, Any]) -> None:
+    """Keep how a model was loaded, for the next time."""
+    held = _held(journal)
+    if held.get(model) != (now := _deciding(info)):
+        journal.set(models={**held, model: now})
+
+
+def _held(journal: Journal) -> dict[str, Any]:
+    return journal.query(Shelf.meta).get("models") or {}
+
+
+def _deciding(info: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: info.get(name) for name in _DECIDING}
