@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
@@ -24,6 +25,7 @@ from evalbench.providers.google.prepare import Habits, bare_name, prepare
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import Access, GeminiClient
 from evalbench.providers.google.terms import terms
+from evalbench.providers.modelfacts import Shelf, table_facts
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.body import read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -75,6 +77,8 @@ class Gemini(NetworkProvider):
         version: str,
     ) -> None:
         super().__init__(settings, access.secret, address)
+        # The same models, whichever way they are asked.
+        self.facts = Shelf(self.name, address.host, partial(table_facts, "google"))
         safety = settings.get("safety_settings") or ""
         if safety:
             safety = "OFF" if safety == "off" else f"BLOCK_{safety.upper()}"

@@ -25,6 +25,7 @@ _PROVIDERS = {
     "mistral": "mistral",
     "xai": "xai",
     "fireworks_ai": "fireworks",
+    "gemini": "google",
 }
 _MODES = ("chat", "responses")
 _LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -59,6 +60,8 @@ def _row(provider: str, entry: dict[str, Any]) -> dict[str, Any]:
         row |= _anthropic(entry)
     elif provider == "openai":
         row |= _openai(entry)
+    elif provider == "google":
+        row |= _google(entry)
     else:
         # An absent flag means "no" only where the list is kept with care.
         row["images"] = entry.get("supports_vision") or None
@@ -87,6 +90,15 @@ def _openai(entry: dict[str, Any]) -> dict[str, Any]:
         "efforts": _efforts(entry) if reasoning else [],
         "default_effort": entry.get("default_reasoning_effort"),
         "endpoints": [names[path] for path in names if path in paths] or None,
+    }
+
+
+def _google(entry: dict[str, Any]) -> dict[str, Any]:
+    successor = entry.get("successor_model")
+    return {
+        "reasoning": entry.get("supports_reasoning") or None,
+        "sampling": "no" if entry.get("supports_sampling_params") is False else None,
+        "successor": successor.removeprefix("gemini/") if successor else None,
     }
 
 
