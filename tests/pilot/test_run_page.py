@@ -132,15 +132,20 @@ async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> Non
     card = {
         "name": "Card 9000", "used": 3 << 30, "peak": 6 << 30, "total": 8 << 30,
         "utilisation": 87, "temperature": 64, "power": 120.5, "power_limit": 170.0,
+        "history": [0, 50, 100],
     }  # fmt: skip
     silent = {**dict.fromkeys(card), "name": "Silent card"}
-    engine.status(gauges={"in_flight": 700, "gpus": [card, silent]})
+    memory = {"rss": 1 << 30, "used": 2 << 30, "reserved": 4 << 30}
+    gauges = {"in_flight": 700, "memory": memory, "idle": 0.25}
+    engine.status(gauges={**gauges, "gpus": [card, silent]})
     async with opened(engine) as pilot:
         screen = await until_shown(pilot, "Card 9000")
         assert "Card 9000  peak 6.4 GB" in screen
         assert "3.2 GB of 8.6 GB" in screen
         assert "┃" in screen
-        assert "87 % busy · 64 °C · 120 of 170 W" in screen
+        assert "87 % busy · 64 °C · 120 of 170 W  ▁▅█" in screen
+        assert "worker memory 1.1 GB · 25 % idle" in screen
+        assert "on the card 2.1 GB, 4.3 GB reserved" in screen
         assert "Silent card" in screen
         assert "None" not in screen
         engine.status(gauges={"in_flight": 700})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import Gpu, RunView
@@ -125,10 +128,25 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
         lines.append(rate)
     if not compact:
         lines += _token_lines(view)
-    if resident := (gauges.get("memory") or {}).get("rss"):
-        lines.append([(f"worker memory {figures.amount(resident, 'B')}", "dim")])
+    lines += _worker_lines(gauges)
     if not compact:
         lines += _speed_lines(view)
+    return lines
+
+
+def _worker_lines(gauges: Mapping[str, Any]) -> list[Line]:
+    """Memory of a local worker, on a card as its allocator tells it, and its idle share."""
+    memory = gauges.get("memory") or {}
+    told = []
+    if resident := memory.get("rss"):
+        told.append(f"worker memory {figures.amount(resident, 'B')}")
+    if (idle := gauges.get("idle")) is not None:
+        told.append(f"{100 * idle:.0f} % idle")
+    lines: list[Line] = [[(" · ".join(told), "dim")]] if told else []
+    if reserved := memory.get("reserved"):
+        used = figures.amount(memory.get("used") or 0, "B")
+        words = f"on the card {used}, {figures.amount(reserved, 'B')} reserved"
+        lines.append([(words, "dim")])
     return lines
 
 
@@ -227,7 +245,10 @@ def _card_lines(card: Gpu) -> list[Line]:
         most = f" of {card.power_limit:.0f}" if card.power_limit is not None else ""
         facts.append(f"{card.power:.0f}{most} W")
     if facts:
-        lines.append([(" · ".join(facts), "dim")])
+        line: Line = [(" · ".join(facts), "dim")]
+        if card.history and len(card.history) > 1:
+            line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:])]
+        lines.append(line)
     return lines
 
 

@@ -60,6 +60,8 @@ class Gpu(NamedTuple):
     temperature: int | None
     power: float | None
     power_limit: float | None
+    history: Sequence[int] | None
+    """Load at the last readings, the newest last."""
 
 
 class RunView:
