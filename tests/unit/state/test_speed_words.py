@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from evalbench.engine import registry
 from evalbench.engine.measures import Measures
+from evalbench.engine.status import State
+from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.speed_words import speed_words
+from evalbench.tui.state.wording import log_words
+from tests.e2e.commandline import PLUGINS
+from tests.pretending import pretend
 
 MB = 1_000_000
 
@@ -14,3 +24,24 @@ def test_the_peak_is_told_beside_what_was_reckoned() -> None:
     held.expected = 520 * MB
     assert speed_words(held)[-1].endswith(", reckoned 520.0 MB")
     assert Measures.from_json(held.to_json()) == held
+
+
+def test_answers_and_speed_are_told() -> None:
+    held = Measures(answers=40, seconds=60.0, slowest=75.0, output_tokens=900, busy_s=20.0)
+    assert speed_words(held) == ["40 answers, 1.5 s each, the slowest 1:15", "45 tokens a second"]
+    assert speed_words(Measures()) == []
+
+
+def test_a_run_adds_up_what_its_engines_did(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(PLUGINS))
+    registry._found.cache_clear()
+    engine = pretend("synthetic", "scripted/good", total=4)
+    told = Measures(answers=3, seconds=6.0, output_tokens=90, busy_s=3.0, peak=5, device="cpu")
+    for _ in range(2):
+        engine.event("model-unloaded", model="tiny", **told.to_json())
+    engine.event("model-unloaded", model="other", **told.to_json())
+    engine.status(state=State.COMPLETE)
+    view = RunView(engine.folder)
+    view.look()
+    assert {name: held.answers for name, held in view.measures.items()} == {"tiny": 6, "other": 3}
+    assert log_words(view.log[0]).startswith("model unloaded: 3 answers, 2 s each")
