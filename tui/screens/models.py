@@ -14,9 +14,11 @@ from textual.widgets import Input
 from evalbench.engine import registry, room
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.room import Room
+from evalbench.tui.commands import commands
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count
 from evalbench.tui.state.fit_words import fit_here, fit_words
+from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.model_cache import Model, ask_models
 from evalbench.tui.state.model_list import (
     Catalogue,
@@ -44,6 +46,7 @@ _COLUMNS = (
 _NARROW = _COLUMNS[:-1]
 """Below 100 columns the notes are only told of the line under the cursor."""
 
+_KEYS = next(command for command in commands("app") if command.id == "app.keys")
 _NO_MATCH = "No model has these letters. escape shows all."
 
 
@@ -130,11 +133,15 @@ class ModelsPage(FilteredPage):
         here = self._current()
         self._rows = self._catalogue.rows(self.query_one("#filter", Input).value)
         table = self.query_one(Table)
-        table.show(_Rows(self._rows, self._room))
+        table.show(_Rows(self._rows, self._room, self._keys_key()))
         if (place := self._place(here)) is not None:
             # Lists that come in above must not move the cursor to another line.
             table.cursor = place
         self._tell()
+
+    def _keys_key(self) -> str:
+        """What opens the page of keys."""
+        return keys_words(_KEYS, self.the_app.preferences.keymap)
 
     def _place(self, row: Row | None) -> int | None:
         names = [_name(other) for other in self._rows]
@@ -148,7 +155,9 @@ class ModelsPage(FilteredPage):
         self.query_one(TopLine).tell(right=words + asking)
         row = self._current()
         self.query_one("#detail", Plain).show(
-            detail_words(row, fits=_fits(row, self._room)[0]) if row else ""
+            detail_words(row, fits=_fits(row, self._room)[0], keys_key=self._keys_key())
+            if row
+            else ""
         )
         if self._usable != isinstance(row, Model):
             self._usable = not self._usable
@@ -200,9 +209,10 @@ def _name(row: Row) -> str:
 class _Rows:
     """Providers and models as rows of the table."""
 
-    def __init__(self, rows: Sequence[Row], room: Room | None) -> None:
+    def __init__(self, rows: Sequence[Row], room: Room | None, keys_key: str) -> None:
         self._rows = rows
         self._room = room
+        self._keys_key = keys_key
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -210,7 +220,7 @@ class _Rows:
     def row(self, index: int) -> Sequence[Cell]:
         row = self._rows[index]
         if isinstance(row, Offer):
-            return ((row.words(time.time()), "strong" if row.listed else "dim"),)
+            return ((row.words(time.time(), self._keys_key), "strong" if row.listed else "dim"),)
         into, out = price_words(row)
         return (
             "",

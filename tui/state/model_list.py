@@ -15,6 +15,9 @@ from evalbench.tui.state.model_cache import Model, ModelList, kept_models
 FRESH_S = 24 * 3600.0
 """A list younger than this is not asked for anew unless the user says so."""
 
+_SET_KEY = "evalbench keys set"
+"""Begins the cure of a key that is missing and could be kept."""
+
 SOON_DAYS = 90
 """A retirement within so many days is told as a number of days."""
 
@@ -34,8 +37,11 @@ class Offer:
     asking: bool = False
     trouble: EvalbenchError | None = None
 
-    def words(self, now: float) -> str:
-        """One line on where its list stands, or how to get it."""
+    def words(self, now: float, keys_key: str = "") -> str:
+        """One line on where its list stands, or how to get it.
+
+        ``keys_key``: what opens the page where a missing key is set.
+        """
         parts = [self.provider]
         if self.listed:
             number = len(self.listed.models)
@@ -46,8 +52,7 @@ class Offer:
             parts.append("asking now")
         elif self.trouble:
             parts.append(self.trouble.what)
-            if cure := self.trouble.cure.partition(";")[0]:
-                parts.append(cure)
+            parts.append(_cure(self.trouble, keys_key).partition(";")[0])
         elif not self.listed:
             parts.append("not asked yet")
         return _joined(parts)
@@ -133,20 +138,28 @@ def retires_words(model: Model, today: date | None = None) -> tuple[str, str]:
     return model.retires, ""
 
 
-def detail_words(row: Row, now: float | None = None, fits: str = "") -> str:
+def detail_words(row: Row, now: float | None = None, fits: str = "", keys_key: str = "") -> str:
     """What the table has no room for, in two lines at most.
 
-    ``fits`` says whether a model of this machine fits into its memory.
+    ``fits`` says whether a model of this machine fits into its memory; ``keys_key`` as in
+    :meth:`Offer.words`.
     """
     if isinstance(row, Offer):
-        first = row.words(time.time() if now is None else now)
+        first = row.words(time.time() if now is None else now, keys_key)
         if not row.trouble or row.asking:
             return first
-        why, cure = row.trouble.why, row.trouble.cure
+        why, cure = row.trouble.why, _cure(row.trouble, keys_key)
         second = [f"why: {why}" if why else "", f"try: {cure}" if cure else ""]
         return f"{row.provider}: {row.trouble.what}\n{_joined(second)}"
     second = [row.retires and f"retires {row.retires}", fits, row.notes]
     return f"{_joined([row.id, row.title])}\n{_joined(second)}"
+
+
+def _cure(trouble: EvalbenchError, keys_key: str) -> str:
+    """What to do about it; in the app no command is needed to set a key."""
+    if keys_key and trouble.cure.startswith(_SET_KEY):
+        return f"{keys_key} sets its key"
+    return trouble.cure
 
 
 def _joined(parts: Iterable[str]) -> str:

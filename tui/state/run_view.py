@@ -79,6 +79,7 @@ class RunView:
         self.folder = folder
         self._watch = Watch(folder)
         self._events: dict[int, Event] = {}
+        self._imported = False
         self._latest = LatestAnswers()
         self._created = self._watch.status.created
         self._start, self._started = 0, self._created
@@ -121,6 +122,7 @@ class RunView:
     def _begin(self, journal: JournalReader) -> None:
         """Find out what happened before the view, or before this engine, was there."""
         self.pace.forget()
+        self._imported = journal.meta("imported") is not None
         started, ended = journal.newest_event("started"), journal.newest_event("ended")
         self._start = started.id if started else 0
         self._started = self._at(started) if started else self._created
@@ -179,8 +181,11 @@ class RunView:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is anything to go on with: something unasked, or a failed sample."""
-        failed_some = self.state == "complete" and self.status.failed > 0
+        """Whether there is anything to go on with: something unasked, or a failed sample.
+
+        Of an imported run nobody can be asked.
+        """
+        failed_some = self.state == "complete" and self.status.failed > 0 and not self._imported
         return self.state in RESUMABLE or failed_some
 
     @property

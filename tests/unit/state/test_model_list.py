@@ -76,3 +76,14 @@ def test_a_provider_says_where_its_list_stands_or_how_to_get_it() -> None:
     offer.trouble = ErrandFailed("it is away", why="no route", cure="start it; or wait")
     assert offer.words(1010) == "p · 1 model · asked just now · it is away · start it"
     assert detail_words(offer) == "p: it is away\nwhy: no route · try: start it; or wait"
+
+
+def test_a_missing_key_is_set_in_the_app() -> None:
+    trouble = ErrandFailed("no key", cure="evalbench keys set p; or P_API_KEY")
+    offer = Offer("p", trouble=trouble)
+    assert offer.words(0, "F5") == "p · no key · F5 sets its key"
+    assert detail_words(offer, keys_key="F5") == "p: no key\ntry: F5 sets its key"
+    # Whoever has taken that key away is told the command.
+    assert offer.words(0, "") == "p · no key · evalbench keys set p"
+    offer.trouble = ErrandFailed("it is away", cure="start it")
+    assert offer.words(0, "F5") == "p · it is away · start it"

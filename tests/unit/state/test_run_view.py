@@ -72,6 +72,12 @@ def test_a_complete_run_with_failed_samples_can_be_resumed(engine: PretendEngine
     assert viewed(engine).resumable
 
 
+async def test_of_an_imported_run_nobody_can_be_asked(engine: PretendEngine) -> None:
+    await engine.keep(imported={"source": "elsewhere.json", "notes": []})
+    engine.status(State.COMPLETE, failed=3)
+    assert not viewed(engine).resumable
+
+
 def test_a_run_that_goes_on_after_an_interruption_is_live_again(engine: PretendEngine) -> None:
     engine.status(alive=False)
     view = viewed(engine)
