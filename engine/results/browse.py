@@ -313,6 +313,8 @@ class TextSearch:
 
     def among(self, rows: Sequence[int]) -> array[int]:
         """The found ones of some samples, in their order."""
+        if isinstance(rows, range):
+            return array("Q", sorted(self.found))
         return array("Q", (row for row in rows if row in self.found))
 
     def go_on(self, seconds: float) -> None:
