@@ -125,6 +125,7 @@ class Clients:
         self._lines: set[Line] = set()
         self._made: dict[str, Any] = {}
         self._making = threading.Lock()
+        self._gate = threading.Lock()
         self._renewing = asyncio.Lock()
         try:
             self._session, self.used = self._new_session()
@@ -142,7 +143,7 @@ class Clients:
         """
         from evalbench.providers.bedrock.lines import Line
 
-        line = Line()
+        line = Line(self._gate)
         self._lines.add(line)
         work = self._threads.submit(self._work, line, service, operation, arguments)
         try:
@@ -218,7 +219,7 @@ class Clients:
     def _new_client(self, service: str) -> Any:
         from botocore.config import Config
 
-        from evalbench.providers.bedrock.lines import can_be_cut
+        from evalbench.providers.bedrock.lines import watch
 
         account = self._account
         config = Config(
@@ -235,7 +236,7 @@ class Clients:
             ignore_configured_endpoint_urls=True,
         )
         client = self._session.client(service, endpoint_url=account.endpoint or None, config=config)
-        can_be_cut(client)
+        watch(client)
         return client
 
     async def renewed(self, used: tuple[str, ...]) -> bool:

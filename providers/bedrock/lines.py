@@ -1,8 +1,12 @@
-"""Calls of boto3 in flight, so that one that nobody waits for any more is cut.
+"""Calls of boto3 in flight: cut when nobody waits for them any more, and computing in turn.
 
 boto3 blocks a thread until the answer is there, and knows no way to give a
 call up. Here every call notes the connection that it goes out on; cutting it
 shuts that connection's socket down, which wakes the thread at once.
+
+Many threads that compute at once would keep the event loop waiting for the
+interpreter, each for its slice. So a call holds a gate while it computes (before
+it is sent, and when its answer is there), and gives it up while it waits.
 
 Imports botocore: for threads that have to load it anyway.
 """
@@ -35,12 +39,15 @@ class Line:
     """One call in flight.
 
     Attributes:
+        gate: held while the call computes; shared by all calls.
         response: what came back, as botocore read it from the wire, whatever its status.
         seconds: from sending the request to the last byte of its response.
     """
 
+    gate: threading.Lock
     response: dict[str, Any] | None = None
     seconds: float = 0.0
+    _computing: bool = False
     _started: float = 0.0
     _cut: bool = False
     _connection: Any = None
@@ -48,12 +55,26 @@ class Line:
 
     def __enter__(self) -> Line:
         _here.line = self
+        self.compute()
         return self
 
     def __exit__(self, *_: object) -> None:
         _here.line = None
+        self.wait()
         with self._lock:
             self._connection = None
+
+    def compute(self) -> None:
+        """Take the gate."""
+        if not self._computing:
+            self.gate.acquire()
+            self._computing = True
+
+    def wait(self) -> None:
+        """Give the gate up."""
+        if self._computing:
+            self._computing = False
+            self.gate.release()
 
     def check(self) -> None:
         """Go no further with a call that was cut."""
@@ -86,11 +107,19 @@ class Line:
                     sock.shutdown(socket.SHUT_RDWR)
 
 
+def note_request(**_: object) -> None:
+    """For botocore's event ``before-send``: from here on a call waits."""
+    line: Line | None = getattr(_here, "line", None)
+    if line is not None:
+        line.wait()
+
+
 def note_response(response_dict: dict[str, Any], **_: object) -> None:
-    """For botocore's event ``before-parse``."""
+    """For botocore's event ``before-parse``: the whole response is there."""
     line: Line | None = getattr(_here, "line", None)
     if line is not None:
         line.answered(response_dict)
+        line.compute()
 
 
 class _Noted:
@@ -126,12 +155,13 @@ class _SafePool(AWSHTTPSConnectionPool):  # type: ignore[misc]
     ConnectionCls = _SafeConnection
 
 
-def can_be_cut(client: Any) -> None:
-    """Let a client's calls note their connections and responses.
+def watch(client: Any) -> None:
+    """Let a client's calls note their connections and responses, and compute in turn.
 
     botocore has no public door to its connections. Were this one to close, calls
     would only be given up later, at their read time-out.
     """
+    client.meta.events.register("before-send", note_request)
     client.meta.events.register("before-parse", note_response)
     with contextlib.suppress(AttributeError):
         client._endpoint.http_session._pool_classes_by_scheme.update(http=_Pool, https=_SafePool)
