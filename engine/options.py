@@ -7,6 +7,7 @@ these declarations, so an option's type, default, range and help have one home.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ class Option:
         path: the value names a ``file`` or ``folder`` that must be there, or is ``named``:
             NAME=PATH of either, where the name may be left out. Kept as an absolute path.
             ``text``: a file whose text counts, or the text itself. Kept as the text.
+        variables: environment variables that give the value when the user does not, in
+            order of precedence; what they gave is kept with the run.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Option:
     affects_data: bool = False
     affects_answers: bool = False
     path: Literal["", "file", "folder", "named", "text"] = ""
+    variables: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -183,5 +187,8 @@ def parse_options(
     values: dict[str, Any] = {}
     for name, option in by_name.items():
         raw = given.get(name)
+        if raw is None:
+            told = (os.environ.get(variable, "").strip() for variable in option.variables)
+            raw = next(filter(None, told), None)
         values[name] = option.parse(raw) if raw is not None else option.default
     return values

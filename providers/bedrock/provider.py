@@ -35,6 +35,7 @@ from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
 from evalbench.providers.wire.scrub import Scrub
 
+REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
 _COUNTED = ("messages", "system", "additionalModelRequestFields")
 
@@ -46,7 +47,13 @@ class Bedrock(NetworkProvider):
     title: ClassVar[str] = "Amazon Bedrock"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
-        Option("region", str, None, "AWS region to ask; left out, AWS_REGION or the profile's"),
+        Option(
+            "region",
+            str,
+            None,
+            "AWS region to ask; left out, AWS_REGION or the profile's",
+            variables=REGION_VARIABLES,
+        ),
         Option("profile", str, None, "profile of AWS's configuration whose credentials to use"),
         Option(
             "latency",
@@ -118,7 +125,7 @@ class Bedrock(NetworkProvider):
         """The region asked for, by option or environment; empty: the profile's decides."""
         if self._region:
             return self._region
-        named = (os.environ.get(name, "") for name in ("AWS_REGION", "AWS_DEFAULT_REGION"))
+        named = (os.environ.get(name, "") for name in REGION_VARIABLES)
         return next(filter(None, map(str.strip, named)), "")
 
     @property

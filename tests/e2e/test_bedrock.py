@@ -59,6 +59,7 @@ def test_the_flags_of_another_tool_and_what_became_of_them(
     ):
         assert line in told
     [run] = cli.runs()
+    assert run.spec().provider_options["region"] == "us-east-1"
     for file in run.path.rglob("*"):
         assert not file.is_file() or SECRET.encode() not in file.read_bytes()
     with JournalReader(run.journal) as journal:

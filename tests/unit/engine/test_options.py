@@ -173,3 +173,15 @@ def test_an_unknown_name_points_to_the_nearest() -> None:
     assert caught.value.field == "few_shot"
     assert caught.value.what == "benchmark mmlu has no option 'few_shot'"
     assert caught.value.cure == "did you mean few_shots?"
+
+
+def test_a_variable_gives_what_the_user_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    option = Option("region", str, None, "where", variables=("ACME_REGION", "ACME_DEFAULT_REGION"))
+    monkeypatch.delenv("ACME_REGION", raising=False)
+    monkeypatch.delenv("ACME_DEFAULT_REGION", raising=False)
+    assert parse_options([option], {}, "acme") == {"region": None}
+    monkeypatch.setenv("ACME_DEFAULT_REGION", " south ")
+    assert parse_options([option], {}, "acme") == {"region": "south"}
+    monkeypatch.setenv("ACME_REGION", "north")
+    assert parse_options([option], {}, "acme") == {"region": "north"}
+    assert parse_options([option], {"region": "east"}, "acme") == {"region": "east"}
