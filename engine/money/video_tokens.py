@@ -64,7 +64,7 @@ def video_length(data: bytes) -> tuple[float | None, bool]:
 def _seconds(data: bytes, at: int) -> float:
     wide = data[at] == 1
     scale, length = struct.unpack_from(">IQ" if wide else ">II", data, at + (20 if wide else 12))
-    return float(length) / scale
+    return float(length / scale)
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
