@@ -245,7 +245,7 @@ def _card_lines(card: Gpu) -> list[Line]:
         most = f" of {card.power_limit:.0f}" if card.power_limit is not None else ""
         facts.append(f"{card.power:.0f}{most} W")
     if facts:
-        line: Line = [(" · ".join(facts), "dim")]
+        line: list[Piece] = [(" · ".join(facts), "dim")]
         if card.history and len(card.history) > 1:
             line += ["  ", Sparkline(card.history[-_SPARK_COLUMNS:])]
         lines.append(line)
