@@ -195,7 +195,8 @@ class CodeBenchmark(Benchmark):
         out.append(
             Metric(
                 self.named("seconds", effort),
-                total / n if n else None,
+                # Nobody waits for a reply that comes in a batch.
+                total / n if n and total else None,
                 k=total,
                 n=round(n),
                 title="Seconds that a reply took",
