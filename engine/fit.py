@@ -126,7 +126,7 @@ class Loading:
             form = str(options.get("dtype") or "auto")
         if form == "auto":
             form = "float32" if room.device == "cpu" else "bfloat16" if room.bf16 else "float16"
-        limit = parse_bytes(str(options.get("memory_limit") or ""))
+        limit = parse_bytes(options.get("memory_limit"))
         return cls(form, limit, options.get("max_batch_tokens") or 0, options.get("slots") or 0)
 
 
@@ -273,13 +273,13 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?)?", re.IGNORECASE)
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
-def parse_bytes(text: str) -> int | None:
+def parse_bytes(text: str | None) -> int | None:
     """Bytes from ``6GB``, ``512MiB`` or ``6``, which means gigabytes; None from an empty text.
 
     Raises:
         SpecError: it is no amount of memory.
     """
-    if not text.strip():
+    if not text or not text.strip():
         return None
     found = _AMOUNT.fullmatch(text.strip())
     if not found or not float(found[1]):

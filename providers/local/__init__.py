@@ -66,7 +66,7 @@ class Local:
         Option(
             "memory_limit",
             str,
-            "",
+            None,
             "Most memory that the model may take, such as 6GB; left out, what is free",
         ),
         Option(
@@ -142,7 +142,7 @@ class Local:
     def check_model(self, model: str) -> None:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
-        parse_bytes(self._settings.get("memory_limit") or "")
+        parse_bytes(self._settings.get("memory_limit"))
         if self._settings.get("quantize", "none") != "none" and find_spec("bitsandbytes") is None:
             raise SpecError(
                 "quantize",
