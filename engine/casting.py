@@ -117,8 +117,9 @@ class Casting:
                 window=part.get("concurrency") or (IMAGE_WINDOW if self._shows(part) else None),
             )
         pace = None
-        if secret:
-            pace = SharedPace(cache_dir() / "limits", fingerprint(secret), part.ref.name)
+        # Where the SDK finds credentials itself, the provider says whose they are.
+        if whose := secret or getattr(provider, "account", ""):
+            pace = SharedPace(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
             concurrency=part.get("concurrency"),
             qps=part.get("qps"),

@@ -104,6 +104,9 @@ class Bedrock(NetworkProvider):
         )
         super().__init__(settings, secret, address)
         self.scrub = Scrub(*given.secrets)
+        if not (given.access_key or given.bearer):
+            profile = self._profile or os.environ.get("AWS_PROFILE", "")
+            self.account = f"AWS profile {profile or 'default'} in {self.region or 'its region'}"
         self.facts = Shelf(self.name, address.host, bedrock_facts)
         cache = settings.get("prompt_cache") or "5m"
         self._habits = Habits(

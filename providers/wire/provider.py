@@ -47,6 +47,8 @@ class NetworkProvider(ABC):
     title: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
     key: ClassVar[KeyNeed | None]
+    account: str = ""
+    """Stands for the key where the SDK finds credentials itself: who shares it shares limits."""
 
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
         self.address = address

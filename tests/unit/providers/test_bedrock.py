@@ -104,6 +104,14 @@ def test_what_a_key_should_look_like() -> None:
     assert implausible(need, "AKIAPLANTED12345")
 
 
+def test_who_shares_a_profile_shares_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    assert Bedrock({}).account == Bedrock({"profile": "work"}).account
+    assert Bedrock({}).account != Bedrock({"region": "eu-west-1"}).account
+    assert not Bedrock({}, PAIR).account
+
+
 def test_half_a_key_is_told_before_anything_is_asked() -> None:
     with pytest.raises(BadKey, match="AWS_SECRET_ACCESS_KEY"):
         Bedrock({}, "AKIAPLANTED12345").check_secret()
