@@ -35,7 +35,7 @@ _EXTRAS = {
     "compatible": ("aiohttp",),
     "google": ("google-genai", "aiohttp"),
     "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
-    "gpu": ("bitsandbytes", "nvidia-ml-py"),
+    "gpu": ("bitsandbytes",),
     "flash": ("flash-attn",),
 }
 _OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google")
