@@ -34,6 +34,7 @@ class Vertex(Gemini):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("VERTEX_API_KEY",),
         page="https://console.cloud.google.com/vertex-ai/studio/settings/api-keys",
+        required=False,
         profile="GOOGLE_APPLICATION_CREDENTIALS",
     )
 
@@ -48,9 +49,6 @@ class Vertex(Gemini):
             location=location,
         )
         super().__init__(settings, access, address, "v1")
-
-    def check_secret(self) -> None:
-        """Without a key the machine's credentials are used; the SDK says when there are none."""
 
     def _countable(self, prepared: Prepared) -> dict[str, Any]:
         kept = ("contents", "systemInstruction", "generationConfig")
