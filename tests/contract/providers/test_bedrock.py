@@ -7,9 +7,11 @@ import json
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import (
@@ -22,6 +24,7 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.providers.bedrock import Bedrock
+from evalbench.providers.bedrock.boto import RUNTIME
 from evalbench.providers.bedrock.prepare import as_json
 from tests.contract.providers.conftest import Make, pair_of_aws
 from tests.contract.providers.test_failures import failure
@@ -478,6 +481,25 @@ async def test_a_bedrock_key_goes_over_https_only(sim: Handle, make: Make, free_
     provider = Bedrock({"base_url": f"https://127.0.0.1:{free_port}"}, bearer)
     assert type(await failure(provider, ask(SONNET))) is e.ConnectionFailed
     await provider.close()
+
+
+async def test_a_bedrock_key_goes_as_a_bearer(home: Path) -> None:
+    sent: list[tuple[str, bytes]] = []
+
+    def answered(request: Any, **_: object) -> AWSResponse:
+        sent.append((request.url, request.headers["Authorization"]))
+        body = {"output": {"message": {"content": [{"text": "A"}]}}, "stopReason": "end_turn"}
+        raw = SimpleNamespace(stream=lambda: [json.dumps(body).encode()])
+        return AWSResponse(request.url, 200, {}, raw)
+
+    provider = Bedrock({"region": "eu-west-1"}, "bedrock-api-key-" + "x" * 40)
+    clients = await provider.clients.get()
+    clients._client(RUNTIME).meta.events.register_last("before-send", answered)
+    assert (await provider.answer(ask(NOVA))).text == "A"
+    await provider.close()
+    [(url, authorization)] = sent
+    assert url.startswith("https://bedrock-runtime.eu-west-1.amazonaws.com/model/")
+    assert authorization == b"Bearer bedrock-api-key-" + b"x" * 40
 
 
 async def test_who_may_not_list_may_still_run(sim: Handle, make: Make) -> None:
