@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-HERMETIC := not local and not terminal and not keychain and not slow
+HERMETIC := not local and not terminal and not keychain and not compiler and not slow
 
 .PHONY: help demo test check rest lint types imports all-tests snapshots bench clean
 
@@ -45,7 +45,7 @@ demo: .make/local
 test: .make/dev
 	$(PYTEST) -m '$(HERMETIC)' $(PYTEST_ARGS)
 
-# What `test` leaves out: needs tmux, a keychain service, torch and the model's weights, or time.
+# What `test` leaves out: needs tmux, a keychain service, a C compiler, torch and the model's weights, or time.
 rest: .make/all
 	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
 

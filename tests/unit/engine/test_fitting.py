@@ -115,6 +115,7 @@ async def test_a_model_that_cannot_be_known_yet_is_left_to_its_loading(
     assert await fits(spec, prepare(spec, home)) == {}
 
 
+@pytest.mark.local
 def test_a_run_is_checked_before_it_starts(home: Path) -> None:
     with pytest.raises(SpecError, match="does not fit into memory"):
         desk.check([spec_of("local/phi-3-mini", provider_options={"memory_limit": "1GB"})])

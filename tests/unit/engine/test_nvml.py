@@ -52,7 +52,10 @@ def read(library: Path | None, **env: str) -> Any:
     return json.loads(done.stdout)
 
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NVML is found so on Linux only")
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(sys.platform != "linux", reason="NVML is found so on Linux only"),
+]
 
 
 def test_a_card_and_its_processes(library: Path) -> None:
