@@ -163,6 +163,20 @@ async def test_a_full_queue_fails_the_file(sim: Handle, client: openai.AsyncOpen
     assert sim.summary()["executed"] == 1
 
 
+async def test_a_queue_of_tokens(sim: Handle, client: openai.AsyncOpenAI) -> None:
+    sim.batch(queue=2_000, running=60)
+    small = [chat_line(f"item-{n}", "word " * 600) for n in range(2)]
+    first, second = await made(client, small), await made(client, small)
+    told = [(await client.batches.retrieve(one.id)) for one in (first, second)]
+    assert [one.status for one in told] == ["in_progress", "failed"]
+    (error,) = told[1].errors.data
+    assert error.code == "token_limit_exceeded"
+    assert "Limit: 2,000 enqueued tokens" in error.message
+    sim.advance(61)
+    third = await made(client, small)
+    assert (await client.batches.retrieve(third.id)).status == "in_progress"
+
+
 async def test_what_is_wrong_with_a_request_is_told_in_its_line(client: openai.AsyncOpenAI) -> None:
     bad = chat_line("b")
     bad["body"]["temperature"] = 9

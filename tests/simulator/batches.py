@@ -39,6 +39,8 @@ class Script:
             Longer than the window: the batch expires with a part done.
         finishing: between the last request and its results.
         refused: code of the error that refuses it as a whole, after ``waiting``.
+        queue: tokens that may wait in all batches of its key and model together; a
+            batch that does not fit is refused for that.
         failing: ordinals of requests that fail with ``status``; ``all``: every one.
         status: of failing requests.
         order: of the result lines.
@@ -50,6 +52,7 @@ class Script:
     running: float = 0.0
     finishing: float = 0.0
     refused: str = ""
+    queue: int | None = None
     failing: tuple[int, ...] | Literal["all"] = ()
     status: int = 500
     order: Literal["asked", "reversed", "shuffled"] = "asked"
@@ -121,6 +124,11 @@ class Batch:
         if self.cancel_asked is not None:
             ends.append((self.cancel_asked, "cancelled"))
         return min(ends, key=lambda end: end[0])
+
+    @property
+    def asked_tokens(self) -> int:
+        """Tokens of its requests, about."""
+        return sum(len(item.raw) for item in self.items) // 4
 
     @property
     def over(self) -> bool:

@@ -42,9 +42,11 @@ _UNSERVED: dict[Fate, tuple[str, str]] = {
         "This request was not executed because the batch was cancelled.",
     ),
 }
+_QUEUE_FULL = "token_limit_exceeded"
+_QUEUE = 90_000
 _REFUSALS = {
-    "token_limit_exceeded": "Enqueued token limit reached for {model} in organization "
-    "org-simulated. Limit: 90,000 enqueued tokens. Please try again once some in_progress "
+    _QUEUE_FULL: "Enqueued token limit reached for {model} in organization "
+    "org-simulated. Limit: {queue:,} enqueued tokens. Please try again once some in_progress "
     "batches have been completed.",
 }
 
@@ -191,7 +193,21 @@ class OpenAIBatches:
             "model": model,
         }
         batch = self._world.batches.make(exchange, self._api, "batch_", items, about)
+        self._queue(batch, exchange)
         return Answer(self._told(batch, created=True))
+
+    def _queue(self, batch: Batch, exchange: Exchange) -> None:
+        """Refuse a batch that does not fit beside those that wait."""
+        if batch.script.queue is None:
+            return
+        queued = 0
+        for other in self._world.batches.listed(self._api, exchange.key):
+            if other is not batch:
+                self._settle(other, exchange.now)
+            if not other.over and other.about["model"] == batch.about["model"]:
+                queued += other.asked_tokens
+        if queued > batch.script.queue:
+            batch.script.refused = _QUEUE_FULL
 
     def list_batches(self, exchange: Exchange) -> Answer:
         """``GET /batches``, newest first."""
@@ -343,7 +359,8 @@ class OpenAIBatches:
         problems = list(batch.about["errors"])
         if code := batch.script.refused:
             text = _REFUSALS.get(code, "The batch could not be validated.")
-            problems.append(_problem(code, text.format(model=batch.about["model"])))
+            queue = batch.script.queue or _QUEUE
+            problems.append(_problem(code, text.format(model=batch.about["model"], queue=queue)))
         return {"object": "list", "data": problems}
 
 

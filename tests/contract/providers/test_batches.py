@@ -412,12 +412,12 @@ async def test_many_pages_are_looked_through(
 @pytest.mark.parametrize("name", FILES)
 async def test_a_full_queue_can_be_tried_again(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
-    sim.batch(times=1, refused="token_limit_exceeded")
+    sim.batch(times=1, queue=10)
     assert desk.provider.batch_terms(desk.model).most_tokens is None
     job = await desk.poll(await desk.submit(questions(desk, 1)))
     assert (job.state, job.again) == (JobState.FAILED, True)
     assert "Enqueued token limit" in job.why
-    assert desk.provider.batch_terms(desk.model).most_tokens == 90_000
+    assert desk.provider.batch_terms(desk.model).most_tokens == 10
     job = await desk.poll(await desk.submit(questions(desk, 1)))
     assert job.state is JobState.ENDED
 
