@@ -11,13 +11,14 @@ JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 HERMETIC := not local and not terminal and not keychain and not compiler and not slow
 
-.PHONY: help demo test check rest lint types imports all-tests snapshots bench clean
+.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
 	@echo "make test       set up and run the hermetic tests"
 	@echo "make check      lint, types, import walls and hermetic tests"
 	@echo "make all-tests  every test, the slow ones too (needs tmux and a Secret Service)"
+	@echo "make coverage   the same, and which lines they ran"
 	@echo "make snapshots  keep how the app's pages look now"
 	@echo "make bench      measure our own speed and memory"
 
@@ -50,6 +51,11 @@ rest: .make/all
 	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
 
 check: lint types imports test
+
+# Every test, measured: takes about twice as long.
+coverage: .make/all
+	$(PYTEST) --cov --cov-report= $(PYTEST_ARGS)
+	$(BIN)/coverage report --skip-covered --fail-under=90
 
 lint: .make/dev
 	$(BIN)/ruff check .

@@ -117,12 +117,15 @@ class Handle:
         Raises:
             TimeoutError: when they are not.
         """
-        summary: dict[str, Any] = self._call("GET", "/wait", {"timeout": timeout, **least})
+        asked = {"timeout": timeout, **least}
+        summary: dict[str, Any] = self._call("GET", "/wait", asked, patience=timeout + 60)
         if not summary["reached"]:
             raise TimeoutError(f"waited for {least}, got {summary}")
         return summary
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: dict[str, Any] | None = None, patience: float = 60
+    ) -> Any:
         request = urllib.request.Request(
             f"{self.url}/_sim{path}",
             method=method,
@@ -131,7 +134,7 @@ class Handle:
         )
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=60) as reply:
+            with opener.open(request, timeout=patience) as reply:
                 return json.loads(reply.read())
         except urllib.error.HTTPError as problem:
             raise ControlError(json.loads(problem.read())["error"]) from None
