@@ -1,0 +1,226 @@
+"""What batches cost the engine: from samples to request files, from results to scores.
+
+    python -m bench.batch_engine [--samples N] [--lanes openai,anthropic]
+
+Every sample has a prompt of 2 KB like no other. The provider's own code writes and
+reads the lines; its servers are a function that turns a file of requests into one of
+results at once, so nothing is waited for. Each lane runs in a process of its own:
+wall and CPU seconds and megabytes a second of preparing (samples to finished request
+files, journal included) and of parsing (results to replies and scores in the journal),
+and the highest resident memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine import registry
+from evalbench.engine.ask import Contestant
+from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, ModelRef, Reply, generate
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.driver import Driver
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.schema import create
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.scoring.tally import Metric, Tally
+from evalbench.engine.status import State
+
+LANES: Mapping[str, tuple[str, str, Callable[[str], dict[str, Any]]]] = {
+    "openai": (
+        "openai",
+        "gpt-4.1",
+        lambda item: {
+            "id": f"batch_req_{item}",
+            "custom_id": item,
+            "response": {
+                "status_code": 200,
+                "request_id": f"req_{item}",
+                "body": {
+                    "id": f"chatcmpl-{item}",
+                    "object": "chat.completion",
+                    "created": 1,
+                    "model": "gpt-4.1",
+                    "choices": [
+                        {
+                            "index": 0,
+                            "finish_reason": "stop",
+                            "message": {"role": "assistant", "content": ANSWER},
+                        }
+                    ],
+                    "usage": {"prompt_tokens": 500, "completion_tokens": 300, "total_tokens": 800},
+                },
+            },
+            "error": None,
+        },
+    ),
+    "anthropic": (
+        "anthropic",
+        "claude-sonnet-5-5",
+        lambda item: {
+            "custom_id": item,
+            "result": {
+                "type": "succeeded",
+                "message": {
+                    "id": f"msg_{item}",
+                    "type": "message",
+                    "role": "assistant",
+                    "model": "claude-sonnet-5-5",
+                    "content": [{"type": "text", "text": ANSWER}],
+                    "stop_reason": "end_turn",
+                    "stop_sequence": None,
+                    "usage": {"input_tokens": 500, "output_tokens": 300},
+                },
+            },
+        },
+    ),
+}
+PROMPT = "The quick brown fox jumps over the lazy dog, and nobody minds.\n" * 32
+ANSWER = "I think so, because the fox is quick and the dog is lazy. " * 20
+MEGA = 1e6
+
+
+class OneQuestion(Benchmark):
+    """Asks each sample once."""
+
+    name = "one-question"
+    version = "1"
+    title = "One question"
+    summary = "as it says"
+
+    def prepare(self, source: DataSource) -> DataSet:
+        return DataSet(iter(()))
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        question = f"{sample.inputs['n']}\n{PROMPT}"
+        reply = await ask("candidate", generate(question, max_tokens=400))
+        return Score(reply.outcome, {"accuracy": 1.0})
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        return []
+
+
+class AtOnce:
+    """A provider's own lines; batches that are over as soon as they are made."""
+
+    def __init__(self, lane: str) -> None:
+        name, _, self._result = LANES[lane]
+        cls = registry.provider_class(name)
+        self._real: Any = cls({o.name: o.default for o in cls.options}, "sk-bench-0123456789")
+        self.batch_line = self._real.batch_line
+        self.batch_item = self._real.batch_item
+        self.batch_reply = self._real.batch_reply
+        self.capabilities = self._real.capabilities
+        self.files: dict[str, Path] = {}
+        self.made = 0.0
+        self.fetched = 0
+
+    def batch_terms(self, model: str) -> BatchTerms:
+        """As the provider's, but for a queue without end."""
+        terms: BatchTerms = self._real.batch_terms(model)
+        return BatchTerms(terms.most_requests, terms.most_bytes, creates_per_minute=6000)
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        return {}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        self.files[name] = file
+        self.made = time.perf_counter()
+        return BatchJob(name, JobState.RUNNING, name)
+
+    async def batch_find(self, *_: Any, **__: Any) -> Sequence[BatchJob]:
+        return []
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        return BatchJob(job, JobState.ENDED, job)
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        with self.files[job.id].open("rb") as asked, into.open("wb") as results:
+            for line in asked:
+                item = orjson.loads(line)["custom_id"]
+                self.fetched += results.write(orjson.dumps(self._result(item)) + b"\n")
+
+    async def answer(self, call: Call) -> Reply:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        return
+
+
+async def one(lane: str, samples: int, folder: Path) -> dict[str, float]:
+    """A whole run; seconds and bytes of its two halves."""
+    name, model, _ = LANES[lane]
+    create(folder / "journal.db")
+    journal = Journal(folder / "journal.db")
+    for first in range(0, samples, 500):
+        rows = range(first, min(first + 500, samples))
+        await journal.add_samples((n + 1, Sample(f"{n:016x}.1", {"n": n}, "yes", {})) for n in rows)
+    provider: Any = AtOnce(lane)
+    purse = Purse(Budget(), None)
+    realtime = Realtime(provider, Limiter(concurrency=4), purse, attempts=3, report=journal.event)
+    dispatcher = Batching(
+        provider, realtime, purse, journal, folder / "batches", BatchWishes(poll_s=0.01),
+        role="candidate", model=model, attempts=3, report=journal.event,
+    )  # fmt: skip
+    cast = {"candidate": Contestant(ModelRef(name, model), dispatcher, {})}
+    driver = Driver(journal, OneQuestion({}), cast, epochs=1)
+    driver.open()
+    wall, cpu = time.perf_counter(), time.process_time()
+    assert await driver.drive() is State.COMPLETE
+    ended = time.perf_counter()
+    await dispatcher.close()
+    await journal.close()
+    sent = sum(file.stat().st_size for file in (folder / "batches").glob("*.requests.jsonl"))
+    return {
+        "prepare_s": provider.made - wall,
+        "parse_s": ended - provider.made,
+        "cpu_s": time.process_time() - cpu,
+        "sent": sent,
+        "read": provider.fetched,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def main() -> None:
+    """Run each lane in a process of its own and print a line for it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=50_000)
+    parser.add_argument("--lanes", default=",".join(LANES))
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.inside:
+        with tempfile.TemporaryDirectory() as folder:
+            found = asyncio.run(one(options.inside, options.samples, Path(folder)))
+        sys.stdout.buffer.write(orjson.dumps(found))
+        return
+    for lane in options.lanes.split(","):
+        words = ["-m", "bench.batch_engine", "--inside", lane, "--samples", str(options.samples)]
+        told = orjson.loads(subprocess.check_output([sys.executable, *words]))
+        written, read = told["sent"] / told["prepare_s"], told["read"] / told["parse_s"]
+        print(
+            f"{lane:10} {options.samples:,} samples"
+            f"  prepare {told['prepare_s']:.1f} s {written / MEGA:.1f} MB/s"
+            f"  parse {told['parse_s']:.1f} s {read / MEGA:.1f} MB/s"
+            f"  CPU {told['cpu_s'] / options.samples * 1e3:.2f} ms a sample"
+            f"  peak {told['peak'] / MEGA:.0f} MB"
+        )
+
+
+if __name__ == "__main__":
+    main()
