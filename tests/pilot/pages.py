@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from textual.command import CommandPalette
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 
 from evalbench.engine import registry
@@ -17,15 +20,29 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
-from evalbench.tui.screens.dialogs import Confirm, Enter
+from evalbench.tui.screens import key_entry, keys, new_probe, starting
+from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
+from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.key_entry import KeyWork
+from evalbench.tui.screens.keys import KeysPage
+from evalbench.tui.screens.models import ModelsPage
+from evalbench.tui.screens.new import NewRunPage
+from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.settings import SettingsPage
+from evalbench.tui.screens.starting import Starting
 from evalbench.tui.screens.welcome import Welcome
+from evalbench.tui.state.errand import Line
+from evalbench.tui.state.key_places import KeyPlaces, ask_key_places
 from evalbench.tui.state.preferences import save_preferences
+from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.widgets.table import Column
 from tests.pilot.driving import shown, until, until_shown
 from tests.pilot.judged import judged_run
 from tests.pretending import ACCURACY, pretend
@@ -33,7 +50,6 @@ from tests.pretending import ACCURACY, pretend
 DAY_S = 86400.0
 
 SIZES = ((80, 24), (120, 40), (200, 60))
-SMALL = SIZES[:1]
 
 
 Before = Callable[[pytest.MonkeyPatch], Awaitable[None]]
@@ -47,13 +63,13 @@ class Shot:
         name: of the files, without size.
         before: makes runs and settings in the home folder; may patch the world.
         then: brings the app to what is looked at; must wait until all of it is there.
-        sizes: of the terminal; dialogs look the same in all, so one is enough.
+        of: what is on top then.
     """
 
     name: str
     before: Before
     then: Callable[[Pilot[int]], Awaitable[None]]
-    sizes: Sequence[tuple[int, int]]
+    of: type[Screen[Any]]
 
 
 SHOTS: dict[str, Shot] = {}
@@ -65,14 +81,13 @@ async def nothing(_patch: pytest.MonkeyPatch) -> None:
 
 def shot(
     name: str,
+    of: type[Screen[Any]],
     before: Before = nothing,
-    *,
-    sizes: Sequence[tuple[int, int]] = SIZES,
 ) -> Callable[[Callable[[Pilot[int]], Awaitable[None]]], Shot]:
     """Registers a picture."""
 
     def register(then: Callable[[Pilot[int]], Awaitable[None]]) -> Shot:
-        SHOTS[name] = Shot(name, before, then, sizes)
+        SHOTS[name] = Shot(name, before, then, of)
         return SHOTS[name]
 
     return register
@@ -128,45 +143,45 @@ async def filter_by(pilot: Pilot[int], words: str) -> None:
     await until(pilot, lambda: entry.value == words, "all letters")
 
 
-@shot("home-empty")
+@shot("home-empty", HomePage)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.pause()
 
 
-@shot("home", runs_of_every_state)
+@shot("home", HomePage, runs_of_every_state)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("down")
 
 
-@shot("home-filter", runs_of_every_state)
+@shot("home-filter", HomePage, runs_of_every_state)
 async def _(pilot: Pilot[int]) -> None:
     await filter_by(pilot, "pa")
 
 
-@shot("help")
+@shot("help", HelpPage)
 async def _(pilot: Pilot[int]) -> None:
     await turn_to(pilot, HelpPage, "f1")
 
 
-@shot("help-filter")
+@shot("help-filter", HelpPage)
 async def _(pilot: Pilot[int]) -> None:
     await turn_to(pilot, HelpPage, "f1")
     await filter_by(pilot, "run")
 
 
-@shot("settings")
+@shot("settings", SettingsPage)
 async def _(pilot: Pilot[int]) -> None:
     await turn_to(pilot, SettingsPage, "f6")
 
 
-@shot("settings-keys")
+@shot("settings-keys", SettingsPage)
 async def _(pilot: Pilot[int]) -> None:
     the_app(pilot).prefer(keymap={"home.open": "f7", "home.stop": ""})
     await turn_to(pilot, SettingsPage, "f6")
     await pilot.press("tab", "tab", "down")
 
 
-@shot("palette", sizes=SMALL)
+@shot("palette", CommandPalette)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("ctrl+p", *"set")
 
@@ -181,20 +196,30 @@ async def two_providers(patch: pytest.MonkeyPatch) -> None:
     save_preferences(benchmark="synthetic", model="scripted/good")
 
 
-@shot("models", two_providers)
+@shot("models", ModelsPage, two_providers)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f4")
     await until_shown(pilot, "scripted · 2 models")
     await until(pilot, lambda: "asking" not in shown(pilot.app), "all answers")
 
 
-@shot("keys")
+async def _few_keys(patch: pytest.MonkeyPatch) -> None:
+    """As if only these providers were installed."""
+
+    async def some() -> dict[str, KeyPlaces]:
+        every = await ask_key_places()
+        return {name: every[name] for name in ("anthropic", "groq", "ollama", "openai", "xai")}
+
+    patch.setattr(keys, "ask_key_places", some)
+
+
+@shot("keys", KeysPage, _few_keys)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f5")
     await until_shown(pilot, "none; needed")
 
 
-@shot("new", two_providers)
+@shot("new", NewRunPage, two_providers)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f3")
     await until_shown(pilot, "reckoned from 200")
@@ -203,30 +228,93 @@ async def _(pilot: Pilot[int]) -> None:
 # -- dialogs -------------------------------------------------------------------------
 
 
-@shot("welcome", sizes=SMALL)
+@shot("welcome", Welcome)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.app.push_screen(Welcome())
 
 
-@shot("confirm", runs_of_every_state, sizes=SMALL)
+async def _at_work(patch: pytest.MonkeyPatch) -> None:
+    """Commands that do not come to an end."""
+
+    async def endless(*_words: str, on_line: Callable[[Line], None] | None = None, **_: Any) -> Any:
+        if on_line:
+            told = {"event": "prepare", "what": "mmlu: questions", "done": 3, "total": 8}
+            on_line({**told, "unit": ""})
+            on_line({"event": "note", "text": "the keychain waits for a dialog to be answered"})
+        await asyncio.Event().wait()
+
+    patch.setattr(starting, "errand", endless)
+    patch.setattr(key_entry, "errand", endless)
+
+
+@shot("starting", Starting, _at_work)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(Starting(("run", "mmlu")))
+    await until_shown(pilot, "3 of 8")
+
+
+@shot("key-work", KeyWork, _at_work)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(KeyWork("Trying the groq key", ("test", "groq")))
+    await until_shown(pilot, "waits for a dialog")
+
+
+async def _probed(patch: pytest.MonkeyPatch) -> None:
+    """A model that answers a probe."""
+    params = {
+        "max_tokens": {"fate": "sent", "reason": ""},
+        "temperature": {"fate": "dropped", "reason": "the model does not take it"},
+    }
+    told = {
+        "text": "Paris is the capital of France, and [bold]has been for long.\nIs that all?",
+        "outcome": "ok", "stop_reason": "stop", "provider_model": "gpt-5.2-2026-01-01",
+        "input_tokens": 20, "output_tokens": 131, "reasoning_tokens": 100, "cost_usd": 0.0021,
+        "latency_s": 1.42, "params": params,
+    }  # fmt: skip
+
+    async def answered(*_words: str) -> list[dict[str, Any]]:
+        return [told]
+
+    patch.setattr(new_probe, "errand", answered)
+
+
+@shot("probe", Probe, _probed)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(Probe("openai/gpt-5.2", ("openai/gpt-5.2",)))
+    await until_shown(pilot, "dropped")
+
+
+@shot("choose", Choose, runs_of_every_state)
+async def _(pilot: Pilot[int]) -> None:
+    columns = (Column("group"), Column("", 14), Column("samples", 9, right=True))
+    choices = [
+        Choice(str(number), (name, ("subject", "dim"), f"{number * 37 % 90}"), name)
+        for number, name in enumerate(("anatomy", "astronomy", "law", "logic", "[/] virology"))
+    ]
+    hint = "letters of its name"
+    await pilot.app.push_screen(Choose("Show one group", columns, choices, chosen="2", hint=hint))
+    await until_shown(pilot, "● law")
+
+
+@shot("confirm", Confirm, runs_of_every_state)
 async def _(pilot: Pilot[int]) -> None:
     note = "quickstart × openai/gpt-5.2, 120/400 samples. This cannot be undone."
     await pilot.app.push_screen(Confirm("Delete that run?", yes="Delete", note=note))
 
 
-@shot("enter", sizes=SMALL)
+@shot("enter", Enter)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.app.push_screen(Enter("Budget in dollars", value="5", note="5.00 now, 1.25 spent"))
 
 
-@shot("press-key", sizes=SMALL)
+@shot("press-key", PressKey)
 async def _(pilot: Pilot[int]) -> None:
     command = next(command for command in COMMANDS if command.id == "home.open")
     await pilot.app.push_screen(PressKey(command, {}, add=False))
     await pilot.press("ctrl+h")
 
 
-@shot("trouble", sizes=SMALL)
+@shot("trouble", Trouble)
 async def _(pilot: Pilot[int]) -> None:
     the_app(pilot).tell_trouble(
         UsageError(
@@ -316,20 +404,20 @@ async def _failed(_patch: pytest.MonkeyPatch) -> None:
     )
 
 
-shot("run-live", _live)(open_it)
-shot("run-cards", _on_cards)(open_it)
-shot("run-complete", _complete)(open_it)
-shot("run-failed", _failed)(open_it)
+shot("run-live", RunPage, _live)(open_it)
+shot("run-cards", RunPage, _on_cards)(open_it)
+shot("run-complete", RunPage, _complete)(open_it)
+shot("run-failed", RunPage, _failed)(open_it)
 
 
-@shot("samples", _complete)
+@shot("samples", SamplesPage, _complete)
 async def _(pilot: Pilot[int]) -> None:
     await open_it(pilot)
     await pilot.press("a")
     await until_shown(pilot, "is number 8")
 
 
-@shot("sample", _complete)
+@shot("sample", SamplePage, _complete)
 async def _(pilot: Pilot[int]) -> None:
     await open_it(pilot)
     await pilot.press("a")
@@ -344,7 +432,7 @@ async def _judged(_patch: pytest.MonkeyPatch) -> None:
     engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
 
 
-@shot("run-judged", _judged)
+@shot("run-judged", RunPage, _judged)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the page of the run")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import os
+import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from textual.color import Color
+from textual.command import CommandPalette
 from textual.geometry import Region
+from textual.screen import ModalScreen, Screen
 
+from evalbench.tui import screens
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import settings
+from evalbench.tui.screens.dialogs import Dialog
+from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.screens.page import Page
 from evalbench.tui.state.pace import Left, Pace
 from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
-from tests.pilot.pages import SHOTS
+from tests.pilot.pages import SHOTS, SIZES
 from tests.pilot.picture import Cells, look, picture
 
 THEMES = ("evalbench-dark", "evalbench-light", "monochrome")
@@ -46,7 +54,7 @@ def file_name(name: str, size: tuple[int, int]) -> str:
     return f"{name}-{size[0]}x{size[1]}.txt"
 
 
-ALL = [(name, size) for name in sorted(SHOTS) for size in SHOTS[name].sizes]
+ALL = [(name, size) for name in sorted(SHOTS) for size in SIZES]
 
 
 @pytest.mark.parametrize(("name", "size"), ALL, ids=[file_name(*which)[:-4] for which in ALL])
@@ -60,7 +68,8 @@ async def test_it_looks_as_before(
     async with app.run_test(size=size) as pilot:
         await SHOTS[name].then(pilot)
         seen = {theme: await look(pilot, theme) for theme in THEMES}
-        if size == SHOTS[name].sizes[0]:
+        assert type(app.screen) is SHOTS[name].of
+        if size == SIZES[0]:
             others = [theme for theme in CHECKED if theme not in seen]
             every = seen | {theme: await look(pilot, theme) for theme in others}
             # Under a dialog the page is dimmed on purpose.
@@ -97,6 +106,26 @@ def cut(line: Sequence[tuple[str, str]], area: Region) -> Iterator[tuple[str, st
     for text, style in line:
         yield text[max(0, area.x - x) : max(0, area.right - x)], style
         x += len(text)
+
+
+def test_every_screen_is_pictured() -> None:
+    found: set[type] = {CommandPalette}
+    for module in pkgutil.iter_modules(screens.__path__):
+        names = vars(importlib.import_module(f"{screens.__name__}.{module.name}"))
+        found |= {kind for kind in names.values() if isinstance(kind, type)}
+    every = {kind for kind in found if issubclass(kind, Screen)}
+    unshown = {Screen, ModalScreen, Page, FilteredPage, Dialog}
+    assert {shot.of for shot in SHOTS.values()} == every - unshown
+
+
+def test_every_picture_is_kept_in_every_size_and_theme() -> None:
+    lacking = [
+        f"{name} {size} {theme}"
+        for name, size in ALL
+        for theme in THEMES
+        if f"\n--- {theme}\n" not in (FOLDER / file_name(name, size)).read_text("utf-8")
+    ]
+    assert not lacking
 
 
 def test_no_picture_is_left_over() -> None:
