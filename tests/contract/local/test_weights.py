@@ -15,7 +15,14 @@ import pytest
 
 from evalbench.engine.errors import WorkerFailed
 from evalbench.providers.local import weights
-from evalbench.providers.local.catalogue import FolderModel, HubModel, KnownModel, PackagedWeights
+from evalbench.providers.local.catalogue import (
+    FolderModel,
+    HubModel,
+    KnownModel,
+    PackagedWeights,
+    resolve,
+)
+from evalbench.providers.local.shapes import footprint
 from tests.contract.local import tiny
 from tests.contract.local.wheels import make_wheel
 from tests.simulator.hub import Hub, Repository
@@ -182,3 +189,19 @@ def test_a_killed_conversion_leaves_nothing_that_could_be_mistaken(
     assert [name for name in machine.models() if ".part-" not in name] == []
     folder = Path(machine.find(packaged)["folder"])
     assert machine.models() == [folder.name]
+
+
+@pytest.mark.local
+def test_a_gguf_file_of_ones_own_is_converted_once(home: Path, tmp_path: Path) -> None:
+    file = tiny.make_gguf(tmp_path / "mine.gguf")
+    seen: list[str] = []
+    source = resolve(str(file))
+    found = weights.find(source, lambda what, *_: seen.append(what))
+    again = weights.find(source, lambda what, *_: seen.append(what))
+    assert seen == ["converting mine.gguf to float32, once"]
+    assert found == again
+    assert found.origin == f"file {file} (GGUF, converted to float32)"
+    converted, header = footprint(FolderModel(found.folder)), footprint(source)
+    assert (converted.parameters, converted.kept) == (header.parameters, header.kept)
+    file.write_bytes(file.read_bytes() + b"changed")
+    assert weights.find(source, lambda *_: None).folder != found.folder
