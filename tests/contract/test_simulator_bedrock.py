@@ -9,6 +9,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -269,3 +270,38 @@ def test_what_no_client_should_send(sim: Handle) -> None:
     )
     assert by_hand(sim, good, Authorization="Bearer wrong-key")[1] == "AccessDeniedException"
     assert by_hand(sim, good, Authorization="Bearer good-key")[0] == 200
+
+
+def test_objects_in_buckets(sim: Handle, tmp_path: Path) -> None:
+    store = _s3(sim)
+    large = tmp_path / "large.jsonl"
+    large.write_bytes(b"0123456789" * 20_000)
+    store.put_object(Bucket="evals", Key="in/a b.jsonl", Body=b"one\n")
+    store.upload_file(str(large), "evals", "in/large.jsonl")
+    store.put_object(Bucket="evals", Key="in/a b.jsonl", Body=b"two\n")
+    assert store.get_object(Bucket="evals", Key="in/a b.jsonl")["Body"].read() == b"two\n"
+    assert store.head_object(Bucket="evals", Key="in/large.jsonl")["ContentLength"] == 200_000
+    store.download_file("evals", "in/large.jsonl", str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == large.read_bytes()
+    pages = store.get_paginator("list_objects_v2").paginate(
+        Bucket="evals", Prefix="in/", PaginationConfig={"PageSize": 1}
+    )
+    assert [one["Key"] for page in pages for one in page["Contents"]] == [
+        "in/a b.jsonl", "in/large.jsonl"
+    ]  # fmt: skip
+    store.delete_object(Bucket="evals", Key="in/a b.jsonl")
+    arguments = {"Bucket": "evals", "Key": "in/a b.jsonl"}
+    assert refused(store.get_object, **arguments)[:2] == (404, "NoSuchKey")
+    arguments = {"Bucket": "no-such-bucket", "Key": "x", "Body": b""}
+    assert refused(store.put_object, **arguments)[:2] == (404, "NoSuchBucket")
+    assert refused(store.put_object, **{**arguments, "Bucket": "closed"})[1] == "AccessDenied"
+    assert store.list_objects_v2(Bucket="other")["KeyCount"] == 0
+    wrong = _s3(sim, "AKIAWRONG1234567890")
+    assert refused(wrong.list_objects_v2, Bucket="evals")[1] == "InvalidAccessKeyId"
+
+
+def _s3(sim: Handle, key: str = "AKIAPLANTED1234567") -> Any:
+    return boto3.Session(key, "x" * 40, region_name="us-east-1").client(
+        "s3", endpoint_url=sim.base_url("bedrock"),
+        config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
+    )  # fmt: skip

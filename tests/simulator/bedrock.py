@@ -1,4 +1,4 @@
-"""Amazon Bedrock: Converse and CountTokens, the lists of the control plane, STS's identity."""
+"""Amazon Bedrock: Converse and CountTokens, lists of the control plane, STS's identity, S3."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tests.simulator import bedrock_lists as lists
 from tests.simulator.bedrock_checks import Caller, refuse
 from tests.simulator.bedrock_models import Offer, offer_of, profiles_in
 from tests.simulator.bedrock_prompt import Prompt, Reader
+from tests.simulator.bedrock_s3 import ObjectStore, in_s3s_words
 from tests.simulator.bedrock_terms import Asked, read_terms
 from tests.simulator.brain import Ask, Completion
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
@@ -31,6 +32,7 @@ class Bedrock:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.store = ObjectStore(world)
 
     def routes(self) -> Iterable[Route]:
         """Under ``/bedrock``."""
@@ -41,6 +43,8 @@ class Bedrock:
             Route("GET", "/bedrock/foundation-model-availability/*", self.availability),
             Route("POST", "/bedrock", self.identity),
             Route("POST", "/bedrock/", self.identity),
+            # What is left is a bucket and a key.
+            *(Route(verb, "/bedrock/*", self.objects) for verb in ("PUT", "GET", "HEAD", "DELETE")),
         )
 
     def error(self, status: int, message: str = "") -> Answer:
@@ -204,6 +208,13 @@ class Bedrock:
         except Refused as refused:
             return lists.in_xml(refused.answer, exchange.request_id)
 
+    def objects(self, exchange: Exchange) -> Answer:
+        """S3; its errors are XML of another kind."""
+        try:
+            return self.store.serve(exchange, self._admit(exchange, "s3").key)
+        except Refused as refused:
+            return in_s3s_words(refused.answer)
+
     def _admit(self, exchange: Exchange, service: str) -> Caller:
         """The caller, unless its key may not do this."""
         caller = checks.caller(exchange, service)
@@ -215,7 +226,7 @@ class Bedrock:
                 message = "Authentication failed: Please make sure your API Key is valid."
                 raise Refused(checks.error(403, message))
             raise Refused(checks.error(403, checks.MESSAGES[401], "UnrecognizedClientException"))
-        if service == "sts" or exchange.method == "GET":
+        if service != "bedrock" or exchange.method == "GET":
             return caller
         if state == "noaccess":
             raise Refused(checks.error(403))

@@ -104,6 +104,8 @@ class Simulator:
         api, handler, tail = self._route(request, path)
         if api is None:
             return web.json_response({"error": f"no such path: {path}"}, status=404)
+        if "Expect" in request.headers and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         raw = await request.read()
         target = request.raw_path.encode()
         content = fingerprint(target, raw)
