@@ -23,6 +23,8 @@ from evalbench.providers.local.scoring import Answer
 from evalbench.providers.local.sequences import Sequence
 from evalbench.providers.local.tokens import Encoded
 
+_FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RuntimeError)
+
 
 def has_images(prompt: Prompt) -> bool:
     """Whether any part of a prompt is not text."""
@@ -68,6 +70,17 @@ class Seeing:
             answer = self._answer(key, prompt)
         except ProviderError as error:
             answer = key, error
+        except _FAULTS as error:
+            if is_out_of_memory(error):
+                raise
+            # What a processor makes is handed on unseen, and a model may not take it.
+            answer = (
+                key,
+                CallRejected(
+                    "the model cannot answer this prompt with images",
+                    why=f"{type(error).__name__}: {error}".split("\n")[0],
+                ),
+            )
         del self._waiting[key]
         return [answer]
 
@@ -116,7 +129,7 @@ class Seeing:
             made: Mapping[str, Any] = processor(
                 text=[text], images=images, return_tensors="pt", add_special_tokens=special
             )
-        except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
+        except _FAULTS as error:
             if is_out_of_memory(error):
                 raise
             raise CallRejected(
@@ -138,7 +151,7 @@ def _opened(part: MediaPart) -> Any:
     Raises:
         CallRejected: its bytes are missing, or are no image.
     """
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     if not part.data:
         raise CallRejected(
@@ -148,7 +161,7 @@ def _opened(part: MediaPart) -> Any:
     try:
         with Image.open(io.BytesIO(part.data)) as image:
             return image.convert("RGB")
-    except (UnidentifiedImageError, OSError, ValueError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise CallRejected(
             f"image {part.sha256[:12]} ({part.media_type}) cannot be read", why=str(error)
         ) from error

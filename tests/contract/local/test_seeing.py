@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,3 +122,20 @@ def test_what_a_model_can_is_read_from_its_configuration(folder: Path, llama: Pa
     blind = local.capabilities(str(llama))
     assert not blind.images
     assert "text only" in blind.reason
+
+
+def test_what_the_model_does_not_take_fails_that_call(folder: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "odd"
+    shutil.copytree(folder, odd)
+    settings = json.loads((odd / "processor_config.json").read_text())
+    # Images of another size than the model's: its vision layers refuse them.
+    settings["image_processor"] |= {
+        "size": {"shortest_edge": 28},
+        "crop_size": {"height": 28, "width": 28},
+    }
+    (odd / "processor_config.json").write_text(json.dumps(settings))
+    with Worker(str(odd)) as worker:
+        worker.ask({"seen": about(picture("red"), "what"), "text": about("what")})
+        frames = worker.answers(["seen", "text"])
+    assert "cannot answer this prompt with images" in frames["seen"]["what"]
+    assert frames["text"]["type"] == "reply"
