@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,3 +186,16 @@ def test_a_variable_gives_what_the_user_does_not(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("ACME_REGION", "north")
     assert parse_options([option], {}, "acme") == {"region": "north"}
     assert parse_options([option], {"region": "east"}, "acme") == {"region": "east"}
+
+
+def test_a_text_may_stand_in_a_file(tmp_path: Path) -> None:
+    option = Option("chat_template", str, None, "what", path="text")
+    file = tmp_path / "template.jinja"
+    file.write_text("{{ messages }}", "utf-8")
+    assert option.parse(str(file)) == option.parse("{{ messages }}") == "{{ messages }}"
+    assert option.parse("two\nlines") == "two\nlines"
+    with pytest.raises(SpecError, match=r"the file .*missing\.jinja cannot be read"):
+        option.parse(str(tmp_path / "missing.jinja"))
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(SpecError, match="cannot be read"):
+        option.parse(str(file))
