@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from evalbench.engine.gpu import Gpus
 
@@ -54,7 +56,9 @@ def _cards(*, forced: bool) -> Room | None:
     """All cards together; None where there are none or torch could not use them."""
     if not forced and _torch_is_for_cpus():
         return None
-    cards = [card for card in Gpus().read() if card["total"] and card["used"] is not None]
+    read = Gpus().read()
+    named = visible(read, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    cards = [card for card in named if card["total"] and card["used"] is not None]
     if not cards:
         return None
     names = {str(card["name"]) for card in cards}
@@ -66,6 +70,27 @@ def _cards(*, forced: bool) -> Room | None:
         len(cards),
         all(tuple(card["capability"] or _BF16_FROM) >= _BF16_FROM for card in cards),
     )
+
+
+def visible(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
+    """The cards that a program may use, as CUDA reads ``CUDA_VISIBLE_DEVICES``.
+
+    Numbers, or beginnings of UUIDs, up to the first that names no card; None
+    leaves all. Of MIG devices a program can use but one.
+    """
+    found: list[Mapping[str, Any]] = []
+    for word in ("" if named is None else named).split(","):
+        word = word.strip()
+        if word.isdecimal():
+            fitting = list(cards[int(word) : int(word) + 1])
+        else:
+            fitting = [card for card in cards if word and str(card["uuid"]).startswith(word)]
+        if not fitting:
+            break
+        found += [card for card in fitting if card not in found]
+    chosen = list(cards) if named is None else found
+    parts = [card for card in chosen if str(card["uuid"]).startswith("MIG-")]
+    return parts[:1] or chosen
 
 
 def _torch_is_for_cpus() -> bool:

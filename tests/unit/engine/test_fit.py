@@ -8,7 +8,7 @@ import pytest
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
-from evalbench.engine.room import Room, system_memory
+from evalbench.engine.room import Room, system_memory, visible
 
 GB = 1_000_000_000
 MODEL = Footprint(
@@ -150,6 +150,30 @@ def test_a_container_has_less_than_its_machine(tmp_path: Path) -> None:
     assert free <= GB // 2 - GB // 10
     (tmp_path / "memory.max").write_text("max")
     assert system_memory(tmp_path)[1] > GB // 2
+
+
+@pytest.mark.parametrize(
+    ("named", "seen"),
+    [
+        (None, "abc"),
+        ("", ""),
+        ("-1", ""),
+        ("1", "b"),
+        ("2,0", "ca"),
+        ("GPU-b", "b"),
+        ("1,7,0", "b"),
+        ("1,1", "b"),
+    ],
+)
+def test_only_visible_cards_count(named: str | None, seen: str) -> None:
+    cards = [{"uuid": f"GPU-{letter}", "name": letter} for letter in "abc"]
+    assert "".join(card["name"] for card in visible(cards, named)) == seen
+
+
+def test_of_the_parts_of_a_card_a_program_uses_one() -> None:
+    parts = [{"uuid": f"MIG-{n}", "name": str(n)} for n in range(3)]
+    assert [card["name"] for card in visible(parts, None)] == ["0"]
+    assert [card["name"] for card in visible(parts, "MIG-2")] == ["2"]
 
 
 def test_a_footprint_crosses_a_pipe() -> None:
