@@ -233,13 +233,6 @@ def test_keys_that_do_not_work(
     client.close()
 
 
-def test_a_signature_from_another_time_is_refused(runtime: Any, sim: Handle) -> None:
-    sim.advance(-3600)
-    status, name, message = refused(runtime.converse, modelId=HAIKU, messages=HELLO)
-    assert (status, name) == (403, "InvalidSignatureException")
-    assert "not yet current" in message
-
-
 def by_hand(
     sim: Handle, body: Any, service: str = "bedrock", **headers: str
 ) -> tuple[int, str, str]:
@@ -260,6 +253,13 @@ def by_hand(
 def test_what_no_client_should_send(sim: Handle) -> None:
     good = {"messages": HELLO}
     assert by_hand(sim, good)[0] == 200
+    for stamp, words in (
+        ("20200101T000000Z", "Signature expired"),
+        ("20990101T000000Z", "not yet"),
+    ):
+        status, name, message = by_hand(sim, good, **{"X-Amz-Date": stamp})
+        assert (status, name) == (403, "InvalidSignatureException")
+        assert words in message
     assert "[topK]" in by_hand(sim, {**good, "topK": 3})[2]
     assert "[seed]" in by_hand(sim, {**good, "inferenceConfig": {"seed": 1}})[2]
     assert by_hand(sim, b"{")[1] == "SerializationException"
@@ -305,3 +305,98 @@ def _s3(sim: Handle, key: str = "AKIAPLANTED1234567") -> Any:
         "s3", endpoint_url=sim.base_url("bedrock"),
         config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
     )  # fmt: skip
+
+
+def lines(count: int) -> bytes:
+    """A request file of so many records."""
+    records = (
+        {"recordId": f"item{n}", "modelInput": {"messages": [
+            {"role": "user", "content": [{"text": f"Riddle {n}: which letter?"}]}]}}
+        for n in range(count)
+    )  # fmt: skip
+    return b"".join(orjson.dumps(record) + b"\n" for record in records)
+
+
+def started(sim: Handle, clients: dict[str, Any], data: bytes, **more: Any) -> str:
+    """The ARN of a job over a request file."""
+    _s3(sim).put_object(Bucket="evals", Key="in/batch.jsonl", Body=data)
+    arguments = {
+        "jobName": "evalbench-a1", "clientRequestToken": "a1", "modelId": HAIKU,
+        "roleArn": "arn:aws:iam::123456789012:role/batches", "modelInvocationType": "Converse",
+        "inputDataConfig": {"s3InputDataConfig": {"s3Uri": "s3://evals/in/batch.jsonl"}},
+        "outputDataConfig": {"s3OutputDataConfig": {"s3Uri": "s3://evals/out/"}},
+    }  # fmt: skip
+    arn: str = clients["bedrock"].create_model_invocation_job(**{**arguments, **more})["jobArn"]
+    return arn
+
+
+def results(sim: Handle, arn: str) -> list[dict[str, Any]]:
+    key = f"out/{arn.rpartition('/')[2]}/batch.jsonl.out"
+    body = _s3(sim).get_object(Bucket="evals", Key=key)["Body"].read()
+    return [orjson.loads(line) for line in body.splitlines()]
+
+
+def test_a_job_from_its_file_to_its_results(sim: Handle, clients: dict[str, Any]) -> None:
+    control = clients["bedrock"]
+    sim.batch(waiting=60, running=600, failing=[7])
+    arn = started(sim, clients, lines(120))
+    assert started(sim, clients, lines(120)) == arn
+    assert control.get_model_invocation_job(jobIdentifier=arn)["status"] == "Validating"
+    [listed] = control.list_model_invocation_jobs(nameContains="a1")["invocationJobSummaries"]
+    assert listed["jobArn"] == arn
+    assert not control.list_model_invocation_jobs(nameContains="b2")["invocationJobSummaries"]
+    sim.advance(120)
+    job = control.get_model_invocation_job(jobIdentifier=arn)
+    assert (job["status"], job["processedRecordCount"]) == ("InProgress", 12)
+    sim.advance(600)
+    job = control.get_model_invocation_job(jobIdentifier=arn)
+    assert (job["status"], job["errorRecordCount"]) == ("PartiallyCompleted", 1)
+    assert [result.get("error", {}).get("errorCode") for result in results(sim, arn)][6] == 500
+
+
+def test_jobs_end_in_every_way(sim: Handle, clients: dict[str, Any]) -> None:
+    control = clients["bedrock"]
+
+    def told(arn: str) -> tuple[str, int]:
+        job = control.get_model_invocation_job(jobIdentifier=arn)
+        return job["status"], job["successRecordCount"]
+
+    arn = started(sim, clients, lines(100))
+    assert told(arn) == ("Completed", 100)
+    answers = results(sim, arn)
+    assert [answer["recordId"] for answer in answers] == [f"item{n}" for n in range(100)]
+    shape = service_model("bedrock-runtime").operation_model("Converse").output_shape
+    for answer in answers:
+        strictly(answer["modelOutput"], shape)
+        assert answer["modelInput"]["messages"]
+    sim.batch(failing=[3])
+    arn = started(sim, clients, lines(100), jobName="b", clientRequestToken="b")
+    assert told(arn) == ("PartiallyCompleted", 99)
+    assert results(sim, arn)[2]["error"]["errorCode"] == 500
+    arn = started(sim, clients, lines(99), jobName="c", clientRequestToken="c")
+    job = control.get_model_invocation_job(jobIdentifier=arn)
+    assert job["status"] == "Failed"
+    assert "minimum of 100" in job["message"]
+    sim.no_faults()
+    sim.batch(running=1000)
+    arn = started(sim, clients, lines(100), jobName="d", clientRequestToken="d")
+    assert told(arn)[0] == "InProgress"
+    control.stop_model_invocation_job(jobIdentifier=arn)
+    assert told(arn)[0] == "Stopped"
+    assert len(results(sim, arn)) < 100
+
+
+def test_jobs_that_cannot_be(sim: Handle, clients: dict[str, Any]) -> None:
+    for more, code in (
+        ({"roleArn": "nobody"}, "ValidationException"),
+        ({"modelInvocationType": "InvokeModel"}, "ValidationException"),
+        ({"inputDataConfig": {"s3InputDataConfig": {"s3Uri": "s3://evals/in/nothing.jsonl"}}},
+         "ValidationException"),
+        ({"inputDataConfig": {"s3InputDataConfig": {"s3Uri": "s3://evals/in/a.json"}}},
+         "ValidationException"),
+    ):  # fmt: skip
+        with pytest.raises(ClientError) as caught:
+            started(sim, clients, lines(1), **more)
+        assert caught.value.response["Error"]["Code"] == code
+    call = clients["bedrock"].get_model_invocation_job
+    assert refused(call, jobIdentifier="abcdefabcdef")[1] == "ResourceNotFoundException"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from tests.simulator import bedrock_checks as checks
 from tests.simulator import bedrock_lists as lists
 from tests.simulator.bedrock_checks import Caller, refuse
+from tests.simulator.bedrock_jobs import Jobs
 from tests.simulator.bedrock_models import Offer, offer_of, profiles_in
 from tests.simulator.bedrock_prompt import Prompt, Reader
 from tests.simulator.bedrock_s3 import ObjectStore, in_s3s_words
 from tests.simulator.bedrock_terms import Asked, read_terms
 from tests.simulator.brain import Ask, Completion
-from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
+from tests.simulator.exchange import Answer, Bill, Exchange, Handler, Refused, Route
 from tests.simulator.limits import Buckets
 from tests.simulator.models import Model
 from tests.simulator.world import World, price
@@ -30,9 +31,13 @@ class Bedrock:
     name = "bedrock"
     base_path = "/bedrock"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, *, jobs: bool = True) -> None:
         self._world = world
-        self.store = ObjectStore(world)
+        self._store = ObjectStore(world)
+        self._jobs: Jobs | None = None
+        if jobs:
+            worker = Bedrock(world.without_limits(), jobs=False)
+            self._jobs = Jobs(world, self._store, lambda path: worker.asked_in_a_job)
 
     def routes(self) -> Iterable[Route]:
         """Under ``/bedrock``."""
@@ -43,9 +48,19 @@ class Bedrock:
             Route("GET", "/bedrock/foundation-model-availability/*", self.availability),
             Route("POST", "/bedrock", self.identity),
             Route("POST", "/bedrock/", self.identity),
+            *(self._job_routes(self._jobs) if self._jobs else ()),
             # What is left is a bucket and a key.
             *(Route(verb, "/bedrock/*", self.objects) for verb in ("PUT", "GET", "HEAD", "DELETE")),
         )
+
+    def _job_routes(self, jobs: Jobs) -> Iterable[Route]:
+        def admitted(serve: Callable[[Exchange, Caller], Answer]) -> Handler:
+            return lambda exchange: serve(exchange, self._admit(exchange, "bedrock"))
+
+        yield Route("POST", "/bedrock/model-invocation-job", admitted(jobs.create))
+        yield Route("POST", "/bedrock/model-invocation-job/*", admitted(jobs.stop))
+        yield Route("GET", "/bedrock/model-invocation-job/*", admitted(jobs.get))
+        yield Route("GET", "/bedrock/model-invocation-jobs", admitted(jobs.list))
 
     def error(self, status: int, message: str = "") -> Answer:
         """An error of the name that goes with the status."""
@@ -74,6 +89,13 @@ class Bedrock:
         if operation == "count-tokens":
             return self._count_tokens(exchange, caller, name)
         raise Refused(Answer({"Output": {"__type": "UnknownOperationException"}}, 404))
+
+    def asked_in_a_job(self, exchange: Exchange) -> Answer:
+        """One request of a job, with the signature of the job's creation, hours ago by now."""
+        quoted = exchange.path.removeprefix("/bedrock/model/").rpartition("/")[0]
+        exchange.model = unquote(quoted)
+        caller = checks.caller(exchange, "bedrock", timed=False)
+        return self._converse(exchange, caller, exchange.model)
 
     def _converse(self, exchange: Exchange, caller: Caller, name: str) -> Answer:
         value = checks.body(exchange, "Converse", name)
@@ -211,7 +233,7 @@ class Bedrock:
     def objects(self, exchange: Exchange) -> Answer:
         """S3; its errors are XML of another kind."""
         try:
-            return self.store.serve(exchange, self._admit(exchange, "s3").key)
+            return self._store.serve(exchange, self._admit(exchange, "s3").key)
         except Refused as refused:
             return in_s3s_words(refused.answer)
 

@@ -377,10 +377,17 @@ async def test_limits_by_the_minute_and_by_the_day(sim: Handle, make: Make) -> N
 
 
 async def test_a_clock_that_is_wrong_is_one_call_and_a_cure(sim: Handle, make: Make) -> None:
-    sim.advance(3600)
+    sim.fault(
+        status=403, message="Signature expired: 20261128T070000Z is now earlier than "
+        "20261128T080000Z (5 min.)", headers={
+            "x-amzn-errortype": "InvalidSignatureException",
+            "date": "Sat, 28 Nov 2020 08:00:00 GMT",
+        },
+    )  # fmt: skip
     error = await failure(make("bedrock"), ask(SONNET))
     assert type(error) is e.BadKey
-    assert "clock" in error.what
+    assert "clock is wrong by" in error.what
+    assert "(ahead)" in error.what
     assert "set the clock" in error.cure
     assert len(converses(sim)) == 1
 
