@@ -198,7 +198,7 @@ class GeminiClient:
             return await work()
         except ProviderError:
             raise
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ServerFault(
                 f"{self._title} sent an answer that cannot be read",
                 why=f"its body is not JSON ({error})",

@@ -521,3 +521,11 @@ async def test_vertex_without_credentials_says_where_to_get_them(
     assert type(error) is e.BadKey
     assert "gcloud auth application-default login" in error.cure
     assert sim.summary()["requests"] == 0
+
+
+async def test_an_answer_in_no_encoding_is_a_fault_of_the_server(sim: Handle, make: Make) -> None:
+    headers = {"content-type": "application/json; charset=ascii"}
+    sim.fault(status=200, body={"text": "é"}, headers=headers)
+    error = await failure(make("google"), ask(FLASH))
+    assert type(error) is e.ServerFault
+    assert error.possibly_billed
