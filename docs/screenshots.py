@@ -4,7 +4,8 @@
 
 Everything happens in a home of its own, through the real command line: some
 runs of the bundled quickstart questions, and one that is going on. Answers
-come from the test plug-in ``scripted``, so no key and no weights are needed.
+come from a plug-in that knows most of them (``docs/plugins``), so no key and no
+weights are needed.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[1]
-_PLUGINS = str(_ROOT / "tests" / "plugins")
+_PLUGINS = str(_ROOT / "docs" / "plugins")
 _FOLDER = _ROOT / "docs" / "screenshots"
 _SIZE = (120, 34)
 _LONG_S = 120.0
 
 RUNS = (
-    "run quickstart --model scripted/good --price 3/15",
-    "run quickstart --model scripted/better --price 0.25/1 --mood mumbling",
-    "run quickstart --model scripted/good --price 3/15 --kind choice --epochs 3",
+    "run quickstart --model demo/large --price 3/15",
+    "run quickstart --model demo/small --price 0.25/1",
+    "run quickstart --model demo/small --price 0.25/1 --kind choice",
 )
-LIVE = "run synthetic --model scripted/good --price 3/15 --budget 2 --concurrency 12 --detach"
+LIVE = "run quickstart --model demo/large --price 3/15 --concurrency 4 --budget 0.02 --detach"
 
 
 def evalbench(words: str, *, json: bool = True) -> None:
@@ -47,7 +48,7 @@ async def take(home: Path) -> None:
     from evalbench.tui.state.preferences import Preferences
 
     live, *rested = all_runs(home / "runs")
-    app = EvalbenchApp(Preferences(welcomed=True, benchmark="quickstart", model="scripted/good"))
+    app = EvalbenchApp(Preferences(welcomed=True, benchmark="quickstart", model="demo/large"))
     async with app.run_test(size=_SIZE) as pilot:
 
         async def until(condition: Callable[[], Any]) -> None:
@@ -67,11 +68,12 @@ async def take(home: Path) -> None:
             picture = re.sub(r"@font-face \{.*?\}\n?", "", picture, flags=re.DOTALL)
             (_FOLDER / f"{name}.svg").write_text(picture, "utf-8")
 
-        await until(lambda: "complete" in shown() and "Filter" in shown())
+        await until(lambda: live.status().done > 9)
+        await until(lambda: "complete" in shown() and re.search(r"1\d/72", shown()))
         keep("home")
         await app.open_run(live)
-        await until(lambda: live.status().done > 100)
-        await until(lambda: re.search(r"\d\d %|\d/500", shown()))
+        await until(lambda: live.status().done > 30)
+        await until(lambda: re.search(r"\d\d %|\d/72", shown()))
         await pilot.pause(2)
         keep("run")
         await pilot.press("escape")
@@ -93,7 +95,7 @@ def main() -> None:
         os.environ |= {
             "EVALBENCH_HOME": folder,
             "PYTHONPATH": _PLUGINS,
-            "SCRIPTED_LATENCY": "0.01",
+            "DEMO_LATENCY": "0.01",
             "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring",
         }
         for name in ("NO_COLOR", "SSH_CONNECTION"):
@@ -101,7 +103,7 @@ def main() -> None:
         sys.path.insert(0, _PLUGINS)
         for words in RUNS:
             evalbench(f"{words} --yes")
-        os.environ["SCRIPTED_LATENCY"] = "0.6"
+        os.environ["DEMO_LATENCY"] = "2"
         evalbench(f"{LIVE} --yes")
         try:
             asyncio.run(take(Path(folder)))
