@@ -51,6 +51,7 @@ _LONGEST_TOAST = 1000
 _PAGES = {
     "help": "HelpPage",
     "keys": "KeysPage",
+    "batches": "BatchesPage",
     "models": "ModelsPage",
     "new": "NewRunPage",
     "settings": "SettingsPage",
@@ -230,6 +231,10 @@ class EvalbenchApp(App[int]):
     async def action_models(self) -> None:
         """See the commands."""
         await self.open_page("models")
+
+    async def action_batches(self) -> None:
+        """See the commands."""
+        await self.open_page("batches")
 
     async def action_keys(self) -> None:
         """See the commands."""

@@ -21,6 +21,7 @@ from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens import key_entry, keys, new_probe, starting
+from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
@@ -194,6 +195,31 @@ async def two_providers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry, "provider_names", lambda: ["local", "scripted"])
     patch.setattr(registry, "benchmark_names", lambda: ["mmlu", "quickstart", "synthetic"])
     save_preferences(benchmark="synthetic", model="scripted/good")
+
+
+async def _batches(_patch: pytest.MonkeyPatch) -> None:
+    engine = pretend(model="openai/gpt-4.1-mini")
+    made = {
+        "role": "candidate", "model": "gpt-4.1-mini", "requests": 500, "bytes": 1_200_000,
+        "job": "running", "failed_there": 0, "again": 0, "expires": None, "cancelling": False,
+        "since": time.time() - 7 * 3600, "cost": "0", "why": "", "succeeded": None, "answered": 0,
+        "failed": 0,
+    }  # fmt: skip
+    told = [
+        {"name": "1a2b3c4d5e", "stage": "done", "id": "batch_1", "answered": 498, "failed": 2},
+        {"name": "2b3c4d5e6f", "stage": "running", "id": "batch_2", "succeeded": 120},
+        {"name": "3c4d5e6f7a", "stage": "prepared", "id": "", "since": 0.0},
+    ]
+    engine.status(State.WAITING, alive=False, done=498, batches=[made | one for one in told])
+    engine.folder.path.rename(engine.folder.path.with_name("20260101-000000-run"))
+
+
+@shot("batches", BatchesPage, _batches)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f12")
+    await until_shown(pilot, "2b3c4d5e6f")
+    await pilot.press("x")
+    await until_shown(pilot, "1a2b3c4d5e")
 
 
 @shot("models", ModelsPage, two_providers)

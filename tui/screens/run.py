@@ -130,6 +130,7 @@ class RunPage(Page):
                         yield _section("gpus", "GPU")
                     with Vertical():
                         yield _section("money", "money")
+                        yield _section("batches", "batches")
                         yield _section("limits", "limits and waits")
                         yield _section("params", "parameters not as asked")
             yield Compared(id="compared")
@@ -209,6 +210,7 @@ class RunPage(Page):
         self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))
         self._show_section("gpus", run_panels.gpu_lines(view, compact=compact))
         self._show_section("money", run_panels.money_lines(view))
+        self._show_section("batches", run_panels.batch_lines(view, compact=compact))
         self._show_section("limits", run_panels.limit_lines(view, compact=compact))
         self._show_section("params", run_panels.param_lines(view))
         self._show_answers()
@@ -257,6 +259,12 @@ class RunPage(Page):
 
         await self.app.push_screen(SamplesPage(self.view.folder))
 
+    async def action_batches(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.batches import BatchesPage
+
+        await self.app.push_screen(BatchesPage(self.view.folder))
+
     # -- acting ------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -268,6 +276,7 @@ class RunPage(Page):
             "resume": view.resumable,
             "concurrency": view.live,
             "budget": self._budget_counts(),
+            "batches": bool(view.status.batches),
         }
         return True if allowed.get(action, True) else None
 

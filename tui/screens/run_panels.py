@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.tui.state import figures
+from evalbench.tui.state.batch_words import count_words, is_open, stage_words
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import ScoreLine, score_line
@@ -207,6 +208,26 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     for wait in view.waits[: 1 if compact else _MOST_WAITS]:
         often = f"{figures.count(wait.times)} × {wait.reason}"
         lines.append([(often, "warn"), f" {wait.what}"])
+    return lines
+
+
+_MOST_BATCHES = 4
+
+
+def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
+    """The batches that are out, or else the last that were: where they stand and how far."""
+    held = view.status.batches
+    shown = [batch for batch in held if is_open(batch)] or held[-1:]
+    lines: list[Line] = [
+        [
+            (str(batch.get("name")), "dim"),
+            f" {stage_words(batch)}",
+            (f" {count_words(batch)}", "dim"),
+        ]
+        for batch in shown[: 2 if compact else _MOST_BATCHES]
+    ]
+    if (more := len(shown) - len(lines)) > 0:
+        lines.append([(f"and {figures.count(more)} more: t", "dim")])
     return lines
 
 

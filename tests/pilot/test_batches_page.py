@@ -1,0 +1,109 @@
+"""Batches: what is out, over all runs or of one; fetching and cancelling go by the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.status import State
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import batches
+from evalbench.tui.screens.batches import BatchesPage
+from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.screens.run import RunPage
+from evalbench.tui.state.preferences import Preferences
+from tests.pilot.driving import shown, until, until_shown
+from tests.pretending import PretendEngine, pretend
+
+
+def batch(name: str, stage: str = "running", **more: Any) -> dict[str, Any]:
+    """A batch as a status file holds it."""
+    held = {
+        "name": name, "role": "candidate", "model": "gpt-4.1-mini", "stage": stage,
+        "requests": 500, "bytes": 1_200_000, "id": f"batch_{name}", "job": "running",
+        "succeeded": 120, "failed_there": 0, "answered": 0, "failed": 0, "again": 0,
+        "since": 0.0, "expires": None, "cancelling": False, "cost": "0", "why": "",
+    }  # fmt: skip
+    return held | more
+
+
+@pytest.fixture
+def run(home: Path) -> PretendEngine:
+    """A run that waits for one batch and has another behind it."""
+    made = pretend(model="openai/gpt-4.1-mini")
+    over = batch("aaaaaaaaaa", "done", answered=499, failed=1, cost="0.5")
+    made.status(State.WAITING, alive=False, done=500, batches=[over, batch("bbbbbbbbbb")])
+    return made
+
+
+def an_app() -> EvalbenchApp:
+    return EvalbenchApp(Preferences(welcomed=True))
+
+
+async def test_what_is_out_is_listed_and_told(run: PretendEngine) -> None:
+    async with an_app().run_test(size=(120, 40)) as pilot:
+        await pilot.press("f12")
+        await until_shown(pilot, "bbbbbbbbbb")
+        screen = shown(pilot.app)
+        assert "aaaaaaaaaa" not in screen
+        assert "120 of 500 at the provider" in screen
+        assert "batch_bbbbbbbbbb · 1.2 MB of requests" in screen
+        assert "bbbbbbbbbb.requests.jsonl" in screen
+        await pilot.press("x")
+        await until_shown(pilot, "500 of 500 read, 1 failed")
+        await pilot.press("o")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
+
+
+async def test_the_page_of_a_run_tells_them_and_leads_there(run: PretendEngine) -> None:
+    async with an_app().run_test(size=(120, 40)) as pilot:
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
+        await until_shown(pilot, "bbbbbbbbbb running")
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BatchesPage), "its batches")
+        await until_shown(pilot, "aaaaaaaaaa")
+
+
+async def test_fetching_and_cancelling_are_commands(
+    run: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
+        asked.append(words)
+        return []
+
+    monkeypatch.setattr(batches, "errand", errand)
+    async with an_app().run_test(size=(100, 30)) as pilot:
+        await pilot.press("f12")
+        await until_shown(pilot, "bbbbbbbbbb")
+        await pilot.press("f")
+        await until(pilot, lambda: len(asked) == 1, "collecting")
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm), "a question")
+        await pilot.press("y")
+        await until(pilot, lambda: len(asked) == 2, "cancelling")
+    assert asked == [
+        ("collect", str(run.folder.path)),
+        ("batches", "cancel", "bbbbbbbbbb"),
+    ]
+
+
+async def test_an_empty_list_says_how_to_fill_it(home: Path) -> None:
+    async with an_app().run_test(size=(80, 24)) as pilot:
+        await pilot.press("f12")
+        await until_shown(pilot, "--mode batch")
+
+
+async def test_hostile_names_are_only_text(home: Path) -> None:
+    made = pretend(model="openai/gpt-4.1-mini")
+    nasty = batch("cccccccccc", id="[red]x[/]\x1b[2J", why="[bold]\x1b]0;x\x07", model="[b]m")
+    made.status(State.WAITING, alive=False, batches=[nasty])
+    async with an_app().run_test(size=(120, 30)) as pilot:
+        await pilot.press("f12")
+        await until_shown(pilot, "cccccccccc")
+        assert "[red]x[/]" in shown(pilot.app)
+        assert "\x1b" not in shown(pilot.app)

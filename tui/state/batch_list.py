@@ -1,0 +1,113 @@
+"""The provider batches of every run, from status files alone, as a list shows them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.paths import runs_dir
+from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.tui.state import figures
+from evalbench.tui.state.batch_words import (
+    age_words,
+    count_words,
+    end_words,
+    is_open,
+    stage_words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One batch of a run."""
+
+    folder: RunFolder
+    batch: Mapping[str, Any]
+    live: bool
+
+    @property
+    def name(self) -> str:
+        """Our name for it."""
+        return str(self.batch.get("name", ""))
+
+    @property
+    def open(self) -> bool:
+        """Whether anything is still to come of it."""
+        return is_open(self.batch)
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """Glyph and tone of where it stands."""
+        stage = self.batch.get("stage")
+        if stage == "done":
+            return "✓", "good"
+        if stage in ("failed", "cancelled", "expired"):
+            return ("✗", "bad") if stage == "failed" else ("–", "warn")
+        return ("▸", "good") if self.live else ("·", "dim")
+
+    def cells(self, now: float) -> tuple[str, str, str, str, str, str]:
+        """Name, model, state, progress, age and end; ``now`` is Unix seconds."""
+        batch = self.batch
+        return (
+            self.name,
+            str(batch.get("model", "")),
+            stage_words(batch),
+            count_words(batch),
+            age_words(batch, now),
+            end_words(batch, now),
+        )
+
+    def about(self) -> list[str]:
+        """What else there is to say of it, in lines."""
+        batch, files = self.batch, self.folder.batches
+        cost = float(batch.get("cost") or 0)
+        provider = batch.get("id") or "the provider has not named it yet"
+        lines = [
+            f"{batch.get('role')} of {self.folder.id}",
+            f"{provider} · {figures.amount(batch.get('bytes') or 0, 'B')} of requests"
+            + (f" · {figures.dollars(cost)} so far" if cost else ""),
+            str(files / f"{self.name}.requests.jsonl"),
+        ]
+        if why := batch.get("why"):
+            lines.append(str(why))
+        return lines
+
+
+class BatchList:
+    """All batches below a folder of runs, or of one run. :meth:`look` reads what changed."""
+
+    def __init__(self, run: RunFolder | None = None, parent: Path | None = None) -> None:
+        self._run = run
+        self._parent = parent
+        self._listed: int | None = None
+        self._folders: list[RunFolder] = [run] if run else []
+        self._seen: dict[Path, tuple[int, list[BatchLine]]] = {}
+
+    def look(self, *, over: bool) -> list[BatchLine]:
+        """The batches, those of the newest run first; with ``over`` also those that are over."""
+        if self._run is None and (stamp := _changed(self._parent or runs_dir())) != self._listed:
+            self._listed = stamp
+            self._folders = all_runs(self._parent)
+        lines = [line for folder in self._folders for line in self._of(folder)]
+        return [line for line in lines if over or line.open]
+
+    def _of(self, folder: RunFolder) -> list[BatchLine]:
+        stamp = _changed(folder.path / "status.json")
+        seen = self._seen.get(folder.path)
+        if seen and seen[0] == stamp and not any(line.live for line in seen[1]):
+            return seen[1]
+        status = folder.status()
+        live = bool(status.batches) and folder.live_pid(status) is not None
+        lines = [BatchLine(folder, batch, live) for batch in reversed(status.batches)]
+        self._seen[folder.path] = stamp, lines
+        return lines
+
+
+def _changed(path: Path) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return -1
