@@ -62,14 +62,14 @@ class BatchLine:
 
     def about(self) -> list[str]:
         """What else there is to say of it, in lines."""
-        batch, files = self.batch, self.folder.batches
+        batch = self.batch
         cost = float(batch.get("cost") or 0)
         provider = batch.get("id") or "the provider has not named it yet"
         lines = [
             f"{batch.get('role')} of {self.folder.id}",
             f"{provider} · {figures.amount(batch.get('bytes') or 0, 'B')} of requests"
             + (f" · {figures.dollars(cost)} so far" if cost else ""),
-            str(files / f"{self.name}.requests.jsonl"),
+            f"in the run's folder: {self.folder.batches.name}/{self.name}.requests.jsonl",
         ]
         if why := batch.get("why"):
             lines.append(str(why))
