@@ -15,7 +15,14 @@ from evalbench.engine.calls import (
     ModelInfo,
     Reply,
 )
-from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    CallRejected,
+    NoSuchModel,
+    ProviderError,
+    ServerFault,
+)
 from evalbench.engine.options import Option
 from evalbench.providers.google import catalogue
 from evalbench.providers.google.errors import read_error
@@ -246,3 +253,25 @@ class Google(Gemini):
         )
         super().__init__(settings, Access(secret.strip()), address, version)
         self.files = Uploads(self.client, self.who, self.scrub)
+        self._shut_out: ProviderError | None = None
+
+    async def warm(self, model: str) -> None:
+        """Ask for the model's entry, which is free, once and before the first call.
+
+        A key that is wrong, or of a project without the API, shows here: one
+        request tells it, not as many as calls begin at once.
+        """
+        name = bare_name(model)
+        entry = await self.client.model(name)
+        if isinstance(entry, Answered):
+            error = read_error(entry, self.who, "", self.scrub)
+            if isinstance(error, BadKey | AccessDenied):
+                self._shut_out = error
+        elif known := catalogue.told_facts(entry):
+            self.facts.tell({name: known})
+
+    async def attempt(self, call: Call) -> Reply:
+        """See :class:`NetworkProvider`."""
+        if self._shut_out is not None:
+            raise self._shut_out
+        return await super().attempt(call)

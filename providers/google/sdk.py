@@ -116,6 +116,17 @@ class GeminiClient:
 
         return await self._told(work)
 
+    async def model(self, name: str) -> dict[str, Any] | Answered:
+        """One model's entry in the SDK's terms; the response when it is an error."""
+        opened = await self.clients.get()
+
+        async def work() -> dict[str, Any]:
+            entry = await opened.client.aio.models.get(model=name)
+            found: dict[str, Any] = entry.model_dump(exclude_none=True)
+            return found
+
+        return await self._told(work)
+
     async def file(self, name: str) -> dict[str, Any] | Answered:
         """An uploaded file's record in the SDK's terms; the response when it is an error."""
         opened = await self.clients.get()
