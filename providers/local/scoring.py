@@ -23,6 +23,7 @@ from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import Group, Pack, Row, group_rows, pack_rows
 from evalbench.providers.local.passes import run_pack, run_padded
 from evalbench.providers.local.prefixes import Prefixes
+from evalbench.providers.local.sequences import CUT
 from evalbench.providers.local.tokens import Encoder
 
 Answer = tuple[str, Reply | ProviderError]
@@ -36,6 +37,7 @@ class _Job:
     context: int
     targets: list[tuple[int, ...]]
     logprobs: list[float | None]
+    cut: int = 0
     began: float = field(default_factory=time.monotonic)
 
 
@@ -77,7 +79,8 @@ class Scoring:
         if not choices:
             raise CallRejected("the call has no continuations to choose from")
         targets = [choice.targets for choice in choices]
-        job = self._jobs[key] = _Job(key, context, targets, [None] * len(choices))
+        cut = max(choice.cut for choice in choices)
+        job = self._jobs[key] = _Job(key, context, targets, [None] * len(choices), cut)
         self.tokens_asked += context + sum(len(tokens) - 1 for tokens in targets)
         for index, choice in enumerate(choices):
             row = Row(choice.tokens, len(choice.targets), choice.shared if self._share else 0)
@@ -187,6 +190,8 @@ def _reply(job: _Job) -> Reply | ProviderError:
         logprobs=logprobs,
         usage=Usage(input_tokens=tokens, output_tokens=0),
         latency_s=round(time.monotonic() - job.began, 3),
+        params=(CUT,) if job.cut else (),
+        cut_tokens=job.cut,
     )
 
 

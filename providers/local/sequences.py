@@ -15,7 +15,7 @@ from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.local.tokens import Encoded, split_thinking
 
 _TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
-_CUT = ParamNote(
+CUT = ParamNote(
     "whole prompt", "dropped", "its beginning, where the model's context had no room for all of it"
 )
 _SPARE_TOKENS = 4
@@ -174,7 +174,7 @@ class Sequence:
             stop_reason=reason,
             usage=Usage(input_tokens=len(self.prompt.tokens), output_tokens=len(self.ids)),
             latency_s=round(time.monotonic() - (self._began or time.monotonic()), 3),
-            params=(*notes(self._params), *([_CUT] if self.cut else [])),
+            params=(*notes(self._params), *([CUT] if self.cut else [])),
             raw={"decoding": "greedy"} if self.greedy else sampled,
             cut_tokens=self.cut,
         )

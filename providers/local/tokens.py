@@ -45,11 +45,13 @@ class Choice:
         tokens: what the model reads: context and continuation without its last token.
         targets: the continuation's tokens; the last positions of ``tokens`` predict them.
         shared: how many first ``tokens`` repeat in other prompts.
+        cut: first tokens that were left out, because the context could not hold them.
     """
 
     tokens: tuple[int, ...]
     targets: tuple[int, ...]
     shared: int = 0
+    cut: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,8 @@ class Encoder:
             )
         tokens = (*context, *targets)[:-1]
         if len(tokens) > self._limit:
-            return Choice(tokens[-self._limit :], tuple(targets))
+            cut = len(tokens) - self._limit
+            return Choice(tokens[cut:], tuple(targets), cut=cut)
         return Choice(tokens, tuple(targets), shared)
 
     def _encode(self, texts: Sequence[str], special: bool) -> list[list[int]]:

@@ -193,6 +193,19 @@ def test_chat_turns_are_rendered_with_the_template(worker: Worker, plain: Plain)
     assert reply.logprobs == pytest.approx(wanted, abs=1e-4)
 
 
+def test_a_prompt_that_is_too_long_loses_its_beginning_and_says_so(
+    worker: Worker, plain: Plain
+) -> None:
+    context, endings = "one two three " * 250, [" four", " five six"]
+    (reply, short) = worker.replies([choose(context, endings), choose("one two", endings)])
+    wanted = [
+        len(plain.tokenizer.encode(context.rstrip() + " " + ending)) - 1 - 512 for ending in endings
+    ]
+    assert reply.cut_tokens == max(wanted) > 0
+    assert [note.name for note in reply.params] == ["whole prompt"]
+    assert (short.cut_tokens, short.params) == (0, ())
+
+
 @pytest.mark.parametrize(
     ("prompt", "said"),
     [
