@@ -191,7 +191,8 @@ class RoleSpec:
             raise SpecError(
                 "mode",
                 f"{self.ref.provider} takes no batches of {name}",
-                why="it has no batch API that evalbench knows",
+                why=getattr(provider, "batch_lacks", "")
+                or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
             )
         for need in sorted(needs):

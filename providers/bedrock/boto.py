@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 MOST_THREADS = 1024
 """Calls in flight at once; beyond, they queue here. A thread costs some 100 kB."""
 _CONNECT_S = 20.0
-RUNTIME, CONTROL, IDENTITY = "bedrock-runtime", "bedrock", "sts"
+RUNTIME, CONTROL, IDENTITY, STORE = "bedrock-runtime", "bedrock", "sts", "s3"
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,15 @@ class Boto:
         if expired(answered) and await clients.renewed(used):
             answered = await clients.call(service, operation, arguments)
         return answered
+
+    async def download(self, bucket: str, key: str, into: Path) -> Answered:
+        """Write an object to a file as it comes; its body is not in the response.
+
+        Raises:
+            ProviderError: as :meth:`call`.
+        """
+        clients = self.clients.here() or await self.clients.get()
+        return await clients.download(bucket, key, into)
 
     async def _open(self) -> Clients:
         try:
@@ -141,11 +152,18 @@ class Clients:
         Raises:
             ProviderError: when no complete response came back.
         """
+        return await self._waited(self._work, service, operation, arguments)
+
+    async def download(self, bucket: str, key: str, into: Path) -> Answered:
+        """See :meth:`Boto.download`."""
+        return await self._waited(self._download, bucket, key, into)
+
+    async def _waited(self, do: Callable[..., Answered], *arguments: Any) -> Answered:
         from evalbench.providers.bedrock.lines import Line
 
         line = Line(self._gate)
         self._lines.add(line)
-        work = self._threads.submit(self._work, line, service, operation, arguments)
+        work = self._threads.submit(do, line, *arguments)
         try:
             return await asyncio.wrap_future(work)
         except asyncio.CancelledError:
@@ -166,6 +184,22 @@ class Clients:
                 if line.response is None:
                     raise self._explain(error) from None
         return self._whole(line)
+
+    def _download(self, line: Line, bucket: str, key: str, into: Path) -> Answered:
+        from botocore.exceptions import ClientError
+
+        with line:
+            try:
+                found = self._client(STORE).get_object(Bucket=bucket, Key=key)
+                line.wait()
+                with into.open("wb") as out:
+                    for chunk in found["Body"].iter_chunks(_CHUNK):
+                        out.write(chunk)
+            except ClientError:
+                return self._whole(line)
+            except Exception as error:
+                raise self._explain(error) from None
+        return Answered(200, {}, b"", line.seconds)
 
     def _whole(self, line: Line) -> Answered:
         response = line.response
@@ -224,7 +258,7 @@ class Clients:
         account = self._account
         config = Config(
             # Named here, so that a key in the environment does not overrule the one given.
-            signature_version="bearer" if account.credentials.bearer else "v4",
+            signature_version=_signature(service, bearer=bool(account.credentials.bearer)),
             retries={"total_max_attempts": 1, "mode": "standard"},
             max_pool_connections=MOST_THREADS,
             connect_timeout=_CONNECT_S,
@@ -267,6 +301,12 @@ class Clients:
         self._threads.shutdown(wait=False, cancel_futures=True)
         for client in self._made.values():
             client.close()
+
+
+def _signature(service: str, *, bearer: bool) -> str:
+    if service == STORE:
+        return "s3v4"
+    return "bearer" if bearer else "v4"
 
 
 def _proxies(url: str) -> dict[str, str]:

@@ -7,7 +7,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import NETWORK_OPTIONS, Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.calls import (
+    NETWORK_OPTIONS,
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    ParamNote,
+    Reply,
+)
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -18,6 +26,7 @@ from evalbench.engine.errors import (
     nearest,
 )
 from evalbench.engine.options import Option
+from evalbench.providers.bedrock.batches import BATCH_OPTIONS, InvocationJobs, read_place
 from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account, Boto
 from evalbench.providers.bedrock.catalogue import listed_models
 from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
@@ -27,12 +36,14 @@ from evalbench.providers.bedrock.names import model_name
 from evalbench.providers.bedrock.prepare import Habits, prepare
 from evalbench.providers.bedrock.read import read_converse
 from evalbench.providers.bedrock.terms import terms
-from evalbench.providers.modelfacts import Shelf
+from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf
 from evalbench.providers.wire.address import api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, counted, wire_name
+from evalbench.providers.wire.provider import counted, wire_name
 from evalbench.providers.wire.scrub import Scrub
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -40,7 +51,7 @@ _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
 _COUNTED = ("messages", "system", "additionalModelRequestFields")
 
 
-class Bedrock(NetworkProvider):
+class Bedrock(InvocationJobs):
     """Answers calls with models on Amazon Bedrock, by its Converse API."""
 
     name: ClassVar[str] = "bedrock"
@@ -76,6 +87,7 @@ class Bedrock(NetworkProvider):
             "how long a prefix that many calls share stays cached",
             choices=("5m", "1h", "off"),
         ),
+        *BATCH_OPTIONS,
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
@@ -113,6 +125,9 @@ class Bedrock(NetworkProvider):
             prompt_cache="" if cache == "off" else cache,
             service_tier=settings.get("service_tier") or "",
         )
+        self.place = read_place(bucket) if (bucket := settings.get("batch_bucket")) else None
+        # Files lie in a bucket, which takes signatures only.
+        self.role = "" if given.bearer else settings.get("batch_role") or ""
         self._latency: str = settings.get("latency") or ""
         account = Account(
             given,
@@ -121,6 +136,7 @@ class Bedrock(NetworkProvider):
             "" if address.official else address.url,
             self.timeout,
         )
+        self._agreed = Agreed()
         self._boto = Boto(account, self._explain)
 
     @property
@@ -168,6 +184,7 @@ class Bedrock(NetworkProvider):
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,
             thinks=bool(facts.thinks),
+            batch=self.batch_terms(model) is not None,
             reason="Bedrock gives no log-probabilities",
         )
 
@@ -201,20 +218,36 @@ class Bedrock(NetworkProvider):
                 cure="use an https address, or a pair of AWS keys, which is only signed with",
             )
 
-    def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("Bedrock gives no likelihoods of given texts")
+        facts = self.facts.of(wire_name(call))
+        return prepare(call, facts, self._terms(call, facts, refused), self._habits)
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """See :class:`BatchingProvider`."""
         model = wire_name(call)
-        facts = self.facts.of(model)
-        agreed = terms(
-            call.prompt.params,
+        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
+
+    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        model, params = wire_name(call), call.prompt.params
+        claude = model_name(model).plain if is_claude(model) else ""
+        return self._agreed.of(
+            call,
             facts,
-            self.refusals.of(model),
-            claude=model_name(model).plain if is_claude(model) else "",
-            latency=self._latency,
+            refused,
+            lambda: terms(params, facts, refused, claude=claude, latency=self._latency),
         )
-        return prepare(call, facts, agreed, self._habits)
+
+    @property
+    def boto(self) -> Boto:
+        """See :class:`InvocationJobs`."""
+        return self._boto
+
+    def failure(self, answered: Answered, model: str = "") -> ProviderError:
+        """See :class:`InvocationJobs`."""
+        return self._error(answered, model)
 
     @property
     def clients(self) -> OnePerLoop[Any]:

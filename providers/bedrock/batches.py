@@ -1,0 +1,292 @@
+"""Batch jobs: a request file in a bucket of one's own, a job over it, results in the bucket.
+
+Bedrock reads and writes the bucket as a role that the user made for it. Jobs
+carry a name and a token, so that one whose creation went unanswered is found,
+and creating it again makes no second one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault, SpecError
+from evalbench.engine.options import Option
+from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
+from evalbench.providers.bedrock.prepare import as_json
+from evalbench.providers.bedrock.read import read_converse
+from evalbench.providers.wire.batches import BatchingProvider
+from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import told
+from evalbench.providers.wire.provider import wire_name
+
+BATCH_OPTIONS = (
+    Option("batch_bucket", str, None, "s3://BUCKET/FOLDER for the files of batches"),
+    Option("batch_role", str, None, "ARN of the role that Bedrock reads and writes them as"),
+)
+LEAST_RECORDS = 100
+"""What Bedrock demands of a job for most models; a quota that can be looked up, not raised."""
+TERMS = BatchTerms(
+    most_requests=50_000, most_bytes=1_000_000_000, least_requests=LEAST_RECORDS,
+    creates_per_minute=10,
+)  # fmt: skip
+_HOURS = 24
+_NOT_IN_JOBS = ("serviceTier", "performanceConfig")
+_PLACE = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/([\w!.*'()/-]*))?")
+_STATES = {
+    "Submitted": JobState.WAITING,
+    "Validating": JobState.WAITING,
+    "Scheduled": JobState.WAITING,
+    "InProgress": JobState.RUNNING,
+    "Stopping": JobState.RUNNING,
+    "Completed": JobState.ENDED,
+    "PartiallyCompleted": JobState.ENDED,
+    "Failed": JobState.FAILED,
+    "Stopped": JobState.CANCELLED,
+    "Expired": JobState.EXPIRED,
+}
+_NAMES = {
+    400: "ValidationException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+}
+"""Lines name the status only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of a bucket, without slashes around it."""
+
+    bucket: str
+    folder: str
+
+    def key(self, *parts: str) -> str:
+        """The key of something in it."""
+        return "/".join(filter(None, (self.folder, *parts)))
+
+    def uri(self, *parts: str) -> str:
+        """Its address."""
+        return f"s3://{self.bucket}/{self.key(*parts)}"
+
+
+def read_place(given: str) -> Place:
+    """Read ``s3://BUCKET/FOLDER``.
+
+    Raises:
+        SpecError: it is none.
+    """
+    found = _PLACE.fullmatch(given.strip())
+    if found is None:
+        raise SpecError(
+            "batch_bucket",
+            f"--batch-bucket cannot be {given!r}",
+            cure="for example --batch-bucket s3://my-bucket/evalbench",
+        )
+    return Place(found[1], (found[2] or "").strip("/"))
+
+
+class InvocationJobs(BatchingProvider):
+    """The batch side of Bedrock."""
+
+    item_field = "recordId"
+    place: Place | None = None
+    role: str = ""
+    batch_lacks = (
+        "batches need a bucket and a role, --batch-bucket and --batch-role, and no API key"
+    )
+
+    @property
+    @abstractmethod
+    def boto(self) -> Boto:
+        """Carries requests and files."""
+
+    @abstractmethod
+    def failure(self, answered: Answered, model: str = "") -> ProviderError:
+        """What an error response means."""
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return TERMS if self.place and self.role else None
+
+    def _place(self) -> Place:
+        if self.place is None:
+            raise CallRejected("batches on Bedrock need --batch-bucket and --batch-role")
+        return self.place
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`."""
+        body = {name: value for name, value in prepared.body.items() if name not in _NOT_IN_JOBS}
+        return b'{"recordId":"%s","modelInput":%s}' % (item.encode(), as_json(body))
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        await self.clients.get()
+        place = self._place()
+        with await asyncio.to_thread(file.open, "rb") as lines:
+            answered = await self.boto.call(
+                STORE, "put_object", Bucket=place.bucket, Key=place.key("in", f"{name}.jsonl"),
+                Body=lines,
+            )  # fmt: skip
+        if answered.status != 200:
+            raise self._store_trouble(answered)
+        return {"input": place.uri("in", f"{name}.jsonl"), "output": place.uri("out") + "/"}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        await self.clients.get()
+        answered = await self.boto.call(
+            CONTROL,
+            "create_model_invocation_job",
+            jobName=_job_name(name),
+            clientRequestToken=name,
+            roleArn=self.role,
+            modelId=model,
+            modelInvocationType="Converse",
+            inputDataConfig={
+                "s3InputDataConfig": {"s3Uri": uploaded["input"], "s3InputFormat": "JSONL"}
+            },
+            outputDataConfig={"s3OutputDataConfig": {"s3Uri": uploaded["output"]}},
+            timeoutDurationInHours=_HOURS,
+        )
+        body = self.understood(answered, lambda: self.failure(answered, model))
+        if not isinstance(arn := body.get("jobArn"), str):
+            raise self._unclear()
+        return BatchJob(arn, JobState.WAITING, name)
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        await self.clients.get()
+        answered = await self.within(
+            self.boto.call(CONTROL, "list_model_invocation_jobs", nameContains=_job_name(name))
+        )
+        body = self.understood(answered, lambda: self.failure(answered))
+        listed = body.get("invocationJobSummaries") or []
+        return [self._job(job) for job in listed if job.get("jobName") == _job_name(name)]
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        await self.clients.get()
+        answered = await self.within(
+            self.boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
+        )
+        return self._job(self.understood(answered, lambda: self._job_trouble(answered)))
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. Who had no turn has no line."""
+        self.check_secret()
+        await self.clients.get()
+        place = read_place(job.results["output"])
+        folder = place.key(job.id.rpartition("/")[2])
+        name = job.results["input"].rpartition("/")[2]
+        answered = await self.boto.download(place.bucket, f"{folder}/{name}.out", into)
+        if answered.status != 200:
+            raise self._store_trouble(answered)
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        self.check_secret()
+        await self.clients.get()
+        answered = await self.within(
+            self.boto.call(CONTROL, "stop_model_invocation_job", jobIdentifier=job)
+        )
+        if answered.status not in (200, 409):
+            raise self._job_trouble(answered)
+
+    def read_result(self, result: dict[str, Any], call: Call) -> Reply:
+        """See :class:`BatchingProvider`."""
+        model = wire_name(call)
+        if isinstance(body := result.get("modelOutput"), dict):
+            return reply_of(
+                body,
+                self.arrival(result[self.item_field], call),
+                self.who,
+                lambda answer, arrival: read_converse(answer, arrival, model),
+                lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
+            )
+        if isinstance(error := result.get("error"), dict):
+            status = error.get("errorCode")
+            status = status if isinstance(status, int) else 500
+            name = {"x-amzn-errortype": _NAMES[status]} if status in _NAMES else {}
+            body = {"message": str(error.get("errorMessage") or "")}
+            return self.read_error_line(status, body, call, name)
+        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+
+    def _job(self, told_job: Mapping[str, Any]) -> BatchJob:
+        try:
+            given = told_job["inputDataConfig"]["s3InputDataConfig"]["s3Uri"]
+            put = told_job["outputDataConfig"]["s3OutputDataConfig"]["s3Uri"]
+            arn, status = str(told_job["jobArn"]), told_job.get("status")
+        except (KeyError, TypeError):
+            raise self._unclear() from None
+        # A state that nobody knows yet is one that goes on.
+        state = _STATES.get(str(status), JobState.RUNNING)
+        why = str(told_job.get("message") or "")
+        return BatchJob(
+            id=arn,
+            state=state,
+            name=str(told_job.get("jobName") or "").removeprefix("evalbench-"),
+            total=told_job.get("totalRecordCount"),
+            succeeded=told_job.get("successRecordCount"),
+            failed=told_job.get("errorRecordCount"),
+            why=why or ("" if str(status) in _STATES else f"its state is {status!r}"),
+            expires=_moment(told_job.get("jobExpirationTime")),
+            results={"input": given, "output": put},
+        )
+
+    def _unclear(self) -> ProviderError:
+        return ServerFault(f"what {self.title} says of a batch cannot be read")
+
+    def _job_trouble(self, answered: Answered) -> ProviderError:
+        error = self.failure(answered)
+        if error_type(answered) == "ResourceNotFoundException":
+            return CallRejected(f"{self.title} has this batch no longer", why=error.why)
+        return error
+
+    def _store_trouble(self, answered: Answered) -> ProviderError:
+        error = self.failure(answered)
+        if answered.status == 404 and b"NoSuchKey" in answered.body:
+            return CallRejected("the results of this batch are not in the bucket", why=error.why)
+        if answered.status == 404:
+            return NoSuchModel(
+                f"there is no bucket {self._place().bucket!r}",
+                why=error.why,
+                cure="check --batch-bucket; it must be in the region that is asked",
+            )
+        if answered.status == 403:
+            error.what = f"these credentials may not use the bucket {self._place().bucket!r}"
+            error.cure = "allow s3:PutObject and s3:GetObject there, or take another bucket"
+        return error
+
+
+def _job_name(name: str) -> str:
+    return f"evalbench-{name}"
+
+
+def _moment(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
