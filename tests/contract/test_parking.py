@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import random
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
 from evalbench.engine.loading import load_samples
 from evalbench.engine.paths import cache_dir
+from evalbench.engine.roles import answers_model
 from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
 from evalbench.engine.status import State
 from tests.unit.engine.post import Post, batching
@@ -84,34 +89,41 @@ def says(text: str) -> str:
     return SAYS[sum(text.encode()) % len(SAYS)]
 
 
-async def scores(spec: RunSpec, folder: Path, *, parked: bool) -> tuple[Mapping[str, Any], Post]:
-    """All scores of a run by row."""
+@asynccontextmanager
+async def driven(spec: RunSpec, folder: Path, post: Post, *, parked: bool) -> AsyncIterator[Driver]:
+    """A driver over a fresh run of a spec, whose every role asks the post."""
     folder.mkdir()
     path = folder / "journal.db"
     create(path)
     file = prepare(spec, cache_dir())
-    post = Post(most_requests=4)
-    post.says = says
     opened = Journal(path)
     benchmark = build_benchmark(spec, read_header(file).shared)
     await load_samples(opened, file, spec, benchmark, 0)
-    dispatchers = {
-        role: batching(post, opened, role=role, model=part.ref, collect=parked)
-        for role, part in spec.cast().items()
-    }
     cast = {
-        role: Contestant(part.ref, dispatchers[role], part.overrides())
+        role: Contestant(
+            part.ref,
+            batching(post, opened, role=role, model=part.ref, collect=parked),
+            part.overrides(),
+        )
         for role, part in spec.cast().items()
     }
     driver = Driver(opened, benchmark, cast, epochs=1)
     driver.open()
     try:
-        assert await driver.drive() is State.COMPLETE
+        yield driver
     finally:
-        for dispatcher in dispatchers.values():
-            await dispatcher.close()
+        for part in cast.values():
+            await part.dispatcher.close()
         await opened.close()
-    with JournalReader(path) as reader:
+
+
+async def scores(spec: RunSpec, folder: Path, *, parked: bool) -> tuple[Mapping[str, Any], Post]:
+    """All scores of a run by row."""
+    post = Post(most_requests=4)
+    post.says = says
+    async with driven(spec, folder, post, parked=parked) as driver:
+        assert await driver.drive() is State.COMPLETE
+    with JournalReader(folder / "journal.db") as reader:
         found = {
             str(score.row): [score.outcome.value, _but_time(score.values), dict(score.detail)]
             for score in reader.scores()
@@ -145,3 +157,47 @@ def test_waiting_at_every_step_changes_no_score(
 def test_no_benchmark_is_forgotten() -> None:
     theirs = {"synthetic", "two-turn", "judged"}
     assert set(registry.benchmark_names()) - theirs <= set(BENCHMARKS)
+
+
+ORDER = "hpaokbnjcgmdlief"
+"""Sixteen contestants, the worst first: their names say nothing of how good they are."""
+
+
+def test_many_contestants_keep_their_answers_whatever_the_order_of_results(
+    tmp_path: Path, home: Path
+) -> None:
+    folders = []
+    for worth, letter in enumerate(ORDER):
+        results = tmp_path / letter / "results"
+        results.mkdir(parents=True)
+        said = [{"input_text": "How good?", "output_text": f"I am worth {worth}"}]
+        (results / "be_good.json").write_text(json.dumps(said))
+        folders.append(f"{letter}={results.parent}")
+    statement = {"id": "be_good", "text": "Be good.", "type": "GUIDELINE", "authority_level": "USER"}
+    (tmp_path / "spec.jsonl").write_text(json.dumps(statement))
+    wins: dict[str, float | None] = {}
+
+    def stronger(text: str) -> str:
+        first, second = map(int, re.findall(r"Response [AB]\]\nI am worth (\d+)", text))
+        return "Model: A" if first > second else "Model: B"
+
+    @virtual_time
+    async def rank() -> None:
+        spec = make_spec(
+            "spec-rank",
+            answers_model(list(ORDER)),
+            data=str(tmp_path / "spec.jsonl"),
+            options={"answers": folders},
+            judge=JUDGES[:1],
+        )
+        post, dice = Post(most_requests=70), random.Random(3)
+        post.says = stronger
+        post.spoil = lambda lines: dice.sample(lines, len(lines))
+        async with driven(spec, tmp_path / "run", post, parked=True) as driver:
+            assert await driver.drive() is State.COMPLETE
+            wins.update({metric.name: metric.value for metric in driver.metrics()})
+        assert sum(len(parcel.lines) for parcel in post.parcels.values()) == 16 * 15
+
+    rank()
+    for worth, letter in enumerate(ORDER):
+        assert wins[f"win_rate_adjusted/contestant={letter}"] == pytest.approx(worth / 15)
