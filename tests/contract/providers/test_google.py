@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +11,10 @@ import pytest
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, generate, user
 from evalbench.providers.google import files as google_files
-from tests.contract.providers.conftest import KEY, Make
+from tests.contract.providers.conftest import Make
 from tests.contract.providers.test_failures import failure
 from tests.simulator.handle import Handle
-from tests.unit.providers.calls import IMAGE, PNG, ask, look, pick
+from tests.unit.providers.calls import IMAGE, ask, pick
 
 FLASH, PRO = "google/gemini-2.5-flash", "google/gemini-2.5-pro"
 NEW = "google/gemini-3.8-flash"
@@ -292,155 +289,6 @@ async def test_an_upload_that_fails_is_tried_by_nobody_in_silence(
     assert (await provider.answer(call)).outcome is Outcome.OK
 
 
-async def test_quotas_per_minute_are_waited_for(sim: Handle, make: Make) -> None:
-    sim.limits("google", requests=1)
-    provider = make("google")
-    await provider.answer(ask(FLASH, max_tokens=2000))
-    error = await failure(provider, ask(FLASH, max_tokens=2000))
-    assert type(error) is e.RateLimited
-    assert 50 < error.retry_after <= 60  # type: ignore[operator]
-    assert "plan and billing" in error.why
-
-
-async def test_quotas_per_day_end_the_run(sim: Handle, make: Make) -> None:
-    sim.limits("google", requests=1, requests_window=86_400.0)
-    provider = make("google")
-    await provider.answer(ask(FLASH, max_tokens=2000))
-    assert type(await failure(provider, ask(FLASH, max_tokens=2000))) is e.QuotaExhausted
-    spent = make("google", "AIza-spent-0123456789")
-    assert type(await failure(spent, ask(FLASH))) is e.QuotaExhausted
-
-
-def told(code: int, message: str, *details: dict[str, Any]) -> dict[str, Any]:
-    typed = [{"@type": f"type.googleapis.com/google.rpc.{one.pop('@')}", **one} for one in details]
-    return {"error": {"code": code, "message": message, "status": "X", "details": typed}}
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "detail", "kind", "words"),
-    [
-        (429, "No quota", {"@": "QuotaFailure", "violations": [{"quotaValue": "0"}]},
-         e.QuotaExhausted, "enable billing"),
-        (429, "No capacity available", {"@": "ErrorInfo", "reason": "MODEL_CAPACITY_EXHAUSTED"},
-         e.Overloaded, ""),
-        (429, "Resource has been exhausted (e.g. check quota).", None, e.RateLimited, ""),
-        (403, "Requests are blocked", {"@": "ErrorInfo", "reason": "API_KEY_SERVICE_BLOCKED"},
-         e.AccessDenied, "restrictions"),
-        (403, "Your API key was reported as leaked. Please use another API key.", None, e.BadKey,
-         "make a new one"),
-        (400, "API key expired. Please renew the API key.",
-         {"@": "ErrorInfo", "reason": "API_KEY_INVALID"}, e.BadKey, "make a new one"),
-        (400, "User location is not supported for the API use.", None, e.AccessDenied, ""),
-        (400, "Request payload size exceeds the limit: 20971520 bytes.", None, e.CallRejected, ""),
-        (404, "models/x is not found for API version v1", None, e.NoSuchModel, "models google"),
-    ],
-)  # fmt: skip
-async def test_what_google_says_by_its_reasons(
-    sim: Handle,
-    make: Make,
-    status: int,
-    message: str,
-    detail: dict[str, Any] | None,
-    kind: type[Exception],
-    words: str,
-) -> None:
-    content = told(status, message, *([dict(detail)] if detail else []))
-    sim.fault(status=status, body=content, path="generateContent")
-    error = await failure(make("google"), ask(FLASH))
-    assert type(error) is kind
-    assert words in error.cure
-    assert error.status == status
-
-
-async def test_a_key_of_the_wrong_project_takes_one_call_and_names_the_cure(
-    sim: Handle, make: Make
-) -> None:
-    provider = make("google", "AIza-noaccess-0123456789")
-    calls = [failure(provider, ask(FLASH, seed=number)) for number in range(20)]
-    for error in await asyncio.gather(*calls):
-        assert type(error) is e.AccessDenied
-        assert "has not turned the API on" in error.what
-        assert "overview?project=" in error.cure
-    assert sim.summary()["requests"] == 1
-
-
-async def test_the_next_names_of_an_unknown_model(sim: Handle, make: Make) -> None:
-    error = await failure(make("google"), ask("google/gemini-1.5-pro"))
-    assert type(error) is e.NoSuchModel
-    assert "gemini" in error.cure
-    with pytest.raises(e.NoSuchModel):
-        make("google").check_model("../files")
-    assert (await make("google").answer(ask("google/models/gemini-2.5-flash"))).text
-
-
-async def test_versions_of_the_api(sim: Handle, make: Make) -> None:
-    await make("google", api_version="v1beta").answer(ask(FLASH, max_tokens=2000))
-    assert sim.entries()[-1]["path"].startswith("/google/v1beta/models/")
-    await make("google", base_url=sim.base_url("google") + "/v1").answer(ask(FLASH))
-    assert sim.entries()[-1]["path"].startswith("/google/v1/models/")
-
-
-async def test_nothing_in_the_environment_leads_the_client_elsewhere(
-    sim: Handle, make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free_port: int
-) -> None:
-    nowhere = f"http://127.0.0.1:{free_port}"
-    for name, value in {
-        "GOOGLE_GENAI_USE_VERTEXAI": "true",
-        "GOOGLE_GENAI_USE_ENTERPRISE": "true",
-        "GOOGLE_GENAI_API_VERSION": "v9",
-        "GOOGLE_GENAI_CLIENT_MODE": "replay",
-        "GOOGLE_GENAI_REPLAYS_DIRECTORY": str(tmp_path),
-        "GOOGLE_GEMINI_BASE_URL": nowhere,
-        "GOOGLE_VERTEX_BASE_URL": nowhere,
-        "GOOGLE_API_KEY": "AIza-wrong-from-the-environment",
-        "GOOGLE_CLOUD_PROJECT": "another",
-        "HTTP_PROXY": nowhere,
-    }.items():
-        monkeypatch.setenv(name, value)
-    reply = await make("google").answer(ask(FLASH, max_tokens=2000))
-    assert reply.outcome is Outcome.OK
-    assert sim.entries()[-1]["path"].startswith("/google/v1/models/")
-
-
-async def test_the_client_lives_while_the_provider_does(sim: Handle, make: Make) -> None:
-    provider = make("google")
-    for number in range(3):
-        gc.collect()
-        assert (await provider.answer(ask(FLASH, max_tokens=2000, seed=number))).text
-
-
-async def test_a_refused_connection_is_told_at_once(
-    sim: Handle, make: Make, free_port: int
-) -> None:
-    provider = make("google", base_url=f"http://127.0.0.1:{free_port}")
-    await failure(provider, ask(FLASH))
-    began = time.monotonic()
-    assert type(await failure(provider, ask(FLASH))) is e.ConnectionFailed
-    assert time.monotonic() - began < 0.9  # the SDK's own silent retry sleeps 1 to 10 seconds
-
-
-@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-async def test_the_sdk_tries_nothing_again(sim: Handle, make: Make, status: int) -> None:
-    sim.fault(status=status)
-    await failure(make("google"), ask(FLASH))
-    assert statuses(sim) == [status]
-
-
-async def test_an_error_that_is_no_json_is_a_fault_of_the_server(sim: Handle, make: Make) -> None:
-    sim.fault(status=500, body='{"error": {"message": "cut')
-    error = await failure(make("google"), ask(FLASH))
-    assert type(error) is e.ServerFault
-
-
-async def test_redirects_are_not_followed_with_the_key(sim: Handle, make: Make) -> None:
-    where = sim.url + "/google/v1/models/gemini-2.5-pro:generateContent"
-    sim.fault(status=307, headers={"Location": where}, body={}, path="2.5-flash")
-    error = await failure(make("google"), ask(FLASH))
-    assert type(error) is e.RunFatal
-    assert "gemini-2.5-pro" not in str(sim.summary()["paths"])
-    assert statuses(sim) == [307]
-
-
 def test_likelihoods_of_given_texts_are_refused(make: Make) -> None:
     with pytest.raises(e.CallRejected, match="likelihoods"):
         make("google").prepare(pick(FLASH))
@@ -455,85 +303,3 @@ async def test_a_schemas_own_names_go_out_untouched(sim: Handle, make: Make) -> 
     reply = await make("google").answer(call)
     assert body(sim)["generationConfig"]["responseJsonSchema"] == schema
     assert list(json.loads(reply.text)) == ["a_word", "aWord"]
-
-
-@pytest.fixture(scope="module")
-def account(tmp_path_factory: pytest.TempPathFactory, running_simulator: Handle) -> Path:
-    """A key file of a service account whose tokens come from the simulator."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
-
-    private = rsa.generate_private_key(public_exponent=65_537, key_size=2048)
-    pem = private.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    file = tmp_path_factory.mktemp("account") / "account.json"
-    file.write_text(
-        json.dumps(
-            {
-                "type": "service_account",
-                "project_id": "own-project",
-                "client_email": "someone@own-project.example",
-                "private_key": pem.decode(),
-                "token_uri": running_simulator.url + "/google/token",
-            }
-        )
-    )
-    return file
-
-
-async def test_vertex_asks_as_the_account_of_the_machine(
-    sim: Handle, make: Make, account: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(account))
-    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
-    place = "/google/v1/projects/own-project/locations/europe-west4/publishers/google/models/"
-    provider = make("vertex", "", base_url=sim.base_url("google"), location="europe-west4")
-    reply = await provider.answer(look("vertex/gemini-2.5-flash", max_tokens=2000))
-    assert reply.outcome is Outcome.OK
-    entry = sim.entries()[-1]
-    assert entry["path"] == place + "gemini-2.5-flash:generateContent"
-    assert "x-goog-api-key" not in entry["headers"]
-    counted = await provider.count_tokens(look("vertex/gemini-2.5-flash", max_tokens=2000))
-    assert counted == reply.usage.input_tokens
-    asked = ask("vertex/gemini-3.8-flash", max_tokens=2000, effort="low", temperature=0.0)
-    known = fates(await provider.answer(asked))
-    assert [known[name][0] for name in ("effort", "temperature")] == ["sent", "dropped"]
-    assert "gemini-3.8-flash" in [line.name for line in await provider.models()]
-    elsewhere = make("vertex", "", base_url=sim.base_url("google"), project="elsewhere")
-    error = await failure(elsewhere, ask("vertex/gemini-2.5-flash"))
-    assert type(error) is e.AccessDenied
-    large = MediaPart("image/png", PNG + bytes(15_000_000))
-    error = await failure(provider, show("vertex/gemini-2.5-flash", large))
-    assert type(error) is e.CallRejected
-    assert "larger than Vertex AI takes" in error.what
-
-
-async def test_vertex_in_express_mode_asks_by_key(sim: Handle, make: Make) -> None:
-    provider = make("vertex", "AQ.express-0123456789")
-    assert (await provider.answer(ask("vertex/gemini-2.5-flash", max_tokens=2000))).text
-    path = "/google/v1/publishers/google/models/gemini-2.5-flash:generateContent"
-    assert sim.entries()[-1]["path"] == path
-    wrong = make("vertex", "AQ.wrong-0123456789")
-    assert type(await failure(wrong, ask("vertex/gemini-2.5-flash"))) is e.BadKey
-
-
-async def test_vertex_without_credentials_says_where_to_get_them(
-    sim: Handle, make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    provider = make("vertex", "", base_url=sim.base_url("google"))
-    error = await failure(provider, ask("vertex/gemini-2.5-flash"))
-    assert type(error) is e.BadKey
-    assert "gcloud auth application-default login" in error.cure
-    assert sim.summary()["requests"] == 0
-
-
-async def test_an_answer_in_no_encoding_is_a_fault_of_the_server(sim: Handle, make: Make) -> None:
-    headers = {"content-type": "application/json; charset=ascii"}
-    sim.fault(status=200, body={"text": "é"}, headers=headers)
-    error = await failure(make("google"), ask(FLASH))
-    assert type(error) is e.ServerFault
-    assert error.possibly_billed
