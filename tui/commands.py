@@ -103,6 +103,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sample.next", "Next", "the next sample of the list", "n,right_square_bracket", True),
     Command("sample.previous", "Previous", "the sample before", "p,left_square_bracket", True),
     Command("sample.copy", "Copy", "the reply, to the clipboard", "y", True),
+    Command("sample.batch", "Batch lines", "what stood in batches about this sample", "b"),
     Command("sample.unfold", "Unfold", "open all folded texts, or close them", "f", True),
     Command("batches.fetch", "Fetch now", "look at the run's batches and go on", "f", True),
     Command("batches.cancel", "Cancel", "let the provider stop; what is done is kept", "d", True),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -27,6 +27,8 @@ from evalbench.engine.journal.records import (
 )
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.scoring.tally import Tally
+
+T = TypeVar("T")
 
 PACKED = ("sample", "call", "reply", "detail")
 
@@ -193,6 +195,10 @@ class JournalReader:
     def calls(self, row: int) -> list[CallRow]:
         """Every call of one sample, in the order of their slots."""
         return calls_of(self._shelf, self.path, row)
+
+    def query(self, read: Callable[[Shelf, Path], T]) -> T:
+        """What a function of this package that takes a shelf and its path finds."""
+        return read(self._shelf, self.path)
 
     def events(self, after: int = 0, count: int = 1000) -> list[Event]:
         """Events with an id above ``after``. The newest one's count may still grow."""

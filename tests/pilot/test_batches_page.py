@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch_state import Batch, Stage
+from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import batches
@@ -107,3 +110,34 @@ async def test_hostile_names_are_only_text(home: Path) -> None:
         await until_shown(pilot, "cccccccccc")
         assert "[red]x[/]" in shown(pilot.app)
         assert "\x1b" not in shown(pilot.app)
+
+
+async def test_the_lines_of_a_sample_can_be_read(home: Path) -> None:
+    made = pretend(model="openai/gpt-4.1-mini")
+    await made.answer(1, "Which one?")
+    held = Batch(1, "dddddddddd", "candidate", "gpt-4.1-mini", Stage.DONE, requests=1)
+    held.job = BatchJob("batch_77", JobState.ENDED)
+    journal = Journal(made.folder.journal)
+    key = CallKey(0, "candidate", "openai/gpt-4.1-mini", "answer", 0)
+    journal.put_in_batch(journal.call_id(1, key, 0), 1, 0)
+    await journal.put_batch(held.row())
+    await journal.close()
+    made.folder.batches.mkdir()
+    item = held.item(0)
+    files = {held.requests_file: f"[asked] {item}", held.results_file: f"[came] {item} \x1b[2J"}
+    for name, text in files.items():
+        (made.folder.batches / name).write_text(f"another\n{text}\n")
+    made.status(State.COMPLETE, alive=False, done=1, total=1, batches=[held.shown()])
+    async with an_app().run_test(size=(120, 40)) as pilot:
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
+        await pilot.press("a")
+        await until_shown(pilot, "Which one?")
+        await pilot.press("enter")
+        await until_shown(pilot, "read as")
+        await pilot.press("b")
+        await until_shown(pilot, f"[asked] {item}")
+        screen = shown(pilot.app)
+        assert "batch dddddddddd, line 1 (batch_77)" in screen
+        assert f"[came] {item}" in screen
+        assert "\x1b" not in screen

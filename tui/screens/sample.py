@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -179,6 +180,7 @@ class SamplePage(Page):
             "next": bool(rows) and self.number < rows[-1],
             "previous": bool(rows) and self.number > rows[0],
             "copy": self._view is not None and bool(self._view.reply),
+            "batch": bool(self._watch.status.batches),
         }
         return True if allowed.get(action, True) else None
 
@@ -205,6 +207,19 @@ class SamplePage(Page):
         """See the commands."""
         if self._view:
             copy(self.the_app, self._view.reply, "the reply")
+
+    @work(exclusive=True, group="batch")
+    async def action_batch(self) -> None:
+        """See the commands."""
+        from evalbench.engine.results.batch_lines import batched_calls
+        from evalbench.tui.screens.batch_lines import BatchLines
+
+        try:
+            calls = await asyncio.to_thread(batched_calls, self._watch.folder, self.number)
+        except JournalError as error:
+            self.notify(error.what, severity="error", markup=False)
+            return
+        await self.app.push_screen(BatchLines(calls))
 
     def action_unfold(self) -> None:
         """See the commands."""

@@ -69,7 +69,7 @@ async def drive(
 def stages(world: World) -> list[str]:
     """The stage of each batch, oldest first."""
     with JournalReader(world.path) as reader:
-        return [row.state for row in batches(reader._shelf, world.path)]
+        return [row.state for row in reader.query(batches)]
 
 
 def events(world: World, kind: str) -> list[dict[str, Any]]:
