@@ -234,6 +234,7 @@ class SamplesPage(Page):
         shown_at, shown = 0.0, -1
         while not search.done:
             search.go_on(_SEARCH_S)
+            await asyncio.sleep(_REST_S)
             if search.done:
                 break
             done = search.searched / len(search.rows)
@@ -241,7 +242,7 @@ class SamplesPage(Page):
             if time.monotonic() - shown_at > _SHOW_EVERY_S or (shown < 1 <= len(search.found)):
                 shown_at, shown = time.monotonic(), len(search.found)
                 self._show(search.among(numbers))
-            await asyncio.sleep(_REST_S)
+                await asyncio.sleep(_REST_S)
         self._looking = ""
         self._show(search.among(numbers))
 
