@@ -3,8 +3,8 @@
     python bench/app_screen.py [--rounds 3] [--seconds 15] [--rate 500]
 
 A real engine asks a model that answers after a while (``tests/plugins``), as
-many calls at once as give about ``--rate`` calls a second. The app watches it
-on a pseudo-terminal of 120×40, drawing normally and in low-bandwidth mode;
+many calls at once as give at least ``--rate`` calls a second where the machine
+can. The app watches it on a pseudo-terminal of 120×40, drawing normally and in low-bandwidth mode;
 besides it stands on Home with the run going on, and with none. Bytes are
 counted at the master's side; CPU time is user and system of app and guard,
 in percent of one processor. The first seconds (opening) do not count. Prints
@@ -28,6 +28,8 @@ from on_pty import OnPty
 
 _PLUGINS = str(Path(__file__).resolve().parents[1] / "tests" / "plugins")
 _LATENCY_S = 0.2
+_MORE = 2
+"""More calls at once than would do if the engine took no time itself."""
 _SETTLE_S = 5.0
 
 
@@ -79,12 +81,12 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> None:
 
     for _ in range(rounds):
         look("home, no run", "full", text="No run yet" if not rates else "stopped")
-        size = int(rate * 4 * (seconds + _SETTLE_S + 10))
+        size = int(_MORE * rate * 4 * (seconds + _SETTLE_S + 10))
         spec = make_spec(
             "synthetic",
             "scripted/good",
             options={"size": size},
-            concurrency=round(rate * _LATENCY_S),
+            concurrency=round(_MORE * rate * _LATENCY_S),
         )
         run = start_run(spec).runs[0]
         begun = time.monotonic()
