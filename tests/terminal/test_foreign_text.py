@@ -38,7 +38,7 @@ def test_no_sequence_of_a_reply_reaches_the_terminal(
     window.type(f"evalbench attach {engine.folder.id}")
     window.wait_for("Samples")
     window.press("a")
-    window.wait_for("read as")
+    window.wait_for("✓ parsed")
     window.press("Enter")
     for number in range(1, len(STORABLE) + 1):
         window.wait_for(f"Sample {number} ")

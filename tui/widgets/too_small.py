@@ -14,6 +14,7 @@ class TooSmall(Plain):
     DEFAULT_CSS = """
     TooSmall {
         layer: notice;
+        dock: top;
         width: 100%;
         height: 100%;
         background: $background;
