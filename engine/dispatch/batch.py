@@ -21,7 +21,7 @@ from typing import Any
 from evalbench.engine.calls import BatchProvider, Call, Reply
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Host, Parked, Report, failed_reply
 from evalbench.engine.dispatch.batch_file import RequestFile
-from evalbench.engine.dispatch.batch_life import Ground, Life
+from evalbench.engine.dispatch.batch_life import SHARE, Ground, Life
 from evalbench.engine.dispatch.batch_state import Batch, Stage, batch_of, new_name
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, EvalbenchError
@@ -33,8 +33,6 @@ from evalbench.engine.money.tokens import input_tokens
 
 QUIET_S = 5.0
 """A batch closes when no call came for so long."""
-SHARE = 0.95
-"""Of the provider's limits that one batch uses; sizes are told in different ways."""
 _WINDOW = 256
 
 
@@ -97,6 +95,7 @@ class Batching:
             journal,
             folder,
             purse,
+            realtime.purse,
             attempts=attempts,
             poll_s=wishes.poll_s,
             fallback_s=wishes.fallback_s,
@@ -106,7 +105,6 @@ class Batching:
         )
         self._most = min(wishes.size or terms.most_requests, terms.most_requests)
         self._most_bytes = int(terms.most_bytes * SHARE)
-        self._most_tokens = None if terms.most_tokens is None else int(terms.most_tokens * SHARE)
         self._host: Host | None = None
         self._open: Batch | None = None
         self._file: RequestFile | None = None
@@ -164,7 +162,7 @@ class Batching:
         # A sample read just before its reply was stored is woken: nothing is asked twice.
         if ident in self._ground.out or ident in self._ground.answered:
             raise Parked
-        if not self._wishes.collect or ident in self._ground.at_once:
+        if not self._wishes.collect or ident in self._ground.not_here:
             return None
         if not self._ready:
             if get_ready := getattr(self._provider, "get_ready", None):
@@ -219,7 +217,8 @@ class Batching:
             return False
         if batch.bytes + more >= self._most_bytes:
             return True
-        return self._most_tokens is not None and batch.tokens + tokens > self._most_tokens
+        most = self._ground.most_tokens
+        return most is not None and batch.tokens + tokens > most
 
     def _new(self) -> Batch:
         batch = Batch(self._next, new_name(), self._role, self._model)
@@ -282,7 +281,7 @@ class Batching:
                 calls=batch.requests,
                 least=self._ground.terms.least_requests,
             )
-            self._ground.at_once.update(batch.calls)
+            self._ground.not_here.update(batch.calls)
             self._drop(batch, file, "too few calls for a batch; they were asked at once")
         else:
             self._live(batch, file)

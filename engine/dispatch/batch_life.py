@@ -46,6 +46,8 @@ SETTLING_S = 600.0
 QUEUE_FULL_S = 60.0
 LONGEST_QUEUE_S = 600.0
 MOST_ATTEMPTS = 255
+SHARE = 0.95
+"""Of the provider's limits that one batch uses; sizes are told in different ways."""
 ROUNDS = 3
 """In so many batches a call is sent at most."""
 _PAGE = 64
@@ -59,7 +61,7 @@ class Ground:
         provider: who takes them.
         terms: what it takes.
         journal, folder: where they are kept.
-        purse: prices and budget.
+        purse: prices and budget; ``at_once`` has those of answers at once.
         attempts: tries of one step that fails for the moment.
         poll_s: seconds between the first looks at a batch.
         fallback_s: after so many seconds what is left is asked at once; None: never.
@@ -69,7 +71,7 @@ class Ground:
         out: calls in batches that have no reply.
         answered: calls of batches that got their reply from this engine.
         rounds: in how many batches a call has been.
-        at_once: calls to be asked at once when they are asked again.
+        not_here: calls to be asked at once when they are asked again.
         halted: set when nothing may be sent any more.
         turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
         batches: all of them, oldest first.
@@ -80,6 +82,7 @@ class Ground:
     journal: Journal
     folder: Path
     purse: Purse
+    at_once: Purse
     attempts: int
     poll_s: float
     fallback_s: float | None
@@ -89,11 +92,17 @@ class Ground:
     out: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
     rounds: dict[int, int] = field(default_factory=dict)
-    at_once: set[int] = field(default_factory=set)
+    not_here: set[int] = field(default_factory=set)
     halted: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     next_create: float = 0.0
     batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Of all prompts of one batch; None: no limit that is known."""
+        most = self.terms.most_tokens
+        return None if most is None else int(most * SHARE)
 
     def place(self, ident: int) -> tuple[int, int]:
         """Row and epoch of a call."""
@@ -145,7 +154,8 @@ class Life:
         batch, ground = self.batch, self._ground
         file = ground.folder / batch.requests_file
         if not file.exists():
-            await self._ask_again(batch.calls, "its file of requests is gone")
+            await self._ask_again(batch.calls, "its file of requests is gone", sent=False)
+            self._let_go()
             await self.put(Stage.FAILED, why="its file of requests is gone")
             return
         self._unless_halted()
@@ -341,6 +351,13 @@ class Life:
         batch, ground = self.batch, self._ground
         if job.again and not batch.cancel_for and batch.attempt < MOST_ATTEMPTS:
             ground.report("batch-put-off", batch=batch.name, why=job.why)
+            # Some tell how long their queue is only when they refuse.
+            ground.terms = ground.provider.batch_terms(batch.model) or ground.terms
+            if batch.requests > 1 and batch.tokens > (ground.most_tokens or batch.tokens):
+                await self._ask_again(batch.calls, "too large for the queue", sent=False)
+                self._let_go()
+                await self.put(Stage.FAILED, why=job.why)
+                return
             batch.attempt += 1
             batch.job = None
             await self.put(Stage.UPLOADED, why=job.why)
@@ -400,6 +417,8 @@ class Life:
             return True
         cost = self._ground.purse.cost(reply)
         batch.cost += cost or ZERO
+        if cost is not None:
+            batch.saved += (self._ground.at_once.cost(reply) or cost) - cost
         self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
         return True
 
@@ -470,17 +489,17 @@ class Life:
         await self._all_failed(CallRejected(f"the batch was {why}"))
         await self.put(stage, why=why)
 
-    async def _ask_again(self, calls: Iterable[int], why: str) -> None:
+    async def _ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
         """Let calls leave the batch without a reply; their samples ask them again."""
         ground, batch = self._ground, self.batch
         leaving = [ident for ident in calls if ident]
         if not leaving:
             return
         for ident in leaving:
-            ground.rounds[ident] = self._round(ident) + 1
+            ground.rounds[ident] = self._round(ident) + sent
             ground.out.discard(ident)
             if batch.cancel_for == "fallback":
-                ground.at_once.add(ident)
+                ground.not_here.add(ident)
         batch.again += len(leaving)
         ground.journal.forget_calls(leaving)
         ground.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)

@@ -74,6 +74,7 @@ class Batch:
             ``overdue``: the provider should have ended it long ago.
         answered, failed, again: results read so far: good ones, errors, and those to ask again.
         cost: of the results read, in US dollars.
+        saved: what they would have cost besides, asked at once.
         calls: the call in every line, 0 where it has left the batch.
         ticket: money reserved for what is not answered.
         looked: polled by this engine.
@@ -100,6 +101,7 @@ class Batch:
     failed: int = 0
     again: int = 0
     cost: Decimal = Decimal(0)
+    saved: Decimal = Decimal(0)
     worst: Decimal = Decimal(0)
     calls: array[int] = field(default_factory=lambda: array("q"))
     ticket: Ticket | None = None
@@ -143,7 +145,7 @@ class Batch:
         """What is stored of it."""
         body = {name: getattr(self, name) for name in _STORED}
         body["job"] = asdict(self.job) if self.job else None
-        body["cost"], body["worst"] = str(self.cost), str(self.worst)
+        body |= {name: str(getattr(self, name)) for name in _MONEY}
         return BatchRow(self.id, self.name, self.stage.value, body)
 
     def shown(self) -> dict[str, Any]:
@@ -167,6 +169,7 @@ class Batch:
             "expires": job.expires if job else None,
             "cancelling": bool(self.cancelled_at) and not self.stage.final,
             "cost": str(self.cost),
+            "saved": str(self.saved),
             "why": self.why,
         }
 
@@ -189,6 +192,8 @@ _STORED = (
     "again",
 )
 
+_MONEY = ("cost", "saved", "worst")
+
 
 def new_name() -> str:
     """A name that no other batch has."""
@@ -204,5 +209,6 @@ def batch_of(row: BatchRow) -> Batch:
         setattr(batch, name, body[name])
     if job:
         batch.job = BatchJob(**{**job, "state": JobState(job["state"])})
-    batch.cost, batch.worst = Decimal(body["cost"]), Decimal(body["worst"])
+    for name in _MONEY:
+        setattr(batch, name, Decimal(body[name]))
     return batch

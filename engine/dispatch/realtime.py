@@ -49,7 +49,7 @@ class Realtime:
         report: Report,
     ) -> None:
         self._provider = provider
-        self._purse = purse
+        self.purse = purse
         self._limiter = limiter
         self._attempts = attempts
         self._report = report
@@ -109,7 +109,7 @@ class Realtime:
                 raise Halted
             ticket = await self._admit(call)
             if self._halted.is_set():
-                self._purse.cut(ticket, sent=False)
+                self.purse.cut(ticket, sent=False)
                 raise Halted
             sent = tried.attempts > 1
             try:
@@ -119,13 +119,13 @@ class Realtime:
                 started = time.perf_counter()
                 reply = await self._provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
-                tried.possible += self._purse.failed(ticket, failure)
+                tried.possible += self.purse.failed(ticket, failure)
                 if not isinstance(failure, RunFatal):
                     self._limiter.refused(failure)
                 raise
             except BaseException:
                 # Cut from outside, by a stop after its grace; or never sent.
-                self._purse.cut(ticket, sent=sent)
+                self.purse.cut(ticket, sent=sent)
                 raise
             if warm:
                 warm.answered()
@@ -135,13 +135,13 @@ class Realtime:
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,
                 possibly_billed=tried.billed,
-                cost=self._purse.answered(ticket, reply),
+                cost=self.purse.answered(ticket, reply),
                 possible_cost=tried.possible,
             )
 
     async def _admit(self, call: Call) -> Ticket:
         try:
-            return await self._purse.admit(call)
+            return await self.purse.admit(call)
         except BudgetReached as reached:
             self._report(
                 "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)

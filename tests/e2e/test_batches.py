@@ -18,10 +18,12 @@ KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80,
     "OPENAI_API_KEY": "sk-proj-" + "y" * 60,
     "GROQ_API_KEY": "gsk_" + "z" * 48,
+    "TOGETHER_API_KEY": "tgp_v1_" + "t" * 48,
 }
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
     "anthropic": "anthropic/claude-haiku-4-5",
+    "together": "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
 }
 QUICK = ("--batch-poll", "0.05", "--json", "--yes")
 
@@ -49,6 +51,21 @@ def test_batches_give_the_same_scores_for_half_the_money(
     assert first["metrics"] == second["metrics"]
     assert second["spend_usd"] == pytest.approx(first["spend_usd"] / 2)
     assert len(sim.batches()[0]["items"]) == 72
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("api", list(MODELS))
+def test_a_thousand_questions_score_alike_in_batches(
+    cli: CommandLine, sim: Handle, shared_data: Path, api: str
+) -> None:
+    data = ("--data", str(shared_data / "mmlu"), "--family", "chat", "--limit", "1000", *QUICK)
+    now = cli(*words(sim, api, *data, benchmark="mmlu"), **KEYS)
+    later = cli(*words(sim, api, *data, "--mode", "batch", benchmark="mmlu"), **KEYS)
+
+    assert (now.code, later.code) == (0, 0), later.err
+    assert later.lines[-1]["metrics"] == now.lines[-1]["metrics"]
+    assert later.lines[-1]["done"] == 1000
+    assert sim.summary()["answered"] == {"2": 1000}
 
 
 def test_turns_and_judges_are_waves_of_batches(

@@ -19,6 +19,7 @@ from evalbench.tui.state.batch_words import (
     count_words,
     end_words,
     is_open,
+    saved,
     stage_words,
 )
 from evalbench.tui.state.clean import one_line
@@ -141,6 +142,7 @@ def _show(out: Out, folder: RunFolder, batch: Mapping[str, Any], *, json: bool) 
         "ends": end_words(batch, now),
         "size": figures.amount(batch.get("bytes") or 0, "B"),
         "cost": figures.dollars(float(batch.get("cost") or 0)),
+        "saved": figures.dollars(less) if (less := saved([batch])) else "",
         "why": one_line(str(batch.get("why", ""))),
         **kept,
     }

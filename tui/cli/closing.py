@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
+from evalbench.tui.state.batch_words import saved
 from evalbench.tui.state.clean import clean
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
@@ -27,6 +28,8 @@ def print_closing(out: Out, watch: Watch) -> None:
     out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
     if not is_free(status):
         out.line(f"spent     {spent_words(status)}")
+    if less := saved(status.batches):
+        out.line(f"saved     {figures.dollars(less)} by batches")
     if status.possible_usd:
         possible = figures.dollars(status.possible_usd)
         out.line(f"{'':<10}{possible} possibly billed besides, for calls that were cut or failed")

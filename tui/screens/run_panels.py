@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.tui.state import figures
-from evalbench.tui.state.batch_words import count_words, is_open, stage_words
+from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import ScoreLine, score_line
@@ -186,6 +186,8 @@ def money_lines(view: RunView) -> list[Line]:
         over = status.budget_usd is not None and whole > status.budget_usd
         words = f"about {figures.dollars(whole)} in all"
         lines.append([(f"{words}: more than the budget", "warn") if over else words])
+    if less := saved(status.batches):
+        lines.append([f"{figures.dollars(less)} saved by batches"])
     if status.possible_usd:
         lines.append([(f"{figures.dollars(status.possible_usd)} possibly billed besides", "warn")])
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.tui.state import figures
@@ -72,3 +72,8 @@ def age_words(batch: Mapping[str, Any], now: float) -> str:
     """How long ago it was made; empty when it was not yet."""
     since = batch.get("since")
     return figures.age(max(0.0, now - float(since))) if since else ""
+
+
+def saved(batches: Sequence[Mapping[str, Any]]) -> float:
+    """US dollars that asking all calls of some batches at once would have cost besides."""
+    return sum(float(batch.get("saved") or 0) for batch in batches)

@@ -6,6 +6,7 @@ import asyncio
 import random
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -304,6 +305,36 @@ async def test_a_full_queue_is_tried_again_later(tmp_path: Path) -> None:
     assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 4)
     assert len({parcel.name for parcel in post.parcels.values()}) == 4
     assert now() > 60 + 120 + 240
+
+
+@virtual_time
+async def test_a_batch_larger_than_the_queue_is_split_once_that_is_known(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 40), Post()
+
+    def full(parcel: Parcel) -> JobState:
+        if len(parcel.lines) > 10:
+            post.terms = replace(post.terms, most_tokens=80)
+            parcel.why = "queue full"
+            return JobState.FAILED
+        return third_look(parcel)
+
+    post.becomes = full
+    state, driver = await drive(world, post)
+
+    assert (state, driver.done, driver.failed) == (State.COMPLETE, 40, 0)
+    assert len(post.parcels) > 4
+    assert set(post.executed.values()) == {1}
+
+
+@virtual_time
+async def test_what_batches_saved_is_told(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 10), Post()
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened)
+        await world.driver(opened, dispatcher).drive()  # type: ignore[arg-type]
+        [told] = dispatcher.shown()
+        await dispatcher.close()
+    assert Decimal(told["saved"]) == Decimal(told["cost"]) == 10 * 20 * Decimal("0.000001")
 
 
 @virtual_time
