@@ -14,11 +14,14 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
+    ParamNote,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.together import catalogue
+from evalbench.providers.together.batches import TogetherBatches
 from evalbench.providers.together.errors import (
     REQUEST_ID,
     is_not_serverless,
@@ -32,16 +35,17 @@ from evalbench.providers.together.terms import terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
-from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
-from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, together_client
 
 _NO_CHOICE = "Together's API gives no likelihoods of given texts"
 _MOST_PAGES = 50
 
 
-class Together(NetworkProvider):
+class Together(TogetherBatches):
     """Answers calls with the open models that Together serves."""
 
     name: ClassVar[str] = "together"
@@ -50,7 +54,7 @@ class Together(NetworkProvider):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("TOGETHER_API_KEY",),
         page="https://api.together.ai/settings/api-keys",
-        pattern=r"[\w-]{40,}",
+        pattern=r"tgp_[\w-]{20,}|[0-9a-f]{64}",
     )
     tells_prices: ClassVar[bool] = True
 
@@ -75,17 +79,34 @@ class Together(NetworkProvider):
             schema=facts.schema is not False,
             thinks=bool(facts.thinks if facts.thinks is not None else facts.reasoning),
             gentle=True,
+            batch=self.batch_terms(model) is not None,
             reason=_NO_CHOICE,
         )
 
-    def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
+        facts = self.facts.of(wire_name(call))
+        return prepare(call, facts, self._terms(call, facts, refused))
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """See :class:`BatchingProvider`."""
         model = wire_name(call)
-        params, refused, facts = call.prompt.params, self.refusals.of(model), self.facts.of(model)
-        agreed = self._agreed.of(call, facts, refused, lambda: terms(params, facts, refused))
-        return prepare(call, facts, agreed)
+        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
+
+    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        params = call.prompt.params
+        return self._agreed.of(call, facts, refused, lambda: terms(params, facts, refused))
+
+    def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
+        """See :class:`FileBatches`."""
+        return read_together(body, arrival)
+
+    @property
+    def carrier(self) -> SdkClient:
+        """See :class:`FileBatches`."""
+        return self._client
 
     @property
     def clients(self) -> OnePerLoop[Any]:
