@@ -47,6 +47,9 @@ _STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"}
 _HALF_IN_BATCH = frozenset({"aws"})
 """Half price in batch by their own price pages, though the table has no batch prices for them."""
 
+_HALF_MODELS = {"together": frozenset({"meta-llama/Llama-3.3-70B-Instruct-Turbo"})}
+"""The same of single models, by the list of a provider that halves no others."""
+
 _RATES = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -171,7 +174,8 @@ def _from_table(provider: str, name: str, mode: Mode, tier: str, at: datetime) -
     context: dict[str, str] = {}
     if tier:
         context |= {"speed": tier} if _has(model, {"speed": tier}, at) else {"service_tier": tier}
-    halve = mode == "batch" and found.id in _HALF_IN_BATCH
+    listed = found.id in _HALF_IN_BATCH or name in _HALF_MODELS.get(found.id, ())
+    halve = mode == "batch" and listed
     if mode == "batch" and not halve:
         context["processing"] = "batch"
     # The table ignores what it does not know, which would give the full price.

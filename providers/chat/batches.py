@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import orjson
@@ -44,7 +44,6 @@ _QUEUE_FULL = "token_limit_exceeded"
 _QUEUE_LIMIT = re.compile(r"[Ll]imit:\s*([\d,]+)")
 _UNSERVED = {"batch_expired": False, "batch_cancelled": True}
 _STATUS = {"rate_limit_exceeded": 429, "invalid_request": 400, "invalid_request_error": 400}
-"""What codes of line errors would have been as HTTP statuses; the rest are the server's fault."""
 _NO_SUCH_PATH = frozenset({404, 405, 501})
 _MOST_PROBLEMS = 3
 
@@ -52,6 +51,10 @@ _MOST_PROBLEMS = 3
 class FileBatches(BatchingProvider):
     """A provider with ``/files`` and ``/batches``."""
 
+    root: ClassVar[str] = ""
+    """What stands before ``/files`` and ``/batches`` in their paths."""
+    line_statuses: ClassVar[Mapping[str, int]] = _STATUS
+    """What codes of line errors would have been as HTTP statuses; the rest are the server's."""
     _takes_batches: bool = True
 
     def __init__(self, *given: Any) -> None:
@@ -94,18 +97,27 @@ class FileBatches(BatchingProvider):
         answered = await self.carrier.upload(
             "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.timeout
         )
-        if answered.status in _NO_SUCH_PATH and not self.address.official:
-            self._takes_batches = False
-            raise RunFatal(
-                f"{self.title} takes no batches",
-                why=f"{self.address.url}/files answered {answered.status}",
-                cure="run with --mode realtime",
-                status=answered.status,
-            )
+        self.unless_none_taken(answered)
         stored = self._object(answered).get("id")
         if not isinstance(stored, str):
             raise self._unclear()
         return {"file": stored}
+
+    def unless_none_taken(self, answered: Answered) -> None:
+        """Refuse to go on where the answer to an upload means that there are no batches.
+
+        Raises:
+            RunFatal: when it does.
+        """
+        if answered.status not in _NO_SUCH_PATH or self.address.official:
+            return
+        self._takes_batches = False
+        raise RunFatal(
+            f"{self.title} takes no batches",
+            why=f"{self.address.url}{self.root}/files answered {answered.status}",
+            cure="run with --mode realtime",
+            status=answered.status,
+        )
 
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
@@ -149,7 +161,7 @@ class FileBatches(BatchingProvider):
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
-        answered = await self.within(self.get(f"/batches/{quote(job, safe='')}"))
+        answered = await self.within(self.get(f"{self.root}/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"), model)
 
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
@@ -164,7 +176,7 @@ class FileBatches(BatchingProvider):
             if not (name := job.results.get(kind)):
                 continue
             answered = await self.carrier.download(
-                f"/files/{quote(name, safe='')}/content", into, self.timeout
+                f"{self.root}/files/{quote(name, safe='')}/content", into, self.timeout
             )
             if answered.status != 200:
                 trouble = self._trouble(answered, "", "the results of this batch")
@@ -177,7 +189,7 @@ class FileBatches(BatchingProvider):
     async def batch_cancel(self, job: str, model: str) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
         self.check_secret()
-        path = f"/batches/{quote(job, safe='')}/cancel"
+        path = f"{self.root}/batches/{quote(job, safe='')}/cancel"
         answered = await self.within(self.send(Prepared(model, path, {})))
         if answered.status not in (200, 400, 409):
             raise self._trouble(answered, "", "this batch")
@@ -189,7 +201,9 @@ class FileBatches(BatchingProvider):
             code = str(error.get("code") or "")
             if code in _UNSERVED:
                 raise expired(self.title, cancelled=_UNSERVED[code])
-            return self.read_error_line(_STATUS.get(code, 500), {"error": error}, call, {})
+            return self.read_error_line(
+                self.line_statuses.get(code, 500), {"error": error}, call, {}
+            )
         if not isinstance(response, dict) or not isinstance(response.get("body"), dict):
             raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
         body, request_id = response["body"], response.get("request_id") or ""

@@ -202,7 +202,7 @@ class BatchingProvider(NetworkProvider):
         Raises:
             ProviderError: that trouble, or that the body cannot be read.
         """
-        if answered.status != 200:
+        if answered.status not in (200, 201):
             raise self._if_it_spoke(trouble())
         body = parsed(answered, self.who, self.scrub)
         self._spoke = True

@@ -154,6 +154,12 @@ class SdkClient:
                     )
                 )
 
+    async def form(self, path: str, fields: Mapping[str, str]) -> Answered:
+        """Post plain fields as a form, or nothing at all; raises as :meth:`post`."""
+        client, response_class = await self.clients.get()
+        given = {"body": dict(fields), "options": {"headers": _FORM}} if fields else {}
+        return await self._answered(client.post(path, cast_to=response_class, **given))
+
     async def post_list(
         self, path: str, body: ListBody, idle_s: float, headers: Mapping[str, str]
     ) -> Answered:

@@ -45,6 +45,10 @@ class Files:
         mine = file is not None and (file.api, file.key) == (api, key)
         return file if mine else None
 
+    def get(self, name: str) -> StoredFile | None:
+        """A file, whosever it is."""
+        return self._files.get(name)
+
     def listed(self, api: str, key: str) -> list[StoredFile]:
         """The files of a key, newest first."""
         return [f for f in reversed(self._files.values()) if (f.api, f.key) == (api, key)]

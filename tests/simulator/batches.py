@@ -3,7 +3,7 @@
 Time is the simulator's clock, and what is due happens when somebody looks: a
 batch needs no task of its own. Requests go through the same handlers as those
 that are answered at once, so they get the same answers; they meet no rate
-limits and cost half.
+limits and cost half, or what their API says.
 """
 
 from __future__ import annotations
@@ -179,12 +179,14 @@ class Worker:
         fail: an error with a status, in the API's words.
         write: a result line from an answer, without a line feed.
         unserved: a result line for a request that had no turn.
+        factor: by which a request to a model costs other than at once.
     """
 
     answer: Callable[[str], Handler]
     fail: Callable[[int], Answer]
     write: Callable[[Item, Exchange, Answer], bytes]
     unserved: Callable[[Item, Fate, int], bytes]
+    factor: Callable[[str], float] = lambda model: HALF
 
 
 class Batches:
@@ -291,7 +293,9 @@ class Batches:
                 answer = refused.answer
         good = answer.status == 200
         if answer.bill is not None:
-            answer.bill.nanodollars = round(answer.bill.nanodollars * HALF)
+            answer.bill.nanodollars = round(
+                answer.bill.nanodollars * worker.factor(answer.bill.model)
+            )
             for name in ("input_tokens", "output_tokens", "cache_read_tokens", "reasoning_tokens"):
                 batch.tokens[name] += getattr(answer.bill, name)
         self.ledger.execute(exchange, answer, batch.api, batch.id, item.id)

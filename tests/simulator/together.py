@@ -1,4 +1,4 @@
-"""Together: chat completions, the live catalogue, and whose key it is."""
+"""Together: chat completions, batches, the live catalogue, and whose key it is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tests.simulator import together_catalogue
 from tests.simulator.exchange import Answer, Exchange, Route
 from tests.simulator.together_access import Access, error
+from tests.simulator.together_batches import TogetherBatches
 from tests.simulator.together_chat import Chat
 from tests.simulator.world import World
 
@@ -20,6 +21,9 @@ class Together:
     def __init__(self, world: World) -> None:
         access = Access(world)
         self._chat = Chat(access)
+        # Batches meet no rate limits.
+        later = Chat(Access(world.without_limits()))
+        self._batches = TogetherBatches(access, later.complete, self.error)
         self._catalogue = together_catalogue.Catalogue(access)
 
     def routes(self) -> Iterable[Route]:
@@ -27,6 +31,7 @@ class Together:
         yield Route("POST", "/together/v1/chat/completions", self._chat.complete)
         yield Route("GET", "/together/v2/supported-models", self._catalogue.supported)
         yield Route("GET", "/together/v3/whoami", self._catalogue.whoami)
+        yield from self._batches.routes()
 
     def error(self, status: int, message: str = "") -> Answer:
         """A failure as Together words it."""

@@ -1,0 +1,169 @@
+"""Together's batches: like OpenAI's in outline, and different in every detail."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+import orjson
+
+from evalbench.engine.calls import BatchJob, BatchTerms, JobState, Reply
+from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.providers.chat.batches import FileBatches
+from evalbench.providers.chat.errors import error_object
+from evalbench.providers.together.errors import read_together_error, request_id_of
+from evalbench.providers.together.prepare import CHAT
+from evalbench.providers.together.upload import FILE_ID, described, not_taken, put, target
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.sdk import SdkClient
+
+TERMS = BatchTerms(most_requests=50_000, most_bytes=100_000_000, most_tokens=30_000_000_000)
+_STATES = {
+    "VALIDATING": JobState.WAITING,
+    "IN_PROGRESS": JobState.RUNNING,
+    "COMPLETED": JobState.ENDED,
+    "EXPIRED": JobState.EXPIRED,
+    "CANCELLED": JobState.CANCELLED,
+    "FAILED": JobState.FAILED,
+}
+_QUEUE_FULL = re.compile(r"\benqueued\b", re.IGNORECASE)
+_STATUS = {
+    "invalid_request": 400,
+    "invalid_request_error": 400,
+    "invalid_api_key": 401,
+    "credit_limit": 402,
+    "invalid_model": 404,
+    "model_not_available": 404,
+    "rate_limit_exceeded": 429,
+    "dynamic_request_limited": 429,
+    "dynamic_token_limited": 429,
+    "service_unavailable": 503,
+}
+
+
+class TogetherBatches(FileBatches):
+    """A provider with Together's ``/v1/files`` and ``/v1/batches``."""
+
+    root = "/v1"
+    line_statuses: ClassVar[Mapping[str, int]] = _STATUS
+
+    @property
+    def carrier(self) -> SdkClient:
+        """See :class:`FileBatches`."""
+        raise NotImplementedError
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return TERMS if self._takes_batches else None
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`."""
+        return b'{"custom_id":"%s","body":%s}' % (item.encode(), orjson.dumps(prepared.body))
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        Together knows files by their checksum, and says so when it has one already.
+        """
+        self.check_secret()
+        form = await asyncio.to_thread(described, file, name)
+        answered = await self.within(self.carrier.form("/v1/files", form))
+        self.unless_none_taken(answered)
+        if answered.status == 409:
+            body = json_body(answered)
+            known = body.get("file_id") if isinstance(body, dict) else None
+            if not isinstance(known, str):
+                raise self._unclear()
+            return {"file": known}
+        stored = answered.headers.get(FILE_ID)
+        place = target(answered.headers, self.address)
+        if answered.status != 302 or not stored or place is None:
+            if answered.status < 400:
+                raise self._unclear()
+            raise self._trouble(answered, "", "")
+        taken = await put(place, file, self.timeout, self.title, self.address)
+        if taken.status not in (200, 201):
+            raise not_taken(taken, self.title)
+        path = f"/v1/files/{quote(stored, safe='')}/preprocess"
+        self._object(await self.within(self.carrier.form(path, {})))
+        return {"file": stored}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        body = {
+            "input_file_id": uploaded["file"],
+            "endpoint": CHAT,
+            "completion_window": "24h",
+        }
+        answered = await self.within(self.send(Prepared(model, "/v1/batches", body)))
+        made = self._object(answered, what="the file of this batch")
+        job = made.get("job")
+        return self._job(job if isinstance(job, dict) else made, model)
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        Batches have no names, but a file has: it holds the names of its lines,
+        so the youngest batch of it is the one. All batches come in one list.
+        """
+        self.check_secret()
+        answered = await self.within(self.get("/v1/batches"))
+        if answered.status != 200:
+            raise self._trouble(answered, model, "")
+        listed = json_body(answered)
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise self._unclear()
+        ours = [one for one in listed if one.get("input_file_id") == uploaded["file"]]
+        youngest = max(ours, key=lambda one: _moment(one.get("created_at")) or 0.0, default=None)
+        return [replace(self._job(youngest, model), name=name)] if youngest else []
+
+    def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
+        """A job object; raises as :meth:`FileBatches._job`."""
+        status, name = entry.get("status"), entry.get("id")
+        if not isinstance(status, str) or not isinstance(name, str):
+            raise self._unclear()
+        state = _STATES.get(status, JobState.RUNNING)
+        results = {
+            kind: file
+            for kind in ("output", "error")
+            if isinstance(file := entry.get(f"{kind}_file_id"), str) and file
+        }
+        if state is JobState.FAILED and results:
+            state = JobState.ENDED
+        why = self.scrub.text(str(entry.get("error") or ""), 600)
+        return BatchJob(
+            id=name,
+            state=state,
+            why=why if status in _STATES else f"its state is {status!r}",
+            again=state is JobState.FAILED and bool(_QUEUE_FULL.search(why)),
+            expires=_moment(entry.get("job_deadline")),
+            results=results,
+        )
+
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        if what and answered.status in (404, 410):
+            error = error_object(json_body(answered))
+            said = told(answered, self.scrub, error, request_id_of(answered))
+            return self.gone(said, what)
+        result = read_together_error(answered, self.who, model, self.scrub)
+        return ServerFault("the batch was refused") if isinstance(result, Reply) else result
+
+
+def _moment(text: object) -> float | None:
+    """Unix seconds of an RFC 3339 moment; None when it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,104 @@
+"""Together's upload: a form that tells of the file, the bytes to where it says, and a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.exchange import Answered
+from evalbench.providers.wire.sdk import CONNECT_S
+from evalbench.providers.wire.streams import Watched, while_it_moves
+from evalbench.providers.wire.transport import connection_error
+
+PURPOSE = "batch-api"
+FILE_ID = "x-together-file-id"
+_PIECE = 1 << 18
+_MOVED = frozenset({301, 302, 303, 307, 308})
+_MOST_MOVES = 5
+
+
+def described(file: Path, name: str) -> dict[str, str]:
+    """What the form tells of a request file; reads it piece by piece."""
+    with file.open("rb") as source:
+        checksum = hashlib.file_digest(source, "sha256").hexdigest()
+    return {
+        "purpose": PURPOSE,
+        "file_name": f"{name}.jsonl",
+        "file_type": "jsonl",
+        "checksum": checksum,
+    }
+
+
+def target(headers: Mapping[str, str], address: Address) -> str | None:
+    """Where the bytes go; None unless the answer names a place fit for them.
+
+    A place without TLS is one only for a server that is itself without.
+    """
+    place = urlsplit(headers.get("location") or "")
+    safe = place.scheme == "https" or (place.scheme == "http" and address.url.startswith("http:"))
+    return place.geturl() if safe and place.hostname else None
+
+
+async def put(place: str, file: Path, idle_s: float, title: str, address: Address) -> Answered:
+    """Put a file where an upload goes, without the key: the place is signed, and not the API's.
+
+    Raises:
+        ProviderError: when no complete response came back.
+    """
+    client = await asyncio.to_thread(_bare_client)
+    try:
+        async with while_it_moves(idle_s, title) as moved:
+            for _ in range(_MOST_MOVES):
+                response = await _sent(
+                    client, place, file, moved, Address(place, address.official), title
+                )
+                moved_to = target(response.headers, address)
+                if response.status_code not in _MOVED or moved_to is None:
+                    break
+                place = urljoin(place, moved_to)
+            return Answered(response.status_code, response.headers, response.content)
+    finally:
+        await client.aclose()
+
+
+async def _sent(
+    client: Any, place: str, file: Path, moved: Callable[[], None], address: Address, title: str
+) -> Any:
+    size = (await asyncio.to_thread(file.stat)).st_size
+    headers = {"Content-Length": str(size)}
+    try:
+        return await client.put(place, content=_pieces(file, moved), headers=headers)
+    except ProviderError:
+        raise
+    except Exception as error:
+        raise connection_error(error, title, address) from None
+
+
+async def _pieces(file: Path, moved: Callable[[], None]) -> AsyncIterator[bytes]:
+    source = await asyncio.to_thread(Watched, file, moved)
+    try:
+        while piece := await asyncio.to_thread(source.read, _PIECE):
+            yield piece
+    finally:
+        source.close()
+
+
+def _bare_client() -> Any:
+    import httpx
+
+    return httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_S), follow_redirects=False)
+
+
+def not_taken(answered: Answered, title: str) -> ProviderError:
+    """The place did not take the bytes."""
+    return ServerFault(
+        f"{title} did not take a file of requests",
+        why=f"the place that it named for it answered {answered.status}",
+        status=answered.status,
+    )

@@ -1,0 +1,359 @@
+"""Files and batches as Together has them: an upload in three steps, jobs of a shape of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from tests.simulator.batch_files import StoredFile, form_parts
+from tests.simulator.batches import HALF, WINDOW, Batch, Fate, Item, Phase, Worker
+from tests.simulator.exchange import Answer, Exchange, Handler, Refused, Route
+from tests.simulator.together_access import NAME, Access, error, refuse
+
+DISCOUNTED = frozenset({"meta-llama/Llama-3.3-70B-Instruct-Turbo"})
+"""Chat models that cost half in batches; the others cost what they always do."""
+_CHAT = "/v1/chat/completions"
+_ENDPOINTS = (_CHAT, "/v1/audio/transcriptions", "/v1/audio/translations")
+_MOST_REQUESTS = 50_000
+_MOST_BYTES = 100 * 1024 * 1024
+_QUEUE = 30_000_000_000
+_PURPOSES = ("fine-tune", "calibration", "eval", "batch-api")
+_FORM = frozenset({"purpose", "file_name", "file_type", "checksum"})
+_CREATE = frozenset({"endpoint", "input_file_id", "completion_window", "model_id", "priority"})
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_STATUS: dict[Phase, str] = {
+    "waiting": "VALIDATING",
+    "running": "IN_PROGRESS",
+    "finishing": "IN_PROGRESS",
+    "cancelling": "IN_PROGRESS",
+    "ended": "COMPLETED",
+    "expired": "EXPIRED",
+    "cancelled": "CANCELLED",
+    "refused": "FAILED",
+}
+_UNSERVED: dict[Fate, str] = {
+    "expired": "The batch expired before this request was processed.",
+    "cancelled": "The batch was cancelled before this request was processed.",
+}
+_QUEUE_FULL = "token_limit_exceeded"
+
+
+class TogetherBatches:
+    """``/v1/files`` and ``/v1/batches``, and the store that files are put into.
+
+    Args:
+        access: keys and models.
+        complete: the handler of a line.
+        fail: an error with a status in the API's words.
+    """
+
+    def __init__(self, access: Access, complete: Handler, fail: Callable[[int], Answer]) -> None:
+        self._access = access
+        self._world = access.world
+        self._checksums: dict[str, str] = {}
+        self._worker = Worker(lambda _: complete, fail, _write, _unserved, _factor)
+
+    def routes(self) -> Iterable[Route]:
+        """Under the API's base path; the store is another service, which knows no keys."""
+        yield Route("POST", "/together/v1/files", self.begin_upload)
+        yield Route("PUT", "/together/store/*", self.put)
+        yield Route("POST", "/together/v1/files/*", self.preprocess)
+        yield Route("GET", "/together/v1/files", self.list_files)
+        yield Route("GET", "/together/v1/files/*", self.file)
+        yield Route("DELETE", "/together/v1/files/*", self.delete_file)
+        yield Route("POST", "/together/v1/batches", self.create)
+        yield Route("GET", "/together/v1/batches", self.list_batches)
+        yield Route("GET", "/together/v1/batches/*", self.batch)
+        yield Route("POST", "/together/v1/batches/*", self.cancel)
+
+    def begin_upload(self, exchange: Exchange) -> Answer:
+        """``POST /v1/files``: a form that tells of a file; the answer says where to put it."""
+        self._access.admit(exchange, asks=False)
+        try:
+            parts = form_parts(exchange.raw, exchange.headers.get("content-type", ""))
+        except (ValueError, KeyError):
+            refuse("the request is not multipart/form-data")
+        if unknown := parts.keys() - _FORM:
+            refuse(f"unknown field {min(unknown)}", param=min(unknown))
+        for name in sorted(_FORM):
+            if name not in parts:
+                refuse(f"{name} is required", param=name)
+        told = {name: value.decode() for name, (_, value) in parts.items()}
+        if told["purpose"] not in _PURPOSES:
+            refuse(f"invalid purpose {told['purpose']}", param="purpose")
+        if told["file_type"] != "jsonl" or not told["file_name"].endswith(".jsonl"):
+            refuse("a batch takes a jsonl file", param="file_type")
+        if not _SHA256.fullmatch(told["checksum"]):
+            refuse("checksum must be a sha256 in hex", param="checksum")
+        for known in self._world.files.listed(NAME, exchange.key):
+            if self._checksums.get(known.id) == told["checksum"]:
+                return Answer({"file_id": known.id, "message": "file already exists"}, 409)
+        file = self._world.files.store(
+            NAME, exchange.key, told["file_name"], told["purpose"], b"", exchange.now
+        )
+        self._checksums[file.id] = told["checksum"]
+        where = f"http://{exchange.headers['Host']}/together/store/{file.id}?signature=simulated"
+        return Answer(b"", 302, {"Location": where, "X-Together-File-Id": file.id})
+
+    def put(self, exchange: Exchange) -> Answer:
+        """``PUT`` of a file's bytes, at an address that is signed. A key has no place here."""
+        if exchange.key or exchange.query.get("signature") != ["simulated"]:
+            return Answer(b"<Error><Code>InvalidArgument</Code></Error>", 400)
+        file = self._world.files.get(exchange.tail)
+        if file is None:
+            return Answer(b"<Error><Code>NoSuchKey</Code></Error>", 404)
+        file.data = exchange.raw
+        return Answer(b"")
+
+    def preprocess(self, exchange: Exchange) -> Answer:
+        """``POST /v1/files/{id}/preprocess``: the bytes are there."""
+        self._access.admit(exchange, asks=False)
+        name, _, what = exchange.tail.partition("/")
+        if what != "preprocess":
+            _missing(f"Invalid URL (POST {exchange.path})")
+        return Answer(_file(self._find_file(exchange, name)))
+
+    def list_files(self, exchange: Exchange) -> Answer:
+        """``GET /v1/files``."""
+        self._access.admit(exchange, asks=False)
+        files = self._world.files.listed(NAME, exchange.key)
+        return Answer({"data": [_file(file) for file in files]})
+
+    def file(self, exchange: Exchange) -> Answer:
+        """``GET /v1/files/{id}`` and its content."""
+        self._access.admit(exchange, asks=False)
+        name, _, what = exchange.tail.partition("/")
+        file = self._find_file(exchange, name)
+        if not what:
+            return Answer(_file(file))
+        if what != "content" or file.gone:
+            _missing(f"File {name} not found")
+        return Answer(file.data, content_type="application/octet-stream")
+
+    def delete_file(self, exchange: Exchange) -> Answer:
+        """``DELETE /v1/files/{id}``."""
+        self._access.admit(exchange, asks=False)
+        file = self._find_file(exchange, exchange.tail)
+        self._world.files.delete(file)
+        return Answer({"id": file.id, "deleted": True})
+
+    def _find_file(self, exchange: Exchange, name: str) -> StoredFile:
+        file = self._world.files.find(NAME, exchange.key, name)
+        if file is None:
+            _missing(f"File {name} not found")
+        return file
+
+    def create(self, exchange: Exchange) -> Answer:
+        """``POST /v1/batches``. The file is looked at later."""
+        self._access.admit(exchange, asks=True)
+        try:
+            value = exchange.body
+        except ValueError:
+            refuse("The request body is not valid JSON.")
+        for name in value:
+            if name not in _CREATE:
+                refuse(f"unknown field {name}", param=name)
+        for name in ("input_file_id", "endpoint"):
+            if not isinstance(value.get(name), str):
+                refuse(f"{name} is required", param=name)
+        if value["endpoint"] not in _ENDPOINTS:
+            refuse(f"unsupported endpoint {value['endpoint']}", param="endpoint")
+        if value.get("completion_window", "24h") != "24h":
+            refuse("completion_window must be 24h", param="completion_window")
+        file = self._find_file(exchange, value["input_file_id"])
+        if file.purpose != "batch-api":
+            refuse(f"File {file.id} is not for batches", param="input_file_id")
+        items, wrong, model = self._read(file)
+        about = {
+            "endpoint": value["endpoint"],
+            "input_file_id": file.id,
+            "bytes": len(file.data),
+            "errors": wrong,
+            "model": model,
+        }
+        batch = self._world.batches.make(exchange, NAME, "batch-", items, about)
+        self._queue(batch, exchange)
+        return Answer({"job": self._told(batch, exchange.now, created=True)}, 201)
+
+    def _queue(self, batch: Batch, exchange: Exchange) -> None:
+        """Refuse a batch that does not fit beside those that wait."""
+        if batch.script.queue is None:
+            return
+        queued = 0
+        for other in self._world.batches.listed(NAME, exchange.key):
+            if other is not batch:
+                self._settle(other, exchange.now)
+            if not other.over and other.about["model"] == batch.about["model"]:
+                queued += other.asked_tokens
+        if queued > batch.script.queue:
+            batch.script.refused = _QUEUE_FULL
+
+    def list_batches(self, exchange: Exchange) -> Answer:
+        """``GET /v1/batches``: all of them, as a bare array."""
+        self._access.admit(exchange, asks=False)
+        batches = self._world.batches.listed(NAME, exchange.key)
+        for batch in batches:
+            self._settle(batch, exchange.now)
+        return Answer([self._told(batch, exchange.now) for batch in batches])
+
+    def batch(self, exchange: Exchange) -> Answer:
+        """``GET /v1/batches/{id}``: the bare job."""
+        self._access.admit(exchange, asks=False)
+        batch = self._find(exchange, exchange.tail)
+        self._settle(batch, exchange.now)
+        return Answer(self._told(batch, exchange.now))
+
+    def cancel(self, exchange: Exchange) -> Answer:
+        """``POST /v1/batches/{id}/cancel``."""
+        self._access.admit(exchange, asks=False)
+        name, _, what = exchange.tail.partition("/")
+        if what != "cancel":
+            _missing(f"Invalid URL (POST {exchange.path})")
+        batch = self._find(exchange, name)
+        self._settle(batch, exchange.now)
+        if batch.over:
+            refuse(f"Batch {name} is {_STATUS[batch.phase]} and cannot be cancelled")
+        if batch.cancel_asked is None:
+            batch.cancel_asked = exchange.now
+        return Answer(self._told(batch, exchange.now))
+
+    def _find(self, exchange: Exchange, name: str) -> Batch:
+        batch = self._world.batches.find(NAME, exchange.key, name)
+        if batch is None:
+            _missing(f"Batch {name} not found")
+        return batch
+
+    def _settle(self, batch: Batch, now: float) -> None:
+        if batch.over:
+            return
+        self._world.batches.settle(batch, now, self._worker)
+        if batch.over and batch.phase != "refused":
+            for kind, good in (("output", True), ("error", False)):
+                if data := batch.results(good=good):
+                    name = f"{batch.id}_{kind}.jsonl"
+                    file = self._world.files.store(NAME, batch.key, name, "batch-api", data, now)
+                    file.gone = batch.script.gone
+                    batch.about[f"{kind}_file_id"] = file.id
+
+    def _read(self, file: StoredFile) -> tuple[list[Item], str, str | None]:
+        """The requests of a file, what is wrong with it, and its model."""
+        if len(file.data) > _MOST_BYTES:
+            return [], "The file is larger than 100MB.", None
+        items: list[Item] = []
+        names: set[str] = set()
+        model: str | None = None
+        for number, raw in enumerate(file.data.split(b"\n"), start=1):
+            if not raw.strip():
+                continue
+            try:
+                line = orjson.loads(raw)
+                name, body = line["custom_id"], line["body"]
+                model = model or body["model"]
+                same = body["model"] == model
+            except (ValueError, KeyError, TypeError):
+                return (
+                    [],
+                    f"line {number}: a JSON object with custom_id and body is expected",
+                    model,
+                )
+            if not isinstance(name, str) or not 1 <= len(name) <= 64 or name in names:
+                return [], f"line {number}: custom_id must be unique, of 1 to 64 characters", model
+            if not same:
+                return [], f"line {number}: all requests must be for one model", model
+            names.add(name)
+            items.append(Item(name, f"/together{_CHAT}", orjson.dumps(body)))
+        if not 1 <= len(items) <= _MOST_REQUESTS:
+            return [], f"the file has {len(items)} requests; 1 to {_MOST_REQUESTS} are taken", model
+        return items, self._unknown(model), model
+
+    def _unknown(self, model: str | None) -> str:
+        try:
+            self._access.model(model or "")
+        except Refused as refused:
+            message: str = refused.answer.body["error"]["message"]
+            return message
+        return ""
+
+    def _told(self, batch: Batch, now: float, *, created: bool = False) -> dict[str, Any]:
+        """A job as the API tells of it; what is not known yet is not in it."""
+        about = batch.about
+        phase: Phase = "waiting" if created else batch.phase
+        told: dict[str, Any] = {
+            "id": batch.id,
+            "user_id": "user_simulated",
+            "input_file_id": about["input_file_id"],
+            "file_size_bytes": about["bytes"],
+            "status": _STATUS[phase],
+            "job_deadline": _moment(batch.created + WINDOW),
+            "created_at": _moment(batch.created),
+            "endpoint": about["endpoint"],
+            "progress": 0.0 if created else _progress(batch, now),
+            "model_id": about["model"],
+        }
+        if batch.over and not created:
+            end, _ = batch.end()
+            told["completed_at"] = _moment(end + batch.script.finishing)
+            for kind in ("output", "error"):
+                if file := about.get(f"{kind}_file_id"):
+                    told[f"{kind}_file_id"] = file
+        if phase == "refused":
+            told["error"] = about["errors"] or self._refusal(batch)
+        return told
+
+    @staticmethod
+    def _refusal(batch: Batch) -> str:
+        if batch.script.refused != _QUEUE_FULL:
+            return "The batch could not be validated."
+        queue = batch.script.queue or _QUEUE
+        model = batch.about["model"]
+        return f"The limit of {queue:,} enqueued tokens for {model} is reached; try again later."
+
+
+def _progress(batch: Batch, now: float) -> float:
+    """Per cent of the requests that had their turn."""
+    if not batch.items or batch.phase == "refused":
+        return 0.0
+    return 100.0 * batch.due(now) / len(batch.items)
+
+
+def _factor(model: str) -> float:
+    return HALF if model in DISCOUNTED else 1.0
+
+
+def _write(item: Item, exchange: Exchange, answer: Answer) -> bytes:
+    if answer.status == 200:
+        response = {"status_code": 200, "body": answer.body}
+        return orjson.dumps({"custom_id": item.id, "response": response})
+    told = answer.body["error"]
+    failure = {"message": told["message"], "code": told["code"] or told["type"]}
+    return orjson.dumps({"custom_id": item.id, "error": failure})
+
+
+def _unserved(item: Item, fate: Fate, ordinal: int) -> bytes:
+    failure = {"message": _UNSERVED[fate], "code": f"batch_{fate}"}
+    return orjson.dumps({"custom_id": item.id, "error": failure})
+
+
+def _file(file: StoredFile) -> dict[str, Any]:
+    return {
+        "id": file.id,
+        "object": "file",
+        "bytes": len(file.data),
+        "created_at": int(file.created),
+        "filename": file.name,
+        "FileType": "jsonl",
+        "purpose": file.purpose,
+        "processing_status": "COMPLETED",
+    }
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(min(seconds, 4e9), UTC).isoformat().replace("+00:00", "Z")
+
+
+def _missing(message: str) -> Any:
+    raise Refused(error(404, message, "invalid_request_error"))
