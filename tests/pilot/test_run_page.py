@@ -419,7 +419,6 @@ async def test_a_run_is_stopped_and_goes_on_on_the_same_page(command_line: Comma
         await until_shown(pilot, "asked to stop")
         before = folder.status().done
         await pilot.press("r")
-        await until_shown(pilot, "Starting")
         await until_shown(pilot, "▸ running")
         await until(pilot, lambda: folder.status().done > before, "further scores")
         assert len([page for page in app.screen_stack if isinstance(page, RunPage)]) == 1
