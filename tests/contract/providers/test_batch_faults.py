@@ -1,0 +1,163 @@
+"""Whatever goes wrong with batches, a run ends: with every answer, or with the true reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalbench.engine.ask import Contestant
+from evalbench.engine.calls import ModelRef
+from evalbench.engine.dispatch import batch_life
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.driver import Driver
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.status import State
+from tests.contract.providers.conftest import Make
+from tests.simulator.handle import Handle
+from tests.unit.engine.driving import Solving, World, one_question
+from tests.unit.engine.journals import journal
+
+MODELS = {
+    "openai": "gpt-4.1-mini",
+    "anthropic": "claude-haiku-4-5",
+    "groq": "llama-3.3-70b-versatile",
+}
+SAMPLES = 12
+
+
+async def run(make: Make, folder: Path, api: str) -> tuple[State, Driver, World]:
+    """A run of a few samples through batches, in one engine's life."""
+    world = World(folder / "journal.db", {"candidate": ModelRef(api, MODELS[api])})
+    await world.fill(SAMPLES)
+    provider = make(api)
+    async with journal(world.path) as opened:
+        opened.close_cut_calls(lambda call: Decimal(0))
+        purse = Purse(Budget(), None)
+        realtime = Realtime(
+            provider, Limiter(concurrency=4), purse, attempts=3, report=opened.event
+        )
+        dispatcher = Batching(
+            provider, realtime, purse, opened, folder / "batches", BatchWishes(poll_s=0.02),
+            role="candidate", model=MODELS[api], attempts=3, report=opened.event,
+        )  # fmt: skip
+        cast = {"candidate": Contestant(world.cast["candidate"], dispatcher, {})}
+        driver = Driver(opened, Solving(one_question), cast, epochs=1)
+        driver.open()
+        try:
+            return await driver.drive(), driver, world
+        finally:
+            await dispatcher.close()
+
+
+@pytest.mark.parametrize("api", list(MODELS))
+@pytest.mark.parametrize(
+    "script",
+    [
+        {"order": "shuffled"},
+        {"order": "reversed", "duplicated": (1, 7)},
+        {"missing": (2, 5)},
+        {"malformed": (3,)},
+        {"failing": (4, 6), "status": 500},
+        {"failing": "all", "status": 503},
+    ],
+    ids=lambda script: "-".join(script),
+)
+async def test_strange_results_of_one_batch_end_in_every_answer(
+    make: Make, sim: Handle, tmp_path: Path, api: str, script: dict[str, Any]
+) -> None:
+    sim.batch(times=1, **script)
+    state, driver, world = await run(make, tmp_path, api)
+    assert (state, driver.done, driver.failed) == (State.COMPLETE, SAMPLES, 0)
+    for row in range(1, SAMPLES + 1):
+        (call,) = world.calls(row)
+        assert call.reply is not None
+
+
+@pytest.mark.parametrize("api", list(MODELS))
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ({"failing": "all", "status": 500}, "ServerFault"),
+        ({"failing": (2,), "status": 400}, "CallRejected"),
+        ({"gone": True}, "gone"),
+    ],
+    ids=["failing", "refused", "gone"],
+)
+async def test_what_no_batch_answers_says_why(
+    make: Make, sim: Handle, tmp_path: Path, api: str, script: dict[str, Any], why: str
+) -> None:
+    sim.batch(**script)
+    state, driver, world = await run(make, tmp_path, api)
+    assert state is State.COMPLETE
+    assert driver.done == SAMPLES
+    assert driver.failed
+    errors = [call.reply.error for row in range(1, SAMPLES + 1) for call in world.calls(row)]
+    assert any(why in error for error in errors)
+
+
+def _polls_fail(sim: Handle) -> None:
+    sim.fault(status=503, path="/batches/", times=2)
+
+
+def _create_is_lost(sim: Handle) -> None:
+    sim.fault("reset_before_headers", path="/batches", billed=True, times=1)
+
+
+@pytest.mark.parametrize("api", list(MODELS))
+@pytest.mark.parametrize("trouble", [_polls_fail, _create_is_lost])
+async def test_trouble_on_the_way_sends_nothing_twice(
+    make: Make, sim: Handle, tmp_path: Path, api: str, trouble: Callable[[Handle], None]
+) -> None:
+    trouble(sim)
+    state, driver, _ = await run(make, tmp_path, api)
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert sim.summary()["answered"] == {"1": SAMPLES}
+
+
+@pytest.mark.parametrize("api", list(MODELS))
+async def test_an_early_end_keeps_what_was_done(
+    make: Make, sim: Handle, tmp_path: Path, api: str
+) -> None:
+    # Longer than its window: the batch expires with a part done.
+    sim.batch(times=1, running=170_000.0)
+    state, driver, _ = await run_while_time_flies(make, sim, tmp_path, api)
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert sim.summary()["answered"] == {"1": SAMPLES}
+
+
+async def run_while_time_flies(
+    make: Make, sim: Handle, folder: Path, api: str
+) -> tuple[State, Driver, World]:
+    """The same, while the provider's clock goes on by hours at each look."""
+    provider_make = make
+
+    def flying(name: str, **settings: Any) -> Any:
+        provider = provider_make(name, **settings)
+        poll = provider.batch_poll
+
+        async def later(job: str, model: str) -> Any:
+            sim.advance(30_000)
+            return await poll(job, model)
+
+        provider.batch_poll = later
+        return provider
+
+    return await run(flying, folder, api)
+
+
+@pytest.mark.parametrize("api", ["openai", "groq"])
+async def test_a_queue_that_is_full_is_waited_for(
+    make: Make, sim: Handle, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_life, "QUEUE_FULL_S", 0.05)
+    sim.batch(times=2, refused="token_limit_exceeded")
+    state, driver, _ = await run(make, tmp_path, api)
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert sim.summary()["answered"] == {"1": SAMPLES}
