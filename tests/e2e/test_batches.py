@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,24 @@ def test_submit_leave_and_collect(cli: CommandLine, sim: Handle) -> None:
     shown = cli("batches", "show", batch["name"])
     assert "72 of 72 read" in shown.out
     assert f"{batch['name']}.requests.jsonl" in shown.out
+    assert answered(sim) == {"1": 72}
+
+
+def test_a_run_goes_on_elsewhere_from_a_copy_of_its_folder(
+    cli: CommandLine, sim: Handle, tmp_path: Path
+) -> None:
+    sim.batch(running=3600.0)
+    cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)
+    [run] = cli.runs()
+    copy = tmp_path / "elsewhere" / run.id
+    shutil.copytree(run.path, copy)
+    shutil.rmtree(run.path)
+    sim.advance(4000)
+
+    done = cli("collect", str(copy), "--json", **KEYS)
+
+    assert done.code == 0, done.err
+    assert done.lines[-1]["done"] == 72
     assert answered(sim) == {"1": 72}
 
 
