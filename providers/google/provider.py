@@ -13,6 +13,7 @@ from evalbench.engine.calls import (
     KeyNeed,
     MediaPart,
     ModelInfo,
+    ParamNote,
     Reply,
 )
 from evalbench.engine.errors import (
@@ -25,6 +26,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.options import Option
 from evalbench.providers.google import catalogue
+from evalbench.providers.google.batches import GeminiBatches
 from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.files import Uploads
 from evalbench.providers.google.media import too_large_inline
@@ -32,10 +34,12 @@ from evalbench.providers.google.prepare import Habits, bare_name, prepare
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import Access, GeminiClient
 from evalbench.providers.google.terms import terms
-from evalbench.providers.modelfacts import Shelf, table_facts
+from evalbench.providers.modelfacts import Refused, Shelf, table_facts
 from evalbench.providers.wire.address import Address, api_address
+from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
@@ -75,6 +79,7 @@ class Gemini(NetworkProvider):
 
     files: Uploads | None = None
     """Where media go that are too large for a request; None: nowhere."""
+    takes_batches: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -94,6 +99,7 @@ class Gemini(NetworkProvider):
             service_tier=settings.get("service_tier") or "",
             fps=settings.get("video_fps"),
         )
+        self._agreed = Agreed()
         self.client = GeminiClient(access, address, version, self.title)
 
     def capabilities(self, model: str) -> Capabilities:
@@ -108,6 +114,7 @@ class Gemini(NetworkProvider):
             cached_for_s=_CACHED_S if facts.cache_tokens else 0.0,
             schema=facts.schema is not False,
             thinks=bool(facts.thinks),
+            batch=self.takes_batches,
             reason="Google's API gives no likelihoods of given texts",
         )
 
@@ -120,10 +127,17 @@ class Gemini(NetworkProvider):
 
     def prepare(self, call: Call) -> Prepared:
         """See :class:`NetworkProvider`."""
+        return self.prepared(call, self.refusals.of(bare_name(wire_name(call))))
+
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """The request for a call to a model that refuses some things; touches no network.
+
+        Raises:
+            CallRejected: when the call cannot be put in this provider's terms.
+        """
         if call.prompt.kind != "generate":
             raise CallRejected("Google's API gives no likelihoods of given texts")
-        model = bare_name(wire_name(call))
-        agreed = terms(call.prompt.params, self.facts.of(model), self.refusals.of(model))
+        agreed = self._terms(call, refused)
         large = too_large_inline(call.prompt.messages)
         uris = self.files.uris if self.files and large else {}
         if any(part.sha256 not in uris for part in large):
@@ -133,6 +147,15 @@ class Gemini(NetworkProvider):
             )
         shown = {part.sha256: uris[part.sha256] for part in large}
         return prepare(call, agreed, self._habits, shown)
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """What becomes of each requested parameter."""
+        return self._terms(call, self.refusals.of(bare_name(wire_name(call)))).notes
+
+    def _terms(self, call: Call, refused: Refused) -> Terms:
+        facts = self.facts.of(bare_name(wire_name(call)))
+        work_out = partial(terms, call.prompt.params, facts, refused)
+        return self._agreed.of(call, facts, refused, work_out)
 
     @property
     def clients(self) -> OnePerLoop[Any]:
@@ -222,8 +245,10 @@ class Gemini(NetworkProvider):
         await super().close()
 
 
-class Google(Gemini):
+class Google(Gemini, GeminiBatches):
     """Answers calls with Gemini models, by a key of the Gemini API."""
+
+    takes_batches: ClassVar[bool] = True
 
     name: ClassVar[str] = "google"
     title: ClassVar[str] = "Google"
@@ -252,6 +277,7 @@ class Google(Gemini):
             versioned=False,
         )
         super().__init__(settings, Access(secret.strip()), address, version)
+        self.version = version
         self.files = Uploads(self.client, self.who, self.scrub)
         self._shut_out: ProviderError | None = None
 

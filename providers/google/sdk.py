@@ -16,10 +16,13 @@ import json
 import logging
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+
+import orjson
 
 from evalbench.engine.calls import MediaPart
 from evalbench.engine.errors import ProviderError, RunFatal, ServerFault
@@ -27,6 +30,7 @@ from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
 if TYPE_CHECKING:
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _IDLE_S = 30.0
+_CONNECT_S = 30.0
+_WHOLE = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,7 @@ class _Opened:
 
     client: Any
     session: aiohttp.ClientSession
+    no_timeout: aiohttp.ClientTimeout
     types: Any
     config: Any
 
@@ -147,6 +154,22 @@ class GeminiClient:
         opened = await self.clients.get()
         await self._told(lambda: opened.client.aio.files.delete(name=name))
 
+    async def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answered:
+        """Send a request about batches, of which the SDK's own objects leave out the counts.
+
+        Args:
+            method: of HTTP.
+            path: below the API's version, beginning with a slash.
+            body: what is sent as JSON.
+
+        Raises:
+            ProviderError: when no complete response came back.
+        """
+        opened = await self.clients.get()
+        data = io.BytesIO(b"" if body is None else orjson.dumps(body))
+        url = f"{self._address.url}/{self._version}{path}"
+        return await self._timed(lambda: self._sent(opened, method, url, data, self._json_headers))
+
     async def upload(self, part: MediaPart) -> Answered:
         """Upload a file in one piece: announce it, then send its bytes where the API says.
 
@@ -158,40 +181,116 @@ class GeminiClient:
         opened = await self.clients.get()
 
         async def work() -> Answered:
-            announced = await self._post(
-                opened,
-                f"{self._address.url}/upload/{self._version}/files",
-                b"{}",
-                {
-                    "x-goog-api-key": self._access.secret,
-                    "Content-Type": "application/json",
-                    "X-Goog-Upload-Protocol": "resumable",
-                    "X-Goog-Upload-Command": "start",
-                    "X-Goog-Upload-Header-Content-Length": str(len(part.data)),
-                    "X-Goog-Upload-Header-Content-Type": part.media_type,
-                },
-            )
-            where = announced.headers.get("x-goog-upload-url", "")
-            if announced.status != 200:
-                return announced
-            if not where:
-                raise ServerFault(f"{self._title} names no address for an upload")
-            # The bytes go where calls go, whatever host the answer names.
-            asked = urlsplit(where)
-            here = urlsplit(self._address.url)
-            target = asked._replace(scheme=here.scheme, netloc=here.netloc).geturl()
-            headers = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
-            return await self._post(opened, target, part.data, headers)
+            target = await self._announced(opened, len(part.data), part.media_type, {})
+            if isinstance(target, Answered):
+                return target
+            return await self._sent(opened, "POST", target, io.BytesIO(part.data), _WHOLE)
 
         return await self._timed(work)
 
-    @staticmethod
-    async def _post(opened: _Opened, url: str, data: bytes, headers: dict[str, str]) -> Answered:
-        request = opened.session.post(
-            url, data=io.BytesIO(data), headers=headers, allow_redirects=False
+    async def upload_lines(self, file: Path, name: str, idle_s: float) -> Answered:
+        """Upload a file of requests, read while it is sent.
+
+        Raises:
+            ProviderError: when no complete response came back, or nothing moved for ``idle_s``.
+        """
+        opened = await self.clients.get()
+        size = (await asyncio.to_thread(file.stat)).st_size
+        about = {"file": {"displayName": name}}
+        async with while_it_moves(idle_s, self._title) as moved:
+
+            async def work() -> Answered:
+                target = await self._announced(opened, size, FORM_TYPE, about)
+                if isinstance(target, Answered):
+                    return target
+                moved()
+                source = await asyncio.to_thread(Watched, file, moved)
+                headers = {**_WHOLE, "Content-Length": str(size)}
+                return await self._sent(opened, "POST", target, source, headers)
+
+            return await self._timed(work)
+
+    async def download(self, path: str, into: Path, idle_s: float) -> Answered:
+        """Add what a path below the API's version holds to the end of a file, piece by piece.
+
+        A response that is no success leaves the file alone and comes with its body.
+
+        Raises:
+            ProviderError: when no complete response came back, or nothing moved for
+                ``idle_s``, or the file cannot be written.
+        """
+        opened = await self.clients.get()
+        url = f"{self._address.url}/{self._version}{path}"
+        async with while_it_moves(idle_s, self._title) as moved:
+
+            async def work() -> Answered:
+                request = self._request(opened, "GET", url, None, self._key_header)
+                async with request as response:
+                    if response.status != 200:
+                        return Answered(response.status, response.headers, await response.read())
+                    await write_all(response.content.iter_any(), into, moved)
+                    return Answered(200, response.headers, b"")
+
+            return await self._told(work)
+
+    @property
+    def _key_header(self) -> dict[str, str]:
+        return {"x-goog-api-key": self._access.secret}
+
+    @property
+    def _json_headers(self) -> dict[str, str]:
+        return {**self._key_header, "Content-Type": "application/json"}
+
+    async def _announced(
+        self, opened: _Opened, size: int, media_type: str, about: Mapping[str, Any]
+    ) -> str | Answered:
+        """Announce an upload; where its bytes go, or the response when it is an error."""
+        announced = await self._sent(
+            opened,
+            "POST",
+            f"{self._address.url}/upload/{self._version}/files",
+            io.BytesIO(orjson.dumps(about)),
+            {
+                **self._json_headers,
+                "X-Goog-Upload-Protocol": "resumable",
+                "X-Goog-Upload-Command": "start",
+                "X-Goog-Upload-Header-Content-Length": str(size),
+                "X-Goog-Upload-Header-Content-Type": media_type,
+            },
         )
-        async with request as response:
+        if announced.status != 200:
+            return announced
+        where = announced.headers.get("x-goog-upload-url", "")
+        if not where:
+            raise ServerFault(f"{self._title} names no address for an upload")
+        # The bytes go where calls go, whatever host the answer names.
+        here = urlsplit(self._address.url)
+        return urlsplit(where)._replace(scheme=here.scheme, netloc=here.netloc).geturl()
+
+    async def _sent(
+        self, opened: _Opened, method: str, url: str, data: io.IOBase, headers: Mapping[str, str]
+    ) -> Answered:
+        async with self._request(opened, method, url, data, headers) as response:
             return Answered(response.status, response.headers, await response.read())
+
+    def _request(
+        self,
+        opened: _Opened,
+        method: str,
+        url: str,
+        data: io.IOBase | None,
+        headers: Mapping[str, str],
+    ) -> aiohttp.client._RequestContextManager:
+        """A request past the SDK. Its deadline is the caller's."""
+        return opened.session.request(
+            method,
+            url,
+            data=data,
+            headers=headers,
+            allow_redirects=False,
+            proxy=proxy_for(self._address.url),
+            timeout=opened.no_timeout,
+        )
 
     async def _timed(self, work: Callable[[], Awaitable[Answered]]) -> Answered:
         started = time.perf_counter()
@@ -238,12 +337,13 @@ class GeminiClient:
             read_bufsize=1 << 20,
         )
         try:
-            return await asyncio.to_thread(self._made, session)
+            none = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
+            return await asyncio.to_thread(self._made, session, none)
         except BaseException:
             await session.close()
             raise
 
-    def _made(self, session: aiohttp.ClientSession) -> _Opened:
+    def _made(self, session: aiohttp.ClientSession, none: aiohttp.ClientTimeout) -> _Opened:
         from google import genai
         from google.genai import client as genai_client
         from google.genai import types
@@ -275,7 +375,7 @@ class GeminiClient:
             automatic_continuation=False,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
-        return _Opened(client, session, types, config)
+        return _Opened(client, session, none, types, config)
 
     def _identity(self) -> dict[str, Any]:
         """What the client is let in with; raises when there are no credentials."""

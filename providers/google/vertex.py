@@ -24,6 +24,10 @@ class Vertex(Gemini):
 
     name: ClassVar[str] = "vertex"
     title: ClassVar[str] = "Vertex AI"
+    batch_lacks: ClassVar[str] = (
+        "batches of Vertex AI go through buckets of Google Cloud; "
+        "google/MODEL takes them with a key of the Gemini API"
+    )
     options: ClassVar[tuple[Option, ...]] = (
         *OPTIONS,
         Option(

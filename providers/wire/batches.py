@@ -153,8 +153,8 @@ class BatchingProvider(NetworkProvider):
         """
         if error.status not in (400, 422) or isinstance(error, ContextTooLong):
             return error
-        model = wire_name(call)
         fresh, now = self.prepared(call, NOTHING), self.prepare(call)
+        model = now.model
         sent = dict.fromkeys((*fresh.negotiable, *now.negotiable))
         found = blamed(sent, error.param, error.why)
         if found is None:

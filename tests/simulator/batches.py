@@ -90,6 +90,7 @@ class Batch:
         lines: results so far, in the order of the requests.
         counts: requests by how they ended.
         tokens: totals of what was answered.
+        window: seconds after which it gives up.
     """
 
     id: str
@@ -105,6 +106,7 @@ class Batch:
     counts: Counter[str] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
     cancel_asked: float | None = None
+    window: float = WINDOW
 
     @property
     def started(self) -> float:
@@ -114,7 +116,7 @@ class Batch:
     @property
     def expires(self) -> float:
         """When it gives up."""
-        return self.created + WINDOW
+        return self.created + self.window
 
     def end(self) -> tuple[float, Phase]:
         """When the last of its requests has its turn, or would have had, and what ends it."""

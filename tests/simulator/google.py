@@ -1,14 +1,16 @@
-"""Google: the Gemini API's generateContent, countTokens, models and files; Vertex's first two."""
+"""Google: the Gemini API: answers, counts, batches, models and files; Vertex's first two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from tests.simulator import chat_reply
 from tests.simulator import google_checks as checks
 from tests.simulator.brain import Ask, Completion
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
+from tests.simulator.google_batches import GoogleBatches
 from tests.simulator.google_errors import (
     error,
     key_refused,
@@ -34,9 +36,19 @@ class Google:
     name = "google"
     base_path = "/google"
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, files: Files | None = None) -> None:
         self._world = world
-        self.files = Files()
+        self.files = Files() if files is None else files
+
+    @cached_property
+    def _batches(self) -> GoogleBatches:
+        # Batches meet no rate limits.
+        later = Google(self._world.without_limits(), self.files)
+
+        def answer(exchange: Exchange, name: str, version: str) -> Answer:
+            return later._asked(exchange, name, "generateContent", version)
+
+        return GoogleBatches(self._world, self.files, answer, self._keyed(lambda _: Answer({})))
 
     def routes(self) -> Iterable[Route]:
         """Under ``/google``, for both versions; Vertex's under ``projects``."""
@@ -46,9 +58,10 @@ class Google:
             yield Route("GET", f"{root}/models", self.models)
             yield Route("GET", f"{root}/models/*", self.model)
             yield Route("GET", f"{root}/files", self._keyed(self.files.listed))
-            yield Route("GET", f"{root}/files/*", self._keyed(self.files.get))
+            yield Route("GET", f"{root}/files/*", self._keyed(self.files.get_or_download))
             yield Route("DELETE", f"{root}/files/*", self._keyed(self.files.delete))
             yield Route("POST", f"/google/upload/{version}/files", self.upload)
+            yield from self._batches.routes(version)
             yield Route("POST", f"{root}/projects/*", self.vertex)
         yield Route("GET", "/google/v1/publishers/google/models", self.vertex_models)
         yield Route("POST", "/google/v1/publishers/google/models/*", self.vertex_express)
@@ -79,9 +92,11 @@ class Google:
         """``models/NAME:METHOD``."""
         name, _, method = exchange.tail.partition(":")
         version = exchange.path.split("/")[2]
-        if method not in ("generateContent", "countTokens"):
+        if method not in ("generateContent", "countTokens", "batchGenerateContent"):
             raise Refused(error(404, f"Method {method} is not found."))
         self._admit(exchange)
+        if method == "batchGenerateContent":
+            return self._batches.create(exchange, name, version)
         return self._asked(exchange, name, method, version)
 
     def vertex(self, exchange: Exchange) -> Answer:

@@ -67,6 +67,11 @@ _SCHEMAS: dict[str, dict[str, str]] = {
         "mediaResolution": "",
     },
     "thinking": {"includeThoughts": "", "thinkingBudget": "", "thinkingLevel": ""},
+    "create batch": {"batch": "batch"},
+    "batch": {"displayName": "", "inputConfig": "source", "priority": "", "model": "", "name": ""},
+    "source": {"fileName": "", "requests": "requests"},
+    "requests": {"requests": "inline[]"},
+    "inline": {"request": "request", "metadata": ""},
     "upload": {"file": "filemeta"},
     "filemeta": {"name": "", "displayName": "", "mimeType": "", "sizeBytes": ""},
 }

@@ -19,7 +19,12 @@ _HOST = "https://generativelanguage.googleapis.com"
 
 @dataclass(slots=True)
 class File:
-    """One file. A video is processed until it is looked at for the first time."""
+    """One file. A video is processed until it is looked at for the first time.
+
+    Attributes:
+        wanted: bytes that were announced.
+        made: by the API, not uploaded.
+    """
 
     name: str
     owner: str
@@ -28,6 +33,7 @@ class File:
     data: bytes = b""
     state: str = "PROCESSING"
     wanted: int = 0
+    made: bool = False
 
 
 class Files:
@@ -84,6 +90,24 @@ class Files:
             file.state = "FAILED"
         return answer
 
+    def get_or_download(self, exchange: Exchange) -> Answer:
+        """``GET /v1/files/NAME``, or ``NAME:download?alt=media`` of what the API has made."""
+        name, _, method = exchange.tail.partition(":")
+        if not method:
+            return self.get(exchange)
+        file = self._of(exchange, f"files/{name}")
+        if method != "download" or exchange.query.get("alt") != ["media"]:
+            raise Refused(error(404, f"Method {method} is not found."))
+        if not file.made:
+            refuse("Only generated files can be downloaded.")
+        return Answer(file.data, content_type="application/octet-stream")
+
+    def put(self, name: str, owner: str, data: bytes, now: float, *, gone: bool) -> None:
+        """A file that the API has made: results of a batch. ``gone``: it was deleted since."""
+        if not gone:
+            file = File(name, owner, "application/jsonl", now, data, "ACTIVE", made=True)
+            self._files[name] = file
+
     def delete(self, exchange: Exchange) -> Answer:
         """``DELETE /v1/files/NAME``."""
         del self._files[self._of(exchange, f"files/{exchange.tail}").name]
@@ -129,5 +153,5 @@ class Files:
             "sha256Hash": base64.b64encode(digest).decode(),
             "uri": f"{_HOST}/v1/{file.name}",
             "state": file.state,
-            "source": "UPLOADED",
+            "source": "GENERATED" if file.made else "UPLOADED",
         }

@@ -1,0 +1,271 @@
+"""Batches by key: a file of requests is uploaded, a batch made over it, its results fetched.
+
+Lines hold the API's own JSON, ``{"key": …, "request": {…}}``, with the body
+that the call would have had by itself. A batch is an operation of the API and
+carries a display name, by which one is found whose creation went unanswered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
+from evalbench.providers.google.errors import read_error
+from evalbench.providers.google.media import too_large_inline
+from evalbench.providers.google.prepare import bare_name
+from evalbench.providers.google.read import read_content
+from evalbench.providers.google.sdk import GeminiClient
+from evalbench.providers.wire.batches import BatchingProvider, expired
+from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.failures import told
+
+LIFE_S = 172_800.0
+"""Seconds after which the API gives a batch up, and forgets a file."""
+TERMS = BatchTerms(
+    # Google publishes no number of requests.
+    most_requests=50_000, most_bytes=2_000_000_000, window_s=LIFE_S,
+)  # fmt: skip
+PAGE = 100
+"""Batches on one page of a list."""
+_STATES = {
+    "PENDING": JobState.WAITING,
+    "QUEUED": JobState.WAITING,
+    "RUNNING": JobState.RUNNING,
+    "SUCCEEDED": JobState.ENDED,
+    "PARTIALLY_SUCCEEDED": JobState.ENDED,
+    "FAILED": JobState.FAILED,
+    "CANCELLING": JobState.RUNNING,
+    "CANCELLED": JobState.CANCELLED,
+    "EXPIRED": JobState.EXPIRED,
+}
+_CANCELLED, _EXHAUSTED = 1, 8
+_HTTP = {
+    2: 500, 3: 400, 4: 504, 5: 404, 6: 409, 7: 403, 8: 429, 9: 400, 10: 409, 11: 400, 12: 501,
+    13: 500, 14: 503, 15: 500, 16: 401,
+}  # fmt: skip
+"""HTTP statuses of canonical codes, which lines and operations name instead."""
+
+
+class GeminiBatches(BatchingProvider):
+    """The batch side of the Gemini API."""
+
+    item_field = "key"
+    client: GeminiClient
+    version: str = "v1"
+
+    def batch_terms(self, model: str) -> BatchTerms | None:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        return TERMS
+
+    def batch_line(self, call: Call, item: str) -> bytes:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        Media that are too large for a request would lie in files which may be
+        gone before the batch is.
+        """
+        if too_large_inline(call.prompt.messages):
+            raise CallRejected(
+                f"the media of this call are larger than {self.title} takes in a request",
+                cure="run with --mode realtime, or send fewer or smaller ones",
+            )
+        return super().batch_line(call, item)
+
+    def write_line(self, prepared: Prepared, item: str) -> bytes:
+        """See :class:`BatchingProvider`. Batches are a tier of their own."""
+        body = {name: value for name, value in prepared.body.items() if name != "serviceTier"}
+        return b'{"key":"%s","request":%s}' % (item.encode(), orjson.dumps(body))
+
+    async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        answered = await self.client.upload_lines(file, name, self.timeout)
+        record = self._object(answered).get("file")
+        stored = record.get("name") if isinstance(record, dict) else None
+        if not isinstance(stored, str):
+            raise self._unclear()
+        return {"file": stored}
+
+    async def batch_create(
+        self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
+    ) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        batch = {"displayName": name, "inputConfig": {"fileName": uploaded["file"]}}
+        path = f"/models/{bare_name(model)}:batchGenerateContent"
+        answered = await self.within(self.client.ask("POST", path, {"batch": batch}))
+        return self._job(self._object(answered, model, "the file of this batch"))
+
+    async def batch_find(
+        self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
+    ) -> Sequence[BatchJob]:
+        """See :class:`evalbench.engine.calls.BatchProvider`.
+
+        All pages are looked through: nothing says in which order batches are listed.
+        """
+        self.check_secret()
+        query = {"pageSize": str(PAGE)}
+        while True:
+            answered = await self.within(self.client.ask("GET", f"/batches?{urlencode(query)}"))
+            page = self._object(answered)
+            # An empty list is left out, as protocol buffers do.
+            listed = page.get("operations", [] if not page else None)
+            if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+                raise self._unclear()
+            for job in map(self._job, listed):
+                if job.name == name:
+                    return [job]
+            following = page.get("nextPageToken")
+            if not following or following == query.get("pageToken"):
+                return []
+            query["pageToken"] = str(following)
+
+    async def batch_poll(self, job: str, model: str) -> BatchJob:
+        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        self.check_secret()
+        answered = await self.within(self.client.ask("GET", f"/batches/{quote(job, safe='')}"))
+        return self._job(self._object(answered, what="this batch"))
+
+    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. A batch that expired has none."""
+        self.check_secret()
+        await asyncio.to_thread(into.write_bytes, b"")
+        if not (name := job.results.get("file")):
+            return
+        path = f"/{quote(name)}:download?alt=media"
+        answered = await self.client.download(path, into, self.timeout)
+        if answered.status != 200:
+            raise self._trouble(answered, "", "the results of this batch")
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        self.check_secret()
+        path = f"/batches/{quote(job, safe='')}:cancel"
+        answered = await self.within(self.client.ask("POST", path, {}))
+        if answered.status == 200:
+            return
+        error = self._trouble(answered, "", "this batch")
+        # A key that is wrong is a 400 here, too.
+        if answered.status not in (400, 409) or not isinstance(error, CallRejected):
+            raise error
+
+    def read_result(self, result: dict[str, Any], call: Call) -> Reply:
+        """See :class:`BatchingProvider`."""
+        if isinstance(body := result.get("response"), dict):
+            return reply_of(
+                body,
+                self.arrival(body.get("responseId") or "", call),
+                self.who,
+                read_content,
+                lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
+            )
+        if isinstance(error := result.get("error"), dict):
+            code = error.get("code")
+            code = code if isinstance(code, int) else 13
+            if code in (_CANCELLED, 499):
+                raise expired(self.title, cancelled=True)
+            status = _HTTP.get(code, code if 400 <= code < 600 else 500)
+            return self.read_error_line(status, {"error": {**error, "code": status}}, call, {})
+        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+
+    def _job(self, operation: Mapping[str, Any]) -> BatchJob:
+        """An operation as a batch.
+
+        Raises:
+            ServerFault: when it is none.
+        """
+        name, about = operation.get("name"), operation.get("metadata")
+        if not isinstance(name, str) or not isinstance(about, dict):
+            raise self._unclear()
+        told_state, error = about.get("state"), _within(operation, "error")
+        if not isinstance(told_state, str):
+            raise self._unclear()
+        # A state that nobody knows yet is one that goes on.
+        known = _STATES.get(told_state.rpartition("STATE_")[2])
+        file = _within(about, "output").get("responsesFile")
+        results = {"file": file} if isinstance(file, str) and file else {}
+        state = known or JobState.RUNNING
+        if state is JobState.FAILED and results:
+            state = JobState.ENDED
+        stats = _within(about, "batchStats")
+        created = _moment(about.get("createTime"))
+        why = self.scrub.text(str(error.get("message") or ""), 600)
+        return BatchJob(
+            id=name.removeprefix("batches/"),
+            state=state,
+            name=str(about.get("displayName") or ""),
+            total=_count(stats, "requestCount") or None,
+            succeeded=_count(stats, "successfulRequestCount"),
+            failed=_count(stats, "failedRequestCount"),
+            why=why if known else f"its state is {told_state!r}",
+            again=state is JobState.FAILED and error.get("code") in (_EXHAUSTED, 429),
+            expires=created + LIFE_S if created else None,
+            results=results,
+        )
+
+    def _unclear(self) -> ProviderError:
+        return ServerFault(f"what {self.title} says of a batch cannot be read")
+
+    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
+        """The body of a good answer.
+
+        Raises:
+            ProviderError: what any other answer means.
+        """
+        return self.understood(answered, lambda: self._trouble(answered, model, what))
+
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        error = read_error(answered, self.who, model, self.scrub)
+        if model and answered.status == 404 and self.version == "v1":
+            if isinstance(error, NoSuchModel):
+                error.cure = (
+                    f"{error.cure}; if the name is right, this key may have batches only in the"
+                    " other version of the API: --api-version v1beta"
+                )
+            return error
+        # What is not there, and what belongs to others, are told alike.
+        missing = answered.status in (404, 410) or "may not exist" in error.why
+        if what and missing and answered.status in (403, 404, 410):
+            said = told(answered, self.scrub, _error_object(answered), "")
+            return self.gone(said, what)
+        return error
+
+
+def _error_object(answered: Answered) -> dict[str, Any] | None:
+    """The error in a response of the API; None when it has none."""
+    try:
+        body = orjson.loads(answered.body)
+    except orjson.JSONDecodeError:
+        return None
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else None
+
+
+def _within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """An object inside an object; empty where there is none."""
+    value = entry.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(stats: Mapping[str, Any], name: str) -> int | None:
+    """A count, which is written as text and left out when it is zero; None without any."""
+    value = stats.get(name, 0)
+    if not stats or isinstance(value, bool) or not str(value).isdecimal():
+        return None
+    return int(value)
+
+
+def _moment(text: object) -> float | None:
+    """Unix seconds of an RFC 3339 moment; None when it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
