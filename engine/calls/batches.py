@@ -71,6 +71,7 @@ class BatchJob:
         state: see :class:`JobState`.
         name: the name that the engine gave it; empty where the provider keeps none.
         total, succeeded, failed: requests, where the provider counts them (some only at the end).
+        progress: the part of them that is done, from 0 to 1, where that is all that is told.
         why: what the provider says is wrong, in plain words.
         again: a FAILED batch would be taken later (its queue was full).
         expires: when the provider gives up, Unix seconds; None: not said.
@@ -83,6 +84,7 @@ class BatchJob:
     total: int | None = None
     succeeded: int | None = None
     failed: int | None = None
+    progress: float | None = None
     why: str = ""
     again: bool = False
     expires: float | None = None

@@ -148,6 +148,14 @@ class Batch:
         body |= {name: str(getattr(self, name)) for name in _MONEY}
         return BatchRow(self.id, self.name, self.stage.value, body)
 
+    @property
+    def _done_there(self) -> int | None:
+        """Requests that the provider says are done, counted by itself or in parts of the whole."""
+        job = self.job
+        if job is None or job.succeeded is not None or job.progress is None:
+            return job.succeeded if job else None
+        return round(self.requests * job.progress)
+
     def shown(self) -> dict[str, Any]:
         """What lists show of it: JSON."""
         job = self.job
@@ -160,7 +168,7 @@ class Batch:
             "bytes": self.bytes,
             "id": job.id if job else "",
             "job": job.state.value if job else "",
-            "succeeded": job.succeeded if job else None,
+            "succeeded": self._done_there,
             "failed_there": job.failed if job else None,
             "answered": self.answered,
             "failed": self.failed,

@@ -71,17 +71,18 @@ class TogetherBatches(FileBatches):
         """See :class:`evalbench.engine.calls.BatchProvider`.
 
         Together knows files by their checksum, and says so when it has one already.
+        One of which not all bytes came, as the upload was cut, gives way.
         """
         self.check_secret()
         form = await asyncio.to_thread(described, file, name)
         answered = await self.within(self.carrier.form("/v1/files", form))
         self.unless_none_taken(answered)
         if answered.status == 409:
-            body = json_body(answered)
-            known = body.get("file_id") if isinstance(body, dict) else None
-            if not isinstance(known, str):
-                raise self._unclear()
-            return {"file": known}
+            known = await self._known(answered)
+            if known.get("bytes") == (await asyncio.to_thread(file.stat)).st_size:
+                return {"file": known["id"]}
+            await self.within(self.carrier.delete(f"/v1/files/{quote(known['id'], safe='')}"))
+            answered = await self.within(self.carrier.form("/v1/files", form))
         stored = answered.headers.get(FILE_ID)
         place = target(answered.headers, self.address)
         if answered.status != 302 or not stored or place is None:
@@ -94,6 +95,15 @@ class TogetherBatches(FileBatches):
         path = f"/v1/files/{quote(stored, safe='')}/preprocess"
         self._object(await self.within(self.carrier.form(path, {})))
         return {"file": stored}
+
+    async def _known(self, answered: Answered) -> dict[str, Any]:
+        """The file that an upload found to be there already."""
+        body = json_body(answered)
+        name = body.get("file_id") if isinstance(body, dict) else None
+        if not isinstance(name, str):
+            raise self._unclear()
+        found = await self.within(self.get(f"/v1/files/{quote(name, safe='')}"))
+        return {**self._object(found), "id": name}
 
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
@@ -146,6 +156,7 @@ class TogetherBatches(FileBatches):
         return BatchJob(
             id=name,
             state=state,
+            progress=_share(entry.get("progress")),
             why=why if status in _STATES else f"its state is {status!r}",
             again=state is JobState.FAILED and bool(_QUEUE_FULL.search(why)),
             expires=_moment(entry.get("job_deadline")),
@@ -159,6 +170,12 @@ class TogetherBatches(FileBatches):
             return self.gone(said, what)
         result = read_together_error(answered, self.who, model, self.scrub)
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result
+
+
+def _share(percent: object) -> float | None:
+    """A part of 1; None when there is none."""
+    told = isinstance(percent, int | float) and 0 <= percent <= 100
+    return float(percent) / 100 if told and isinstance(percent, int | float) else None
 
 
 def _moment(text: object) -> float | None:

@@ -160,6 +160,11 @@ class SdkClient:
         given = {"body": dict(fields), "options": {"headers": _FORM}} if fields else {}
         return await self._answered(client.post(path, cast_to=response_class, **given))
 
+    async def delete(self, path: str) -> Answered:
+        """Have something deleted; raises as :meth:`post`."""
+        client, response_class = await self.clients.get()
+        return await self._answered(client.delete(path, cast_to=response_class))
+
     async def post_list(
         self, path: str, body: ListBody, idle_s: float, headers: Mapping[str, str]
     ) -> Answered:
