@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.notifications import Notification
 
 from evalbench.engine import registry, room
 from evalbench.engine.keys import scrubbing
@@ -29,3 +30,9 @@ def alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     registry._found.cache_clear()
     yield home
     registry._found.cache_clear()
+
+
+@pytest.fixture
+def lasting_toasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Toasts stay: a busy machine may take longer to look than one is there."""
+    monkeypatch.setattr(Notification, "time_left", 600.0)

@@ -102,6 +102,7 @@ async def test_broken_pictures_and_empty_samples_are_told(engine: PretendEngine)
         check(app)
 
 
+@pytest.mark.usefixtures("lasting_toasts")
 async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
     app = EvalbenchApp(Preferences(welcomed=True, problems=list(NASTY.values())))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
