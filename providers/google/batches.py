@@ -224,18 +224,17 @@ class GeminiBatches(BatchingProvider):
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         error = read_error(answered, self.who, model, self.scrub)
-        if model and answered.status == 404 and self.version == "v1":
-            if isinstance(error, NoSuchModel):
+        if isinstance(error, NoSuchModel) and model:
+            if self.version == "v1":
                 error.cure = (
                     f"{error.cure}; if the name is right, this key may have batches only in the"
                     " other version of the API: --api-version v1beta"
                 )
             return error
-        # What is not there, and what belongs to others, are told alike.
-        missing = answered.status in (404, 410) or "may not exist" in error.why
-        if what and missing and answered.status in (403, 404, 410):
-            said = told(answered, self.scrub, _error_object(answered), "")
-            return self.gone(said, what)
+        # What is not there and what belongs to others is told alike.
+        missing = answered.status == 403 and "may not exist" in error.why
+        if what and (missing or answered.status in (404, 410)):
+            return self.gone(told(answered, self.scrub, _error_object(answered), ""), what)
         return error
 
 

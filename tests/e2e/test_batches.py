@@ -20,10 +20,12 @@ KEYS = {
     "OPENAI_API_KEY": "sk-proj-" + "y" * 60,
     "GROQ_API_KEY": "gsk_" + "z" * 48,
     "TOGETHER_API_KEY": "tgp_v1_" + "t" * 48,
+    "GOOGLE_API_KEY": "AIza" + "g" * 35,
 }
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
     "anthropic": "anthropic/claude-haiku-4-5",
+    "google": "google/gemini-2.5-flash",
     "together": "together/meta-llama/Llama-3.3-70B-Instruct-Turbo",
 }
 QUICK = ("--batch-poll", "0.05", "--json", "--yes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from tests.contract.local import tiny
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle
 
-KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80}
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-api03-" + "x" * 80, "GOOGLE_API_KEY": "AIza" + "g" * 35}
 
 
 @pytest.fixture
@@ -74,6 +75,40 @@ def test_pictures_and_frames_are_asked_about(
         "--max-side", "256", "--price", "1/5", "--json", "--base-url", sim.base_url(path),
     )  # fmt: skip
     assert estimated.lines[0]["roles"][0]["images"] == [9, 9]
+
+
+def test_a_model_that_takes_videos_is_shown_them_whole(
+    cli: CommandLine, sim: Handle, shared_data: Path, tmp_path: Path
+) -> None:
+    folder, film = tmp_path / "films", "fluid_File_1.mp4"
+    folder.mkdir()
+    shutil.copy(shared_data / "openseesime" / "media" / film, folder)
+    row = {
+        "file_name": film, "source_file": "fluid_File_1", "question": "Is it bent?",
+        "question_type": "Binary", "question_id": 1, "answer": "Yes",
+        "answer_choices": ["Yes", "No"], "media_type": "video", "image": None, "video": film,
+    }  # fmt: skip
+    (folder / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    sim.rule("Is it bent", text="Yes\nIt is bent.")
+    asked = (
+        "run", "openseesime", "--data", str(folder), "--video", "native", "--json", "--yes",
+    )  # fmt: skip
+    done = cli(
+        *asked, "--model", "google/gemini-2.5-flash", "--base-url", sim.base_url("google"), **KEYS
+    )
+    assert done.code == 0, done.err
+    assert done.lines[-1]["metrics"]["accuracy"]["k"] == 1
+    [sent] = [e["body"] for e in sim.entries() if e["path"].endswith(":generateContent")]
+    [shown] = [part for part in sent["contents"][0]["parts"] if "inlineData" in part]
+    assert shown["inlineData"]["mimeType"] == "video/mp4"
+    assert base64.b64decode(shown["inlineData"]["data"]) == (folder / film).read_bytes()
+
+    refused = cli(
+        *asked, "--model", "anthropic/claude-haiku-4-5", "--base-url", sim.base_url("anthropic"),
+        **KEYS,
+    )  # fmt: skip
+    assert refused.code == 1
+    assert "'video' calls" in refused.err
 
 
 @pytest.mark.local
