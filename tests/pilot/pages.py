@@ -21,6 +21,7 @@ from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens import key_entry, keys, new_probe, starting
+from evalbench.tui.screens.batch_lines import BatchLines
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
@@ -320,6 +321,12 @@ async def _(pilot: Pilot[int]) -> None:
     hint = "letters of its name"
     await pilot.app.push_screen(Choose("Show one group", columns, choices, chosen="2", hint=hint))
     await until_shown(pilot, "● law")
+
+
+@shot("batch-lines", BatchLines)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(BatchLines([]))
+    await until_shown(pilot, "went out in a batch")
 
 
 @shot("confirm", Confirm, runs_of_every_state)
