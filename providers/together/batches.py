@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from evalbench.providers.chat.batches import FileBatches
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.together.errors import read_together_error, request_id_of
 from evalbench.providers.together.prepare import CHAT
-from evalbench.providers.together.upload import FILE_ID, described, not_taken, put, target
+from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.sdk import SdkClient
@@ -55,9 +56,9 @@ class TogetherBatches(FileBatches):
     line_statuses: ClassVar[Mapping[str, int]] = _STATUS
 
     @property
+    @abstractmethod
     def carrier(self) -> SdkClient:
         """See :class:`FileBatches`."""
-        raise NotImplementedError
 
     def batch_terms(self, model: str) -> BatchTerms | None:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
@@ -84,8 +85,8 @@ class TogetherBatches(FileBatches):
             await self.within(self.carrier.delete(f"/v1/files/{quote(known['id'], safe='')}"))
             answered = await self.within(self.carrier.form("/v1/files", form))
         stored = answered.headers.get(FILE_ID)
-        place = target(answered.headers, self.address)
-        if answered.status != 302 or not stored or place is None:
+        place = answered.headers.get("location") or ""
+        if answered.status != 302 or not stored or not is_fit(place, self.address):
             if answered.status < 400:
                 raise self._unclear()
             raise self._trouble(answered, "", "")
@@ -174,8 +175,9 @@ class TogetherBatches(FileBatches):
 
 def _share(percent: object) -> float | None:
     """A part of 1; None when there is none."""
-    told = isinstance(percent, int | float) and 0 <= percent <= 100
-    return float(percent) / 100 if told and isinstance(percent, int | float) else None
+    if not isinstance(percent, int | float) or not 0 <= percent <= 100:
+        return None
+    return percent / 100
 
 
 def _moment(text: object) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -35,14 +35,14 @@ def described(file: Path, name: str) -> dict[str, str]:
     }
 
 
-def target(headers: Mapping[str, str], address: Address) -> str | None:
-    """Where the bytes go; None unless the answer names a place fit for them.
-
-    A place without TLS is one only for a server that is itself without.
-    """
-    place = urlsplit(headers.get("location") or "")
-    safe = place.scheme == "https" or (place.scheme == "http" and address.url.startswith("http:"))
-    return place.geturl() if safe and place.hostname else None
+def is_fit(place: str, address: Address) -> bool:
+    """Whether bytes may go to a place: one without TLS is for a server that is itself without."""
+    try:
+        parts = urlsplit(place)
+    except ValueError:
+        return False
+    plain = parts.scheme == "http" and address.url.startswith("http:")
+    return (parts.scheme == "https" or plain) and bool(parts.hostname)
 
 
 async def put(place: str, file: Path, idle_s: float, title: str, address: Address) -> Answered:
@@ -58,10 +58,9 @@ async def put(place: str, file: Path, idle_s: float, title: str, address: Addres
                 response = await _sent(
                     client, place, file, moved, Address(place, address.official), title
                 )
-                moved_to = target(response.headers, address)
-                if response.status_code not in _MOVED or moved_to is None:
+                place = urljoin(place, response.headers.get("location") or "")
+                if response.status_code not in _MOVED or not is_fit(place, address):
                     break
-                place = urljoin(place, moved_to)
             return Answered(response.status_code, response.headers, response.content)
     finally:
         await client.aclose()
