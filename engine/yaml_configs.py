@@ -25,12 +25,13 @@ _MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
 _MT_BENCH_TABLES = ("models", "judge", "evaluation")
 _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
+_NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
 _HERE_OTHERWISE = {
     "output_dir_base": "runs go to evalbench's own folder (--run-dir)",
     "batch_size": "calls are sent as the provider's limits allow",
     "verbose": "",
-    "input_bucket": "no bucket is needed",
-    "output_bucket": "no bucket is needed",
+    "input_bucket": _NO_BUCKET,
+    "output_bucket": _NO_BUCKET,
     "openai_api_key": "keys come from the environment or the keychain, never from a file",
     "anthropic_api_key": "keys come from the environment or the keychain, never from a file",
     "google_api_key": "keys come from the environment or the keychain, never from a file",

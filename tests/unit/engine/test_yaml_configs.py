@@ -94,6 +94,19 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     assert "nothing-secret" not in told + json.dumps(spec.to_json())
 
 
+def test_buckets_of_vertex_mean_gemini_by_key(tmp_path: Path) -> None:
+    text = RANKING.replace("openai\n", "google\n").replace(
+        "gpt-4o-mini-2024-07-18", "gemini-2.5-pro"
+    )
+    text += "input_bucket: gs://ours/in\noutput_bucket: gs://ours/out\n"
+    found = read_config(spec_eval(tmp_path, text))
+    assert list(found.specs[0].cast())[1:] == ["judge/google/gemini-2.5-pro"]
+    [given, put] = [note for note in found.notes if "bucket: " in note]
+    assert given.startswith("input_bucket: Gemini is asked by its Developer API, with a key")
+    assert put.startswith("output_bucket: ")
+    assert "gs://" not in given + put
+
+
 def test_a_compliance_file_of_speceval(tmp_path: Path) -> None:
     text = RANKING.replace("ranking_judge", "judge").replace(
         ": openai\noutput", ": anthropic\noutput"
