@@ -29,11 +29,14 @@ MODELS = {
     "anthropic": "claude-haiku-4-5",
     "groq": "llama-3.3-70b-versatile",
     "google": "gemini-2.5-flash",
+    "together": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
 }
 SAMPLES = 12
 
 
-async def run(make: Make, folder: Path, api: str) -> tuple[State, Driver, World]:
+async def run(
+    make: Make, folder: Path, api: str, size: int | None = None
+) -> tuple[State, Driver, World]:
     """A run of a few samples through batches, in one engine's life."""
     world = World(folder / "journal.db", {"candidate": ModelRef(api, MODELS[api])})
     await world.fill(SAMPLES)
@@ -45,7 +48,7 @@ async def run(make: Make, folder: Path, api: str) -> tuple[State, Driver, World]
             provider, Limiter(concurrency=4), purse, attempts=3, report=opened.event
         )
         dispatcher = Batching(
-            provider, realtime, purse, opened, folder / "batches", BatchWishes(poll_s=0.02),
+            provider, realtime, purse, opened, folder / "batches", BatchWishes(size=size, poll_s=0.02),
             role="candidate", model=MODELS[api], attempts=3, report=opened.event,
         )  # fmt: skip
         cast = {"candidate": Contestant(world.cast["candidate"], dispatcher, {})}
@@ -137,7 +140,7 @@ async def test_an_early_end_keeps_what_was_done(
 
 
 async def run_while_time_flies(
-    make: Make, sim: Handle, folder: Path, api: str
+    make: Make, sim: Handle, folder: Path, api: str, size: int | None = None
 ) -> tuple[State, Driver, World]:
     """The same, while the provider's clock goes on by hours at each look."""
     provider_make = make
@@ -153,10 +156,10 @@ async def run_while_time_flies(
         provider.batch_poll = later
         return provider
 
-    return await run(flying, folder, api)
+    return await run(flying, folder, api, size)
 
 
-@pytest.mark.parametrize("api", ["openai", "groq", "google"])
+@pytest.mark.parametrize("api", ["openai", "groq", "google", "together"])
 async def test_a_queue_that_is_full_is_waited_for(
     make: Make, sim: Handle, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,4 +167,15 @@ async def test_a_queue_that_is_full_is_waited_for(
     sim.batch(times=2, refused="token_limit_exceeded")
     state, driver, _ = await run(make, tmp_path, api)
     assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert sim.summary()["answered"] == {"1": SAMPLES}
+
+
+async def test_a_queue_that_refuses_the_creation_is_waited_for(
+    make: Make, sim: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_life, "QUEUE_FULL_S", 0.05)
+    sim.batch(running=100_000.0, queue=10)
+    state, driver, _ = await run_while_time_flies(make, sim, tmp_path, "google", SAMPLES // 3)
+    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert len(sim.batches()) == 3
     assert sim.summary()["answered"] == {"1": SAMPLES}

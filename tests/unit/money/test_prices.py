@@ -70,6 +70,17 @@ def test_batch_is_half_where_the_table_says_so(book: PriceBook) -> None:
         assert batch.cost(Usage(1_000, 1_000)) == now.cost(Usage(1_000, 1_000)) / 2  # type: ignore[operator]
 
 
+def test_batch_at_together_is_half_for_the_models_of_its_list_and_else_unknown(
+    book: PriceBook,
+) -> None:
+    listed = ModelRef("together", "meta-llama/Llama-3.3-70B-Instruct-Turbo")
+    now, batch = book.prices(listed, at=NOW), book.prices(listed, "batch", at=NOW)
+    assert now
+    assert batch
+    assert batch.cost(Usage(1_000, 1_000)) == now.cost(Usage(1_000, 1_000)) / 2  # type: ignore[operator]
+    assert book.prices(ModelRef("together", "openai/gpt-oss-120b"), "batch", at=NOW) is None
+
+
 def test_batch_on_bedrock_is_half_though_the_table_has_no_batch_price(book: PriceBook) -> None:
     model = ModelRef("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     now, batch = book.prices(model, at=NOW), book.prices(model, "batch", at=NOW)
