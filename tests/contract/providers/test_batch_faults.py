@@ -48,7 +48,8 @@ async def run(
             provider, Limiter(concurrency=4), purse, attempts=3, report=opened.event
         )
         dispatcher = Batching(
-            provider, realtime, purse, opened, folder / "batches", BatchWishes(size=size, poll_s=0.02),
+            provider, realtime, purse, opened, folder / "batches",
+            BatchWishes(size=size, poll_s=0.02),
             role="candidate", model=MODELS[api], attempts=3, report=opened.event,
         )  # fmt: skip
         cast = {"candidate": Contestant(world.cast["candidate"], dispatcher, {})}
