@@ -25,6 +25,7 @@ from evalbench.engine.errors import (
     CallRejected,
     DeadlineExceeded,
     ProviderError,
+    RateLimited,
     RunFatal,
     ServerFault,
     TransientError,
@@ -172,6 +173,7 @@ class Life:
             return
         await self._room_in_queue()
         patience = Patience(ground.attempts)
+        put_off = 0
         while True:
             try:
                 async with ground.turn:
@@ -183,6 +185,13 @@ class Life:
                 await self._refused(error)
                 return
             except TransientError as error:
+                made = [one for one in ground.batches if one.job and one.stage.out]
+                if made and isinstance(error, RateLimited):
+                    # What may wait in all is used up until one of these is done, in hours perhaps.
+                    ground.report("batch-put-off", batch=batch.name, why=error.why)
+                    await self._later(min(LONGEST_QUEUE_S, QUEUE_FULL_S * 2.0**put_off))
+                    put_off = min(put_off + 1, MOST_ATTEMPTS)
+                    continue
                 pause = patience.wait(error)
                 if pause is None:
                     raise

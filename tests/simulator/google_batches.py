@@ -97,7 +97,10 @@ class GoogleBatches:
         """Refuse a batch that does not fit beside those that wait: none is made."""
         if batch.script.queue is None:
             return
-        waiting = [b for b in self._world.batches.listed(NAME, exchange.key) if not b.over]
+        others = [b for b in self._world.batches.listed(NAME, exchange.key) if b is not batch]
+        for other in others:
+            self._settle(other, exchange.now)
+        waiting = [other for other in others if not other.over]
         if sum(one.asked_tokens for one in waiting) > batch.script.queue:
             self._world.batches.delete(batch)
             model = batch.about["model"].removeprefix("models/")
