@@ -49,8 +49,11 @@ def _over_samples(metric: Metric, tally: Tally, value: str) -> Metric:
     if tally.means:
         n, total, squares, _ = tally.means.sums(value)
         interval = mean_interval(n, total, squares)
-    low, high = interval or _NOTHING
-    return replace(metric, low=low, high=high, interval=CLUSTERED if interval else "")
+    if interval is None:
+        return replace(metric, low=None, high=None, interval="")
+    # A normal interval may leave what a share can be; beyond it there is nothing.
+    low, high = max(0.0, interval[0]), min(1.0, interval[1])
+    return replace(metric, low=low, high=high, interval=CLUSTERED)
 
 
 def share(

@@ -68,7 +68,10 @@ def test_a_thousand_questions_score_alike_in_batches(
     assert (now.code, later.code) == (0, 0), later.err
     assert later.lines[-1]["metrics"] == now.lines[-1]["metrics"]
     assert later.lines[-1]["done"] == 1000
-    assert sim.summary()["answered"] == {"2": 1000}
+    # A few questions occur twice in the data.
+    counts = answered(sim)
+    assert sum(int(times) * many for times, many in counts.items()) == 2000
+    assert all(int(times) % 2 == 0 for times in counts)
 
 
 def test_turns_and_judges_are_waves_of_batches(

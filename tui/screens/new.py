@@ -314,7 +314,8 @@ class NewRunPage(Page):
         if self._draft.stand_in:
             parts.append("no model is asked: the answers are there")
         elif provider:
-            parts.append(provider.mode.partition(":")[0])
+            wished = "" if provider.local else self._draft.typed.get("mode", "")
+            parts.append(wished or provider.mode.partition(":")[0])
             if places := self._offered.keys.get(provider.name):
                 lacking = "no key yet" if places.required else "no key, which is often fine"
                 parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")

@@ -27,6 +27,7 @@ FIRST = (
     "effort",
     "seed",
     "data",
+    "mode",
 )
 """Settings that matter in most runs; the other common ones come last."""
 
@@ -275,6 +276,9 @@ _UNSET = {
     "max_tokens": "benchmark's own",
     "effort": "the model's own",
     "data": "its own",
+    "mode": "realtime",
+    "batch_size": "the provider's",
+    "batch_fallback": "never",
     "qps": "no limit",
     "stop": "none",
     "thinking_budget": "the model's own",

@@ -122,7 +122,10 @@ def test_epochs_count_answers_but_the_interval_rests_on_samples() -> None:
     metric = metrics.rate(_asked_twice(), "right", "accuracy")
     assert (metric.k, metric.n) == (3, 5)
     assert metric.interval == metrics.CLUSTERED
-    assert (metric.low, metric.high) == pytest.approx(mean_interval(3, 1.5, 1.25))
+    # Three samples say little: the normal interval goes beyond what a share can be.
+    low, high = mean_interval(3, 1.5, 1.25) or (0.0, 0.0)
+    assert low < 0 < 1 < high
+    assert (metric.low, metric.high) == (0.0, 1.0)
 
 
 def test_repeating_equal_answers_does_not_narrow_the_interval() -> None:
@@ -147,3 +150,18 @@ def test_macro_over_epochs_weighs_samples() -> None:
 def test_a_share_of_answers_over_epochs_has_no_interval() -> None:
     metric = metrics.share(_asked_twice(), (Outcome.OK,), "read")
     assert (metric.value, metric.low, metric.interval) == (1.0, None, "")
+
+
+def test_an_interval_of_a_share_stays_a_share() -> None:
+    tally = Tally(epochs=2)
+    tally.means = Tally()
+    for value in (1.0, 1.0, 1.0, 0.5):
+        scores = [(Outcome.OK, {"accuracy": 1.0}), (Outcome.OK, {"accuracy": 2 * value - 1})]
+        tally.means.add_sample({}, scores)
+        for outcome, values in scores:
+            tally.add({}, outcome, values)
+    metric = metrics.rate(tally, "accuracy", "accuracy")
+    assert metric.value == 0.875
+    assert metric.high == 1.0
+    assert metric.low is not None
+    assert 0.0 < metric.low < 0.875
