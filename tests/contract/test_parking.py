@@ -173,7 +173,7 @@ def test_many_contestants_keep_their_answers_whatever_the_order_of_results(
         said = [{"input_text": "How good?", "output_text": f"I am worth {worth}"}]
         (results / "be_good.json").write_text(json.dumps(said))
         folders.append(f"{letter}={results.parent}")
-    statement = {"id": "be_good", "text": "Be good.", "type": "GUIDELINE", "authority_level": "USER"}
+    statement = {"id": "be_good", "text": "Be good.", "type": "GUIDELINE"}
     (tmp_path / "spec.jsonl").write_text(json.dumps(statement))
     wins: dict[str, float | None] = {}
 
