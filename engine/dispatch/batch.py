@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from array import array
 from collections.abc import Awaitable, Callable
@@ -30,6 +31,8 @@ from evalbench.engine.journal.batches import answered, batches, calls_in
 from evalbench.engine.money.budget import BudgetReached, Ticket
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.tokens import input_tokens
+
+log = logging.getLogger("evalbench")
 
 QUIET_S = 5.0
 """A batch closes when no call came for so long."""
@@ -329,6 +332,16 @@ class Batching:
             self._host.give_up(
                 EvalbenchError(
                     f"the files of batch {batch.name} cannot be used", why=error.strerror or ""
+                )
+            )
+        except Exception as error:
+            # A fault of a plug-in or of ours: without this nobody would go on, or know.
+            log.exception("batch %s cannot go on", batch.name)
+            self._host.give_up(
+                EvalbenchError(
+                    f"batch {batch.name} cannot go on",
+                    why=f"{type(error).__name__}: {error}",
+                    cure="this is a fault of this program or of a plug-in; nothing is lost",
                 )
             )
 

@@ -314,7 +314,12 @@ class Life:
             elif now > end + GRACE_S:
                 batch.cancel_for = "overdue"
         if batch.cancel_for and not batch.cancelled_at:
-            await self._cancel()
+            if batch.doubtful:
+                # It may be somebody else's: only the time for it runs out.
+                batch.cancelled_at = now
+                await self.put(batch.stage)
+            else:
+                await self._cancel()
         return False
 
     async def _cancel(self) -> None:
@@ -337,6 +342,10 @@ class Life:
         batch, ground = self.batch, self._ground
         assert batch.job
         job = batch.job
+        if job.state is JobState.FAILED and batch.doubtful:
+            # Ours or not, nothing of it was done.
+            await self._not_ours()
+            return
         if job.state is JobState.FAILED:
             await self._failed_there(job)
             return

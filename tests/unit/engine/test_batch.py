@@ -439,6 +439,34 @@ async def test_a_batch_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) ->
 
 
 @virtual_time
+async def test_a_batch_that_may_be_somebody_elses_is_not_cancelled(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post(window_s=1000)
+    post.names = False
+    others = [{"id": f"aaaaaaaaaa{n:05x}", "text": f"other {n}"} for n in range(5)]
+    post.parcels["theirs"] = Parcel("theirs", "other", others)
+    post.becomes = lambda parcel: JobState.WAITING
+    post.fail("create", ConnectionFailed("reset"))
+
+    state, driver = await drive(world, post)
+
+    assert (state, driver.failed) == (State.COMPLETE, 5)
+    assert "cancel" not in post.steps
+
+
+@virtual_time
+async def test_a_fault_of_a_plug_in_ends_the_run_and_is_told(tmp_path: Path) -> None:
+    world, post = await world_of(tmp_path, 5), Post()
+    post.fail("poll", ZeroDivisionError("oops"))
+
+    state, driver = await drive(world, post)
+
+    assert state is State.FAILED
+    assert "oops" in str(driver.failure)
+    assert (await drive(world, post))[0] is State.COMPLETE
+    assert set(post.executed.values()) == {1}
+
+
+@virtual_time
 async def test_a_bad_key_stops_the_run_and_a_resume_sends_what_is_prepared(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 5), Post()
     post.fail("create", BadKey("not accepted"))
