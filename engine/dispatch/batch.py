@@ -22,12 +22,13 @@ from typing import Any
 from evalbench.engine.calls import BatchProvider, Call, Reply
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Host, Parked, Report, failed_reply
 from evalbench.engine.dispatch.batch_file import RequestFile
-from evalbench.engine.dispatch.batch_life import SHARE, Ground, Life
+from evalbench.engine.dispatch.batch_ground import SHARE, Ground
+from evalbench.engine.dispatch.batch_life import Life
 from evalbench.engine.dispatch.batch_state import Batch, Stage, batch_of, new_name
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.batches import answered, batches, calls_in
+from evalbench.engine.journal.batches import batches, calls_in
 from evalbench.engine.money.budget import BudgetReached, Ticket
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.tokens import input_tokens
@@ -150,9 +151,8 @@ class Batching:
         """Go on with a batch of an earlier engine."""
         path, count = self._journal.path, batch.requests
         batch.calls = self._journal.query(lambda shelf: calls_in(shelf, path, batch.id, count))
-        held = [ident for ident in batch.calls if ident]
-        has_reply = self._journal.query(lambda shelf: answered(shelf, path, held))
-        self._ground.out.update(ident for ident in held if ident not in has_reply)
+        has_reply = self._ground.with_reply(batch.calls)
+        self._ground.out.update(ident for ident in batch.calls if ident and ident not in has_reply)
         batch.ticket = self._purse.budget.take(batch.worst)
         if self._wishes.cancel & batch.names:
             batch.cancel_for = "user"

@@ -9,33 +9,23 @@ happen looks for it first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, JobState, ModelRef
-from evalbench.engine.calls.replies import Reply, plain
-from evalbench.engine.dispatch.base import ZERO, Host, Report, failed_reply
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.base import ZERO, Host
+from evalbench.engine.dispatch.batch_ground import Ground
 from evalbench.engine.dispatch.batch_reading import Results
+from evalbench.engine.dispatch.batch_settling import Settling
 from evalbench.engine.dispatch.batch_state import Batch, Stage
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.errors import (
     CallRejected,
-    DeadlineExceeded,
-    ProviderError,
     RateLimited,
-    RunFatal,
     ServerFault,
     TransientError,
 )
-from evalbench.engine.journal import Journal
-from evalbench.engine.journal.batches import answered
-from evalbench.engine.journal.reader import Shelf, calls_of
-from evalbench.engine.journal.records import CallRow
-from evalbench.engine.journal.schema import SLOT_BITS
-from evalbench.engine.money.purse import Purse
 
 T = TypeVar("T")
 
@@ -47,68 +37,7 @@ SETTLING_S = 600.0
 QUEUE_FULL_S = 60.0
 LONGEST_QUEUE_S = 600.0
 MOST_ATTEMPTS = 255
-SHARE = 0.95
-"""Of the provider's limits that one batch uses; sizes are told in different ways."""
-ROUNDS = 3
-"""In so many batches a call is sent at most."""
 _PAGE = 64
-
-
-@dataclass(slots=True)
-class Ground:
-    """What all batches of one role share.
-
-    Attributes:
-        provider: who takes them.
-        terms: what it takes.
-        journal, folder: where they are kept.
-        purse: prices and budget; ``at_once`` has those of answers at once.
-        attempts: tries of one step that fails for the moment.
-        poll_s: seconds between the first looks at a batch.
-        fallback_s: after so many seconds what is left is asked at once; None: never.
-        leave: take every step that can be taken now, and wait for nothing.
-        report: puts an event into the journal.
-        clock: Unix seconds.
-        out: calls in batches that have no reply.
-        answered: calls of batches that got their reply from this engine.
-        rounds: in how many batches a call has been.
-        not_here: calls to be asked at once when they are asked again.
-        halted: set when nothing may be sent any more.
-        turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
-        batches: all of them, oldest first.
-    """
-
-    provider: BatchProvider
-    terms: BatchTerms
-    journal: Journal
-    folder: Path
-    purse: Purse
-    at_once: Purse
-    attempts: int
-    poll_s: float
-    fallback_s: float | None
-    leave: bool
-    report: Report
-    clock: Callable[[], float]
-    out: set[int] = field(default_factory=set)
-    answered: set[int] = field(default_factory=set)
-    rounds: dict[int, int] = field(default_factory=dict)
-    not_here: set[int] = field(default_factory=set)
-    halted: asyncio.Event = field(default_factory=asyncio.Event)
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    next_create: float = 0.0
-    batches: list[Batch] = field(default_factory=list)
-
-    @property
-    def most_tokens(self) -> int | None:
-        """Of all prompts of one batch; None: no limit that is known."""
-        most = self.terms.most_tokens
-        return None if most is None else int(most * SHARE)
-
-    def place(self, ident: int) -> tuple[int, int]:
-        """Row and epoch of a call."""
-        key, _ = self.journal.query(lambda shelf: shelf.slot(ident & ((1 << SLOT_BITS) - 1)))
-        return ident >> SLOT_BITS, key.epoch
 
 
 class Left(Exception):
@@ -121,10 +50,9 @@ class Life:
     def __init__(self, batch: Batch, ground: Ground, host: Host) -> None:
         self.batch = batch
         self._ground = ground
-        self._host = host
+        self._settling = Settling(batch, ground, host)
         self._look = asyncio.Event()
         self._uploaded_again = False
-        self._fatal: RunFatal | None = None
 
     async def run(self) -> None:
         """Go on until the batch is final, or until there is no use in waiting for it."""
@@ -142,8 +70,8 @@ class Life:
                 await steps[self.batch.stage]()
         except Left:
             return
-        if self._fatal:
-            raise self._fatal
+        if self._settling.fatal:
+            raise self._settling.fatal
 
     def look_now(self) -> None:
         """Do not wait for the next look."""
@@ -155,8 +83,8 @@ class Life:
         batch, ground = self.batch, self._ground
         file = ground.folder / batch.requests_file
         if not file.exists():
-            await self._ask_again(batch.calls, "its file of requests is gone", sent=False)
-            self._let_go()
+            self._settling.ask_again(batch.calls, "its file of requests is gone", sent=False)
+            self._settling.let_go()
             await self.put(Stage.FAILED, why="its file of requests is gone")
             return
         self._unless_halted()
@@ -169,7 +97,9 @@ class Life:
         """Make the batch; after a creation whose end is not known, find it first."""
         batch, ground = self.batch, self._ground
         if batch.cancel_for == "user":
-            await self._never(Stage.CANCELLED, "cancelled before it was sent")
+            why = "cancelled before it was sent"
+            self._settling.fail_all(CallRejected(f"the batch was {why}"))
+            await self.put(Stage.CANCELLED, why=why)
             return
         await self._room_in_queue()
         patience = Patience(ground.attempts)
@@ -245,7 +175,7 @@ class Life:
             self._uploaded_again = True
             await self.put(Stage.PREPARED)
             return
-        await self._all_failed(error)
+        self._settling.fail_all(error)
         await self.put(Stage.FAILED, why=str(error))
 
     async def _room_in_queue(self) -> None:
@@ -305,7 +235,7 @@ class Life:
                 why="it neither ended in its time nor when it was cancelled",
                 possibly_billed=True,
             )
-            await self._all_failed(lost)
+            self._settling.fail_all(lost)
             await self.put(Stage.FAILED, why=lost.what)
             return True
         if not batch.cancel_for:
@@ -357,7 +287,7 @@ class Life:
             gone = CallRejected(
                 f"the results of batch {job.id} are gone", why=error.what, possibly_billed=True
             )
-            await self._all_failed(gone)
+            self._settling.fail_all(gone)
             await self.put(Stage.FAILED, why=gone.what)
             return
         partial.chmod(0o600)
@@ -372,8 +302,8 @@ class Life:
             # Some tell how long their queue is only when they refuse.
             ground.terms = ground.provider.batch_terms(batch.model) or ground.terms
             if batch.requests > 1 and batch.tokens > (ground.most_tokens or batch.tokens):
-                await self._ask_again(batch.calls, "too large for the queue", sent=False)
-                self._let_go()
+                self._settling.ask_again(batch.calls, "too large for the queue", sent=False)
+                self._settling.let_go()
                 await self.put(Stage.FAILED, why=job.why)
                 return
             batch.attempt += 1
@@ -384,7 +314,7 @@ class Life:
         error = CallRejected(
             f"batch {job.id} failed", why=job.why, possibly_billed=job.total is None
         )
-        await self._all_failed(error)
+        self._settling.fail_all(error)
         await self.put(Stage.FAILED, why=job.why)
 
     async def _read(self) -> None:
@@ -394,23 +324,23 @@ class Life:
         if batch.doubtful and not results.belong():
             await self._not_ours()
             return
-        has_reply = ground.journal.query(lambda shelf: answered(shelf, self._path, batch.calls))
+        has_reply = ground.with_reply(batch.calls)
         again: list[int] = []
         for page in results.pages(_PAGE):
             new = [(ident, line) for ident, line in page if ident not in has_reply]
-            rows = {row.id: row for row in self._rows(ident for ident, _ in new)}
+            rows = {row.id: row for row in ground.rows(ident for ident, _ in new)}
             for ident, line in new:
-                if (row := rows.get(ident)) and not self._took(row, line):
+                if (row := rows.get(ident)) and not self._settling.took(row, line):
                     again.append(ident)
             ground.journal.flush()
             await asyncio.sleep(0)
         if results.odd:
             ground.report("batch-odd-lines", batch=batch.name, **results.odd)
-        again += self._unanswered([i for i in results.missing() if i not in has_reply])
-        await self._ask_again(again, "")
+        again += self._settling.unanswered([i for i in results.missing() if i not in has_reply])
+        self._settling.ask_again(again, "")
         state = batch.job.state if batch.job else JobState.ENDED
         final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
-        self._let_go()
+        self._settling.let_go()
         await self.put(final.get(state, Stage.DONE))
         ground.report(
             "batch-read",
@@ -419,110 +349,6 @@ class Life:
             failed=batch.failed,
             again=batch.again,
         )
-
-    def _took(self, row: CallRow, line: bytes) -> bool:
-        """Store what a line says; False when the call is to be asked again."""
-        batch = self.batch
-        try:
-            reply = self._ground.provider.batch_reply(line, _call(row))
-        except RunFatal as error:
-            self._fatal = self._fatal or error
-            return False
-        except ProviderError as error:
-            if isinstance(error, TransientError) and self._worth_another(row.id):
-                return False
-            self._store(row, failed_reply(error, self._round(row.id)), ZERO)
-            return True
-        cost = self._ground.purse.cost(reply)
-        batch.cost += cost or ZERO
-        if cost is not None:
-            batch.saved += (self._ground.at_once.cost(reply) or cost) - cost
-        self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
-        return True
-
-    def _unanswered(self, missing: list[int]) -> list[int]:
-        """Give calls without a result line an error, where they are not to be asked again."""
-        batch = self.batch
-        ended = batch.job is not None and batch.job.state is JobState.ENDED
-        if ended and missing:
-            self._ground.report("batch-missing", batch=batch.name, calls=len(missing))
-        again = [ident for ident in missing if self._worth_another(ident)]
-        for row in self._rows(set(missing).difference(again)):
-            error = DeadlineExceeded(
-                f"the batch {'brought no result for' if ended else 'ended before'} this call",
-                why=_ENDINGS.get(batch.cancel_for, ""),
-                possibly_billed=ended,
-            )
-            self._fail(row, error)
-        return again
-
-    def _worth_another(self, ident: int) -> bool:
-        if self.batch.cancel_for == "user":
-            return False
-        return self.batch.cancel_for == "fallback" or self._round(ident) < ROUNDS
-
-    def _round(self, ident: int) -> int:
-        return self._ground.rounds.get(ident, 1)
-
-    def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
-        ground, batch = self._ground, self.batch
-        try:
-            ground.journal.store_reply(row.row, row.key, row.reask, reply)
-        except TypeError:
-            reply = plain(reply)
-            ground.journal.store_reply(row.row, row.key, row.reask, reply)
-        part = self._share()
-        if batch.ticket:
-            ground.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)
-        ground.out.discard(row.id)
-        ground.answered.add(row.id)
-        if reply.error:
-            batch.failed += 1
-        else:
-            batch.answered += 1
-        self._host.arrived(row, batch.role, reply)
-
-    def _share(self) -> Decimal:
-        """What is reserved for one call of this batch."""
-        batch = self.batch
-        if batch.ticket is None or not batch.requests:
-            return ZERO
-        left = batch.requests - batch.answered - batch.failed - batch.again
-        return batch.ticket.worst / max(1, left)
-
-    def _fail(self, row: CallRow, error: ProviderError) -> None:
-        possible = self._share() if error.possibly_billed else ZERO
-        self._ground.purse.budget.possible += possible
-        self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
-
-    async def _all_failed(self, error: ProviderError) -> None:
-        """Every call of the batch that has no reply fails for one reason."""
-        calls = [ident for ident in self.batch.calls if ident]
-        has_reply = self._ground.journal.query(lambda shelf: answered(shelf, self._path, calls))
-        for row in self._rows(ident for ident in calls if ident not in has_reply):
-            self._fail(row, error)
-        self._let_go()
-
-    async def _never(self, stage: Stage, why: str) -> None:
-        await self._all_failed(CallRejected(f"the batch was {why}"))
-        await self.put(stage, why=why)
-
-    async def _ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
-        """Let calls leave the batch without a reply; their samples ask them again."""
-        ground, batch = self._ground, self.batch
-        leaving = [ident for ident in calls if ident]
-        if not leaving:
-            return
-        for ident in leaving:
-            ground.rounds[ident] = self._round(ident) + sent
-            ground.out.discard(ident)
-            if batch.cancel_for == "fallback":
-                ground.not_here.add(ident)
-        batch.again += len(leaving)
-        ground.journal.forget_calls(leaving)
-        ground.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
-        for ident in leaving:
-            self._host.go_on(*ground.place(ident))
 
     async def _not_ours(self) -> None:
         """What was found is somebody else's: look at the next one, or make the batch after all."""
@@ -534,28 +360,7 @@ class Life:
         (self._ground.folder / batch.results_file).unlink(missing_ok=True)
         await self.put(Stage.SUBMITTED if others else Stage.UPLOADED)
 
-    def _let_go(self) -> None:
-        if ticket := self.batch.ticket:
-            self._ground.purse.budget.release(ticket)
-            self.batch.ticket = None
-        self._ground.out.difference_update(self.batch.calls)
-
     # -- small things ----------------------------------------------------------------
-
-    @property
-    def _path(self) -> Path:
-        return self._ground.journal.path
-
-    def _rows(self, calls: Iterable[int]) -> list[CallRow]:
-        """Calls of the journal by their numbers."""
-        wanted = {ident for ident in calls if ident}
-
-        def read(shelf: Shelf) -> list[CallRow]:
-            rows = sorted({ident >> SLOT_BITS for ident in wanted})
-            held = (call for row in rows for call in calls_of(shelf, self._path, row))
-            return [call for call in held if call.id in wanted]
-
-        return self._ground.journal.query(read) if wanted else []
 
     async def put(self, stage: Stage, *, why: str = "") -> None:
         """Write down where the batch stands, and only then go on."""
@@ -599,13 +404,3 @@ class Life:
     def _unless_halted(self) -> None:
         if self._ground.halted.is_set():
             raise Left
-
-
-_ENDINGS = {
-    "user": "it was cancelled",
-    "overdue": "it was cancelled, as it did not end in its time",
-}
-
-
-def _call(row: CallRow) -> Call:
-    return Call(ModelRef.parse(row.key.model), row.prompt)
