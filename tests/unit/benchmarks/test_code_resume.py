@@ -37,19 +37,19 @@ def _reply(call: Call) -> Reply:
     return Reply(f"[ANSWER]assert f(3) == {value}[/ANSWER]", latency_s=0.25)
 
 
-class Parking(Answers):
-    """Lets so many calls go out, then parks the run."""
+class Halting(Answers):
+    """Lets so many calls go out, then ends the life of the engine."""
 
     def __init__(self, most: int | None) -> None:
         super().__init__(_reply)
         self.left = most
-        self.park: Callable[[], None] = lambda: None
+        self.end: Callable[[], None] = lambda: None
 
     async def answer(
         self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
     ) -> Reply:
         if self.left == 0:
-            self.park()
+            self.end()
             raise Halted
         if self.left is not None:
             self.left -= 1
@@ -67,10 +67,10 @@ class Run:
         """Drive to the end, or until so many calls went out."""
         if not self.world.path.exists():
             await self.world.fill(1)
-        answers = Parking(most)
+        answers = Halting(most)
         async with journal(self.world.path) as opened:
             driver = self.world.driver(opened, answers, self._solve)
-            answers.park = lambda: driver.halt(State.PAUSING)
+            answers.end = lambda: driver.halt(State.PAUSING)
             return await driver.drive(), answers.calls
 
     async def _solve(self, _: Sample, ask: Ask) -> Score:
@@ -92,7 +92,7 @@ def _seeds_and_texts(calls: list[Call]) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(("cls", "given", "calls"), CASES)
-async def test_parked_after_any_call_only_the_rest_is_asked(
+async def test_stopped_after_any_call_only_the_rest_is_asked(
     tmp_path: Path, cls: type[CodeBenchmark], given: dict[str, Any], calls: int
 ) -> None:
     whole = Run(tmp_path / "whole.db", benchmark(cls, **given))
