@@ -42,6 +42,17 @@ def plain_environment() -> dict[str, str]:
     }
 
 
+def alike(metrics: dict[str, Any]) -> dict[str, Any]:
+    """Metrics that equal others but for the order in which their numbers were added up."""
+    return {
+        name: {
+            part: pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
+            for part, value in metric.items()
+        }
+        for name, metric in metrics.items()
+    }
+
+
 @dataclass
 class Finished:
     """A command that has ended."""

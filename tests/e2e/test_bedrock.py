@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.journal import JournalReader
-from tests.e2e.commandline import CommandLine
+from tests.e2e.commandline import CommandLine, alike
 from tests.simulator.handle import Handle
 
 SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -105,3 +105,51 @@ def test_a_profile_travels_by_name_and_is_read_in_the_engine(
     assert done.code == 0, done.err
     assert "bedrock credentials of profile 'work'" in cli("show", "last").out
     assert SECRET not in done.out + done.err + tried.out + listed.out
+
+
+PLACES = (
+    "--batch-bucket", "s3://evals/batches",
+    "--batch-role", "arn:aws:iam::123456789012:role/batches",
+)  # fmt: skip
+
+
+def in_batches(sim: Handle, benchmark: str, *more: str, batch: bool) -> tuple[str, ...]:
+    """A run on Bedrock, through batches or at once."""
+    mode = ("--mode", "batch", "--batch-poll", "0.05", *PLACES) if batch else ()
+    where = ("--model", f"bedrock/{SONNET}", "--base-url", sim.base_url("bedrock"))
+    return ("run", benchmark, *where, *mode, *more, "--json", "--yes")
+
+
+def test_enough_calls_go_out_in_a_batch_for_half_the_money(cli: CommandLine, sim: Handle) -> None:
+    twice = ("--epochs", "2")
+    now = cli(*in_batches(sim, "quickstart", *twice, batch=False), **PAIR)
+    later = cli(*in_batches(sim, "quickstart", *twice, batch=True), **PAIR)
+    assert (now.code, later.code) == (0, 0), later.err
+    assert later.lines[-1]["metrics"] == alike(now.lines[-1]["metrics"])
+    assert later.lines[-1]["spend_usd"] == pytest.approx(now.lines[-1]["spend_usd"] / 2)
+    assert [len(batch["items"]) for batch in sim.batches()] == [144]
+
+
+def test_fewer_calls_than_a_batch_must_have_are_asked_at_once_and_it_is_said(
+    cli: CommandLine, sim: Handle
+) -> None:
+    done = cli(*in_batches(sim, "quickstart", batch=True), **PAIR)
+    assert done.code == 0, done.err
+    assert sim.batches() == []
+    [told] = [line for line in done.lines if line["event"] == "batch-too-small"]
+    assert told["detail"] == {"calls": 72, "least": 100}
+    assert sim.summary()["answered"] == {"1": 72}
+
+
+@pytest.mark.slow
+def test_two_epochs_of_mt_bench_are_waves_of_batches(
+    cli: CommandLine, sim: Handle, shared_data: Path
+) -> None:
+    judge = f"bedrock/{SONNET},base-url={sim.base_url('bedrock')}"
+    data = ("--data", str(shared_data / "mt_bench"), "--epochs", "2")
+    now = cli(*in_batches(sim, "mt-bench", *data, "--judge", judge, batch=False), **PAIR)
+    places = f",batch-bucket={PLACES[1]},batch-role={PLACES[3]}"
+    later = cli(*in_batches(sim, "mt-bench", *data, "--judge", judge + places, batch=True), **PAIR)
+    assert (now.code, later.code) == (0, 0), later.err
+    assert later.lines[-1]["metrics"] == alike(now.lines[-1]["metrics"])
+    assert sorted(len(batch["items"]) for batch in sim.batches()) == [160, 160, 320]

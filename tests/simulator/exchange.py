@@ -9,10 +9,11 @@ server, so a handler is always quick and always deterministic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 import orjson
 
@@ -137,7 +138,15 @@ class Exchange:
 
 
 def fingerprint(target: bytes, raw: bytes) -> int:
-    """The content of a request: 64 bits of its path and body."""
+    """The content of a request: 64 bits of its path and body.
+
+    Bedrock's are put in one form first: what boto3 sends and what stands in a
+    file of records says the same in other bytes.
+    """
+    if target.endswith(b"/converse"):
+        target = unquote_to_bytes(target.rpartition(b"/model/")[2])
+        with suppress(orjson.JSONDecodeError):
+            raw = orjson.dumps(orjson.loads(raw), option=orjson.OPT_SORT_KEYS)
     return int.from_bytes(blake2b(target + raw, digest_size=8).digest())
 
 
