@@ -37,6 +37,8 @@ log = logging.getLogger("evalbench")
 
 QUIET_S = 5.0
 """A batch closes when no call came for so long."""
+_TICK_S = 0.001
+"""A timer may come so much early, by the rounding of its clock."""
 _WINDOW = 256
 
 
@@ -242,7 +244,7 @@ class Batching:
             self._quiet = None
             if self._open is None:
                 return
-            if loop.time() - self._last >= QUIET_S:
+            if loop.time() >= self._last + QUIET_S - _TICK_S:
                 self._close()
             else:
                 self._quiet = loop.call_at(self._last + QUIET_S, look)

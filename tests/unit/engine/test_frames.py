@@ -79,9 +79,10 @@ async def test_a_reset_connection_is_the_end() -> None:
 
 async def test_an_absurd_length_is_refused_before_it_is_read() -> None:
     huge = (frames.MAX_FRAME + 1).to_bytes(4, "big")
-    with pytest.raises(ValueError, match="frame of 268435457 bytes"):
+    told = f"frame of {frames.MAX_FRAME + 1} bytes"
+    with pytest.raises(ValueError, match=told):
         frames.read_blocking(io.BytesIO(huge))
-    with pytest.raises(ValueError, match="frame of 268435457 bytes"):
+    with pytest.raises(ValueError, match=told):
         await read_all(huge, ended=False)
 
 
