@@ -27,6 +27,10 @@ _ABOUT: Mapping[str, str] = {
     "samples": "Every question of a run and what came of it. Narrow the list by outcome, "
     "score, group or text; open one to read all of it.",
     "sample": "One question as it was sent, the answer as it came, and how it was read and scored.",
+    "batches": (
+        "What providers are working off, over all runs or of one: where each batch stands,"
+        " how far it is, and until when. Fetching looks at a run's batches and goes on with it."
+    ),
     "models": "What the providers offer today, with prices and the day a model is retired, "
     "and which models fit this machine.",
     "keys": "Where each provider's key was found. A key that you put in goes to the system's "
