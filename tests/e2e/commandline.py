@@ -38,7 +38,8 @@ def plain_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in strip_environment(os.environ).items()
-        if not name.startswith(("SCRIPTED_", "SYNTHETIC_")) and name not in ("NO_COLOR", "COLUMNS")
+        if not name.startswith(("SCRIPTED_", "SYNTHETIC_"))
+        and name not in ("NO_COLOR", "COLUMNS", "LINES")
     }
 
 

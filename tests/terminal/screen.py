@@ -11,6 +11,9 @@ from pathlib import Path
 
 from tests.e2e.commandline import wait_until
 
+_NOT_OURS = ("TMUX", "COLUMNS", "LINES")
+"""Of another terminal: tests that run in several processes are told a size, for one."""
+
 
 class Terminal:
     """One tmux server with one window, on a socket of its own."""
@@ -18,7 +21,7 @@ class Terminal:
     def __init__(self, env: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="evalbench-tmux-")
         self._socket = Path(self._folder.name) / "socket"
-        self._env = {name: value for name, value in env.items() if name not in ("TMUX", "COLUMNS")}
+        self._env = {name: value for name, value in env.items() if name not in _NOT_OURS}
 
     def open(self, columns: int, rows: int) -> None:
         """Start the shell; returns when it shows its prompt ``ready>``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.commandline import CommandLine
+from tests.e2e.commandline import CommandLine, wait_until
 from tests.terminal.screen import Terminal
 
 pytestmark = pytest.mark.terminal
@@ -28,15 +28,20 @@ def test_an_unknown_price_is_asked_about(terminal: OpenTerminal, slow: CommandLi
     window.type("n")
     assert "not started" in window.wait_for("exit 4")
     assert slow.runs() == []
-    window.type(f"clear; {RUN}; echo exit $?")
-    window.wait_for("Start? [y/N]")
+    _again(window)
     window.press("C-c")
     window.wait_for("exit 4")
     assert slow.runs() == []
-    window.type(f"clear; {RUN}; echo exit $?")
-    window.wait_for("Start? [y/N]")
+    _again(window)
     window.type("y")
     assert "complete: synthetic × scripted/good, 20 of 20" in window.wait_for("exit 0")
+
+
+def _again(window: Terminal) -> None:
+    """Run it on a clean screen, up to the question: the one before must not be taken for it."""
+    window.type(f"clear; {RUN}; echo exit $?")
+    wait_until(lambda: "exit 4" not in window.screen(), "a clean screen")
+    window.wait_for("Start? [y/N]")
 
 
 def test_a_small_sum_is_shown_and_not_asked_about(terminal: OpenTerminal) -> None:
