@@ -11,7 +11,6 @@ import re
 import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,14 +18,20 @@ from urllib.parse import quote
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
-from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.engine.errors import ProviderError
 from evalbench.providers.anthropic.errors import read_error
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION
-from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, entries, expired
-from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.batches import (
+    CLOCKS_S,
+    BatchingProvider,
+    entries,
+    expired,
+    moment,
+)
+from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.failures import error_fields, told
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.sdk import SdkClient
 from evalbench.providers.wire.streams import ListBody
@@ -53,17 +58,13 @@ _STATUS = {
 _SAMPLING = re.compile(rb'"(?:temperature|top_p)":')
 
 
-class MessageBatches(BatchingProvider):
+class MessageBatches(CarriedProvider, BatchingProvider):
     """The batch side of Anthropic's API."""
 
     @property
     @abstractmethod
     def carrier(self) -> SdkClient:
-        """Carries files."""
-
-    @abstractmethod
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
+        """See :class:`CarriedProvider`."""
 
     def batch_terms(self, model: str) -> BatchTerms | None:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
@@ -106,7 +107,7 @@ class MessageBatches(BatchingProvider):
             last = ""
             for entry in entries(page, self._unclear):
                 job = self._job(entry)
-                if (_moment(entry.get("created_at")) or oldest) < oldest:
+                if (moment(entry.get("created_at")) or oldest) < oldest:
                     return found
                 if job.total in (None, requests):
                     found.append(job)
@@ -147,13 +148,7 @@ class MessageBatches(BatchingProvider):
         inner = given if isinstance(given, dict) else {}
         kind = inner.get("type")
         if kind == "succeeded" and isinstance(message := inner.get("message"), dict):
-            return reply_of(
-                message,
-                self.arrival(message.get("id") or "", call),
-                self.who,
-                read_message,
-                lambda: told(Answered(200, {}, orjson.dumps(message)), self.scrub, None, ""),
-            )
+            return self.read_body(message, message.get("id") or "", call, read_message)
         if kind in ("expired", "canceled"):
             raise expired(self.title, cancelled=kind == "canceled")
         if kind == "errored" and isinstance(error := inner.get("error"), dict):
@@ -190,27 +185,13 @@ class MessageBatches(BatchingProvider):
             succeeded=counts.get("succeeded") if over else None,
             failed=counts.get("errored") if over else None,
             why=why,
-            expires=_moment(entry.get("expires_at")),
+            expires=moment(entry.get("expires_at")),
         )
-
-    def _unclear(self) -> ProviderError:
-        return ServerFault(f"what {self.title} says of a batch cannot be read")
-
-    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
-        """The body of a good answer.
-
-        Raises:
-            ProviderError: what any other answer means.
-        """
-        return self.understood(answered, lambda: self._trouble(answered, model, what))
 
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         if what and answered.status in (404, 410):
-            body = json_body(answered)
-            error = body.get("error") if isinstance(body, dict) else None
-            fields = error if isinstance(error, dict) else None
             request_id = answered.headers.get(REQUEST_ID, "")
-            return self.gone(told(answered, self.scrub, fields, request_id), what)
+            return self.gone(told(answered, self.scrub, error_fields(answered), request_id), what)
         return read_error(answered, self.who, model, self.scrub)
 
 
@@ -224,11 +205,3 @@ def _sets_sampling(file: Path) -> bool:
 
 
 _NAMES = frozenset({"temperature", "top_p"})
-
-
-def _moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 moment; None when it is none."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None

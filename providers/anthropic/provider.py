@@ -12,7 +12,6 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
-    ParamNote,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, ServerFault
@@ -30,7 +29,6 @@ from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, anthropic_client
 
@@ -110,14 +108,10 @@ class Anthropic(MessageBatches):
         if call.prompt.kind != "generate":
             raise CallRejected("Anthropic's API gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
-        return prepare(call, facts, self._terms(call, facts, refused), self._habits)
+        return prepare(call, facts, self.agreed(call, facts, refused), self._habits)
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
-        model = wire_name(call)
-        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
-
-    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         params = call.prompt.params
         return self._agreed.of(
             call,
@@ -131,11 +125,6 @@ class Anthropic(MessageBatches):
         """See :class:`MessageBatches`."""
         return self._client
 
-    @property
-    def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
-        return self._client.clients
-
     async def warm(self, model: str) -> None:
         """Ask the API what the model takes, once a week."""
         if self.facts.fresh(model):
@@ -145,14 +134,6 @@ class Anthropic(MessageBatches):
             entry = parsed(answered, self.who, self.scrub)
             if known := catalogue.told_facts(entry):
                 self.facts.tell({model: known})
-
-    async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
-        return await self._client.post(prepared)
-
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
-        return await self._client.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""

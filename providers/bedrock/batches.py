@@ -12,22 +12,19 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
-from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault, SpecError
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, SpecError
 from evalbench.engine.options import Option
 from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
-from evalbench.providers.wire.batches import BatchingProvider
-from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.batches import BatchingProvider, moment
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import told
 from evalbench.providers.wire.provider import wire_name
 
 BATCH_OPTIONS = (
@@ -167,7 +164,7 @@ class InvocationJobs(BatchingProvider):
             outputDataConfig={"s3OutputDataConfig": {"s3Uri": uploaded["output"]}},
             timeoutDurationInHours=_HOURS,
         )
-        body = self.understood(answered, lambda: self.failure(answered, model))
+        body = self._object(answered, model)
         if not isinstance(arn := body.get("jobArn"), str):
             raise self._unclear()
         return BatchJob(arn, JobState.WAITING, name)
@@ -181,7 +178,7 @@ class InvocationJobs(BatchingProvider):
         answered = await self.within(
             self.boto.call(CONTROL, "list_model_invocation_jobs", nameContains=_job_name(name))
         )
-        body = self.understood(answered, lambda: self.failure(answered))
+        body = self._object(answered)
         listed = body.get("invocationJobSummaries") or []
         return [self._job(job) for job in listed if job.get("jobName") == _job_name(name)]
 
@@ -192,7 +189,7 @@ class InvocationJobs(BatchingProvider):
         answered = await self.within(
             self.boto.call(CONTROL, "get_model_invocation_job", jobIdentifier=job)
         )
-        return self._job(self.understood(answered, lambda: self._job_trouble(answered)))
+        return self._job(self._object(answered, what="this batch"))
 
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. Who had no turn has no line."""
@@ -213,18 +210,17 @@ class InvocationJobs(BatchingProvider):
             self.boto.call(CONTROL, "stop_model_invocation_job", jobIdentifier=job)
         )
         if answered.status not in (200, 409):
-            raise self._job_trouble(answered)
+            raise self._trouble(answered, "", "this batch")
 
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
         model = wire_name(call)
         if isinstance(body := result.get("modelOutput"), dict):
-            return reply_of(
+            return self.read_body(
                 body,
-                self.arrival(result[self.item_field], call),
-                self.who,
+                result[self.item_field],
+                call,
                 lambda answer, arrival: read_converse(answer, arrival, model),
-                lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
             )
         if isinstance(error := result.get("error"), dict):
             status = error.get("errorCode")
@@ -252,17 +248,14 @@ class InvocationJobs(BatchingProvider):
             succeeded=told_job.get("successRecordCount"),
             failed=told_job.get("errorRecordCount"),
             why=why or ("" if str(status) in _STATES else f"its state is {status!r}"),
-            expires=_moment(told_job.get("jobExpirationTime")),
+            expires=moment(told_job.get("jobExpirationTime")),
             results={"input": given, "output": put},
         )
 
-    def _unclear(self) -> ProviderError:
-        return ServerFault(f"what {self.title} says of a batch cannot be read")
-
-    def _job_trouble(self, answered: Answered) -> ProviderError:
-        error = self.failure(answered)
-        if error_type(answered) == "ResourceNotFoundException":
-            return CallRejected(f"{self.title} has this batch no longer", why=error.why)
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        error = self.failure(answered, model)
+        if what and error_type(answered) == "ResourceNotFoundException":
+            return CallRejected(f"{self.title} has {what} no longer", why=error.why)
         return error
 
     def _store_trouble(self, answered: Answered) -> ProviderError:
@@ -283,10 +276,3 @@ class InvocationJobs(BatchingProvider):
 
 def _job_name(name: str) -> str:
     return f"evalbench-{name}"
-
-
-def _moment(text: object) -> float | None:
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None

@@ -13,7 +13,6 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
-    ParamNote,
     Reply,
 )
 from evalbench.engine.errors import (
@@ -223,14 +222,10 @@ class Bedrock(InvocationJobs):
         if call.prompt.kind != "generate":
             raise CallRejected("Bedrock gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
-        return prepare(call, facts, self._terms(call, facts, refused), self._habits)
+        return prepare(call, facts, self.agreed(call, facts, refused), self._habits)
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
-        model = wire_name(call)
-        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
-
-    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         model, params = wire_name(call), call.prompt.params
         claude = model_name(model).plain if is_claude(model) else ""
         return self._agreed.of(

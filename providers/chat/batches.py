@@ -17,12 +17,17 @@ import orjson
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.providers.chat.errors import error_object, read_error
-from evalbench.providers.wire.batches import CLOCKS_S, BatchingProvider, entries, expired
-from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.batches import (
+    CLOCKS_S,
+    BatchingProvider,
+    entries,
+    expired,
+    within,
+)
+from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.headers import server_time
-from evalbench.providers.wire.streams import Carrier
 
 REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
@@ -48,7 +53,7 @@ _NO_SUCH_PATH = frozenset({404, 405, 501})
 _MOST_PROBLEMS = 3
 
 
-class FileBatches(BatchingProvider):
+class FileBatches(CarriedProvider, BatchingProvider):
     """A provider with ``/files`` and ``/batches``."""
 
     root: ClassVar[str] = ""
@@ -60,15 +65,6 @@ class FileBatches(BatchingProvider):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._queues: dict[str, int] = {}
-
-    @property
-    @abstractmethod
-    def carrier(self) -> Carrier:
-        """Carries files."""
-
-    @abstractmethod
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
 
     @abstractmethod
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -210,14 +206,7 @@ class FileBatches(BatchingProvider):
         status = self.true_status(response.get("status_code"), body)
         if status != 200:
             return self.read_error_line(status, body, call, {REQUEST_ID: str(request_id)})
-        arrival = self.arrival(request_id or body.get("id") or "", call)
-        return reply_of(
-            body,
-            arrival,
-            self.who,
-            self.read_answer,
-            lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
-        )
+        return self.read_body(body, request_id or body.get("id") or "", call, self.read_answer)
 
     def true_status(self, status: object, body: Mapping[str, Any]) -> int:
         """The status of an answer in a line, or what a failure inside a good one deserves."""
@@ -232,22 +221,15 @@ class FileBatches(BatchingProvider):
         status, name = entry.get("status"), entry.get("id")
         if not isinstance(status, str) or not isinstance(name, str):
             raise self._unclear()
-        state = _STATES.get(status, JobState.RUNNING)
-        results = {
-            kind: file
-            for kind in ("output", "error")
-            if isinstance(file := entry.get(f"{kind}_file_id"), str) and file
-        }
-        if state is JobState.FAILED and results:
-            state = JobState.ENDED
-        counts = _within(entry, "request_counts")
-        listed = _within(entry, "errors").get("data")
+        state, results = with_results(entry, _STATES.get(status, JobState.RUNNING))
+        counts = within(entry, "request_counts")
+        listed = within(entry, "errors").get("data")
         problems = [one for one in listed or () if isinstance(one, dict)]
         self._learn_queue(problems, model)
         return BatchJob(
             id=name,
             state=state,
-            name=str(_within(entry, "metadata").get(_NAME) or ""),
+            name=str(within(entry, "metadata").get(_NAME) or ""),
             total=counts.get("total") or None,
             succeeded=counts.get("completed"),
             failed=counts.get("failed"),
@@ -256,9 +238,6 @@ class FileBatches(BatchingProvider):
             expires=_number(entry.get("expires_at")),
             results=results,
         )
-
-    def _unclear(self) -> ProviderError:
-        return ServerFault(f"what {self.title} says of a batch cannot be read")
 
     def _why(self, problems: Sequence[Mapping[str, Any]]) -> str:
         """What is wrong with a batch, in a few sentences."""
@@ -277,14 +256,6 @@ class FileBatches(BatchingProvider):
             if problem.get("code") == _QUEUE_FULL and found:
                 self._queues[model] = int(found[1].replace(",", ""))
 
-    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
-        """The body of a good answer.
-
-        Raises:
-            ProviderError: what any other answer means.
-        """
-        return self.understood(answered, lambda: self._trouble(answered, model, what))
-
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         request_id = answered.headers.get(REQUEST_ID, "")
         if what and answered.status in (404, 410):
@@ -294,17 +265,21 @@ class FileBatches(BatchingProvider):
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result
 
 
+def with_results(entry: Mapping[str, Any], state: JobState) -> tuple[JobState, dict[str, str]]:
+    """A batch's state and the files of its results; one that failed with results has ended."""
+    files = {
+        kind: file
+        for kind in ("output", "error")
+        if isinstance(file := entry.get(f"{kind}_file_id"), str) and file
+    }
+    return (JobState.ENDED if files and state is JobState.FAILED else state), files
+
+
 def _endpoint(file: Path) -> str:
     """The endpoint that the lines of a file are for: the first one's."""
     with file.open("rb") as lines:
         endpoint: str = orjson.loads(lines.readline())["url"]
     return endpoint
-
-
-def _within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """An object inside an object; empty where there is none."""
-    value = entry.get(field)
-    return value if isinstance(value, dict) else {}
 
 
 def _number(value: object) -> float | None:

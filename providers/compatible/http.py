@@ -40,7 +40,7 @@ class Http:
         self._secret = secret
         self._address = address
         self._title = title
-        self.sessions: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
+        self.clients: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -49,7 +49,7 @@ class Http:
         Raises:
             ProviderError: when no complete response came back.
         """
-        session = self.sessions.here() or await self.sessions.get()
+        session = self.clients.here() or await self.clients.get()
         body: Any = orjson.dumps(prepared.body)
         if len(body) > _LARGE:
             body = io.BytesIO(body)
@@ -59,14 +59,14 @@ class Http:
 
     async def fetch(self, path: str) -> Answered:
         """Fetch a path; raises as :meth:`post`."""
-        session = self.sessions.here() or await self.sessions.get()
+        session = self.clients.here() or await self.clients.get()
         return await self._answered(session.get(self._url(path), allow_redirects=False))
 
     async def upload(
         self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
     ) -> Answered:
         """See :class:`evalbench.providers.wire.streams.Carrier`."""
-        session = await self.sessions.get()
+        session = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             with await asyncio.to_thread(Watched, file, moved) as source:
                 form = _aiohttp().FormData(fields)
@@ -81,7 +81,7 @@ class Http:
 
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
         """See :class:`evalbench.providers.wire.streams.Carrier`."""
-        session = await self.sessions.get()
+        session = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             try:
                 async with session.get(self._url(path), allow_redirects=False) as response:

@@ -29,16 +29,15 @@ from evalbench.providers.compatible.read import (
     read_text,
 )
 from evalbench.providers.compatible.terms import terms
-from evalbench.providers.modelfacts import Refused
+from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import counted, wire_name
-from evalbench.providers.wire.streams import Carrier
 
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
@@ -93,14 +92,12 @@ class Compatible(FileBatches):
         """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
-        return prepare(call, self._terms(call, refused), self.quirks, self.title)
+        facts = self.facts.of(wire_name(call))
+        return prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
-        return self._terms(call, self.refusals.of(wire_name(call))).notes
-
-    def _terms(self, call: Call, refused: Refused) -> Terms:
-        facts, params, raw = self.facts.of(wire_name(call)), call.prompt.params, is_raw(call)
+        params, raw = call.prompt.params, is_raw(call)
         return self._agreed.of(
             call,
             facts,
@@ -113,19 +110,6 @@ class Compatible(FileBatches):
     def carrier(self) -> Carrier:
         """See :class:`FileBatches`."""
         return self._http
-
-    @property
-    def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
-        return self._http.sessions
-
-    async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
-        return await self._http.post(prepared)
-
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
-        return await self._http.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -17,16 +16,15 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
-from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, ServerFault
+from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError
 from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.wire.batches import BatchingProvider, expired
-from evalbench.providers.wire.body import reply_of
+from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import told
+from evalbench.providers.wire.failures import error_fields, told
 
 LIFE_S = 172_800.0
 """Seconds after which the API gives a batch up, and forgets a file."""
@@ -160,13 +158,7 @@ class GeminiBatches(BatchingProvider):
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
         if isinstance(body := result.get("response"), dict):
-            return reply_of(
-                body,
-                self.arrival(body.get("responseId") or "", call),
-                self.who,
-                read_content,
-                lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
-            )
+            return self.read_body(body, body.get("responseId") or "", call, read_content)
         if isinstance(error := result.get("error"), dict):
             code = error.get("code")
             code = code if isinstance(code, int) else 13
@@ -185,18 +177,18 @@ class GeminiBatches(BatchingProvider):
         name, about = operation.get("name"), operation.get("metadata")
         if not isinstance(name, str) or not isinstance(about, dict):
             raise self._unclear()
-        told_state, error = about.get("state"), _within(operation, "error")
+        told_state, error = about.get("state"), within(operation, "error")
         if not isinstance(told_state, str):
             raise self._unclear()
         # A state that nobody knows yet is one that goes on.
         known = _STATES.get(told_state.rpartition("STATE_")[2])
-        file = _within(about, "output").get("responsesFile")
+        file = within(about, "output").get("responsesFile")
         results = {"file": file} if isinstance(file, str) and file else {}
         state = known or JobState.RUNNING
         if state is JobState.FAILED and results:
             state = JobState.ENDED
-        stats = _within(about, "batchStats")
-        created = _moment(about.get("createTime"))
+        stats = within(about, "batchStats")
+        created = moment(about.get("createTime"))
         why = self.scrub.text(str(error.get("message") or ""), 600)
         return BatchJob(
             id=name.removeprefix("batches/"),
@@ -211,17 +203,6 @@ class GeminiBatches(BatchingProvider):
             results=results,
         )
 
-    def _unclear(self) -> ProviderError:
-        return ServerFault(f"what {self.title} says of a batch cannot be read")
-
-    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
-        """The body of a good answer.
-
-        Raises:
-            ProviderError: what any other answer means.
-        """
-        return self.understood(answered, lambda: self._trouble(answered, model, what))
-
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         error = read_error(answered, self.who, model, self.scrub)
         if isinstance(error, NoSuchModel) and model:
@@ -234,24 +215,8 @@ class GeminiBatches(BatchingProvider):
         # What is not there and what belongs to others is told alike.
         missing = answered.status == 403 and "may not exist" in error.why
         if what and (missing or answered.status in (404, 410)):
-            return self.gone(told(answered, self.scrub, _error_object(answered), ""), what)
+            return self.gone(told(answered, self.scrub, error_fields(answered), ""), what)
         return error
-
-
-def _error_object(answered: Answered) -> dict[str, Any] | None:
-    """The error in a response of the API; None when it has none."""
-    try:
-        body = orjson.loads(answered.body)
-    except orjson.JSONDecodeError:
-        return None
-    error = body.get("error") if isinstance(body, dict) else None
-    return error if isinstance(error, dict) else None
-
-
-def _within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """An object inside an object; empty where there is none."""
-    value = entry.get(field)
-    return value if isinstance(value, dict) else {}
 
 
 def _count(stats: Mapping[str, Any], name: str) -> int | None:
@@ -260,11 +225,3 @@ def _count(stats: Mapping[str, Any], name: str) -> int | None:
     if not stats or isinstance(value, bool) or not str(value).isdecimal():
         return None
     return int(value)
-
-
-def _moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 moment; None when it is none."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None

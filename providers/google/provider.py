@@ -34,7 +34,7 @@ from evalbench.providers.google.prepare import Habits, bare_name, prepare
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import Access, GeminiClient
 from evalbench.providers.google.terms import terms
-from evalbench.providers.modelfacts import Refused, Shelf, table_facts
+from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf, table_facts
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import read_reply
@@ -137,7 +137,8 @@ class Gemini(NetworkProvider):
         """
         if call.prompt.kind != "generate":
             raise CallRejected("Google's API gives no likelihoods of given texts")
-        agreed = self._terms(call, refused)
+        facts = self.facts.of(bare_name(wire_name(call)))
+        agreed = self.agreed(call, facts, refused)
         large = too_large_inline(call.prompt.messages)
         uris = self.files.uris if self.files and large else {}
         if any(part.sha256 not in uris for part in large):
@@ -149,11 +150,12 @@ class Gemini(NetworkProvider):
         return prepare(call, agreed, self._habits, shown)
 
     def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """What becomes of each requested parameter."""
-        return self._terms(call, self.refusals.of(bare_name(wire_name(call)))).notes
+        """What becomes of each requested parameter; names may have a form of their own here."""
+        model = bare_name(wire_name(call))
+        return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 
-    def _terms(self, call: Call, refused: Refused) -> Terms:
-        facts = self.facts.of(bare_name(wire_name(call)))
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        """What the parameters of a call become."""
         work_out = partial(terms, call.prompt.params, facts, refused)
         return self._agreed.of(call, facts, refused, work_out)
 

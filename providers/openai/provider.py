@@ -12,7 +12,6 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
-    ParamNote,
     Params,
     Reply,
 )
@@ -29,14 +28,13 @@ from evalbench.providers.openai.terms import Endpoint, endpoint_for, reasons, te
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body
 from evalbench.providers.wire.headers import openai_limits
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, openai_client
-from evalbench.providers.wire.streams import Carrier
 
 
 class OpenAI(FileBatches):
@@ -106,15 +104,11 @@ class OpenAI(FileBatches):
         if call.prompt.kind != "generate":
             raise CallRejected("OpenAI's API gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
-        agreed = self._terms(call, facts, refused)
+        agreed = self.agreed(call, facts, refused)
         return prepare(call, facts, agreed, self._endpoint(facts), self._habits, refused)
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
-        model = wire_name(call)
-        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
-
-    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         return self._agreed.of(
             call,
             facts,
@@ -129,19 +123,6 @@ class OpenAI(FileBatches):
     def carrier(self) -> Carrier:
         """See :class:`FileBatches`."""
         return self._client
-
-    @property
-    def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
-        return self._client.clients
-
-    async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
-        return await self._client.post(prepared)
-
-    async def get(self, path: str) -> Answered:
-        """Fetch a path below the address, whatever the status of the response."""
-        return await self._client.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""

@@ -7,7 +7,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
@@ -16,11 +15,12 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, JobState, Reply
 from evalbench.engine.errors import ProviderError, ServerFault
-from evalbench.providers.chat.batches import FileBatches
+from evalbench.providers.chat.batches import FileBatches, with_results
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.together.errors import read_together_error, request_id_of
 from evalbench.providers.together.prepare import CHAT
 from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
+from evalbench.providers.wire.batches import moment
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.sdk import SdkClient
@@ -137,7 +137,7 @@ class TogetherBatches(FileBatches):
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             raise self._unclear()
         ours = [one for one in listed if one.get("input_file_id") == uploaded["file"]]
-        youngest = max(ours, key=lambda one: _moment(one.get("created_at")) or 0.0, default=None)
+        youngest = max(ours, key=lambda one: moment(one.get("created_at")) or 0.0, default=None)
         return [replace(self._job(youngest, model), name=name)] if youngest else []
 
     def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
@@ -145,14 +145,7 @@ class TogetherBatches(FileBatches):
         status, name = entry.get("status"), entry.get("id")
         if not isinstance(status, str) or not isinstance(name, str):
             raise self._unclear()
-        state = _STATES.get(status, JobState.RUNNING)
-        results = {
-            kind: file
-            for kind in ("output", "error")
-            if isinstance(file := entry.get(f"{kind}_file_id"), str) and file
-        }
-        if state is JobState.FAILED and results:
-            state = JobState.ENDED
+        state, results = with_results(entry, _STATES.get(status, JobState.RUNNING))
         why = self.scrub.text(str(entry.get("error") or ""), 600)
         return BatchJob(
             id=name,
@@ -160,7 +153,7 @@ class TogetherBatches(FileBatches):
             progress=_share(entry.get("progress")),
             why=why if status in _STATES else f"its state is {status!r}",
             again=state is JobState.FAILED and bool(_QUEUE_FULL.search(why)),
-            expires=_moment(entry.get("job_deadline")),
+            expires=moment(entry.get("job_deadline")),
             results=results,
         )
 
@@ -178,11 +171,3 @@ def _share(percent: object) -> float | None:
     if not isinstance(percent, int | float) or not 0 <= percent <= 100:
         return None
     return percent / 100
-
-
-def _moment(text: object) -> float | None:
-    """Unix seconds of an RFC 3339 moment; None when it is none."""
-    try:
-        return datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
-        return None

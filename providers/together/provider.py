@@ -14,7 +14,6 @@ from evalbench.engine.calls import (
     Capabilities,
     KeyNeed,
     ModelInfo,
-    ParamNote,
     Reply,
 )
 from evalbench.engine.errors import CallRejected, ServerFault
@@ -37,7 +36,6 @@ from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import wire_name
 from evalbench.providers.wire.sdk import SdkClient, together_client
 
@@ -88,14 +86,10 @@ class Together(TogetherBatches):
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
-        return prepare(call, facts, self._terms(call, facts, refused))
+        return prepare(call, facts, self.agreed(call, facts, refused))
 
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
-        model = wire_name(call)
-        return self._terms(call, self.facts.of(model), self.refusals.of(model)).notes
-
-    def _terms(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         params = call.prompt.params
         return self._agreed.of(call, facts, refused, lambda: terms(params, facts, refused))
 
@@ -107,19 +101,6 @@ class Together(TogetherBatches):
     def carrier(self) -> SdkClient:
         """See :class:`FileBatches`."""
         return self._client
-
-    @property
-    def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
-        return self._client.clients
-
-    async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
-        return await self._client.post(prepared)
-
-    async def get(self, path: str) -> Answered:
-        """See :class:`NetworkProvider`."""
-        return await self._client.fetch(path)
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -25,16 +26,20 @@ from evalbench.engine.errors import (
     ServerFault,
     TransientError,
 )
-from evalbench.providers.modelfacts import NOTHING, Refused
+from evalbench.providers.modelfacts import NOTHING, ModelFacts, Refused
 from evalbench.providers.modelfacts.refusals import blamed
-from evalbench.providers.wire.body import parsed
+from evalbench.providers.wire.body import parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import Told, build, not_an_api
+from evalbench.providers.wire.failures import Told, build, not_an_api, told
+from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
 CLOCKS_S = 60.0
 """By how much the clocks of provider and machine may differ when nothing tells the difference."""
 _SHOWN = 2_000
+
+ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
+"""Reads a parsed good answer; raises what indexing raises."""
 
 
 class BatchingProvider(NetworkProvider):
@@ -53,8 +58,8 @@ class BatchingProvider(NetworkProvider):
         """
 
     @abstractmethod
-    def notes(self, call: Call) -> tuple[ParamNote, ...]:
-        """What becomes of each requested parameter; quick, for it is asked for every result."""
+    def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
+        """What the parameters of a call become; worked out once for calls that are alike."""
 
     @abstractmethod
     def write_line(self, prepared: Prepared, item: str) -> bytes:
@@ -67,6 +72,15 @@ class BatchingProvider(NetworkProvider):
     @abstractmethod
     def batch_terms(self, model: str) -> BatchTerms | None:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
+
+    @abstractmethod
+    def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
+        """What an answer that is no success means; ``what`` was asked for and may be gone."""
+
+    def notes(self, call: Call) -> tuple[ParamNote, ...]:
+        """What becomes of each requested parameter; quick, for it is asked for every result."""
+        model = wire_name(call)
+        return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 
     def prepare(self, call: Call) -> Prepared:
         """See :class:`NetworkProvider`."""
@@ -124,6 +138,22 @@ class BatchingProvider(NetworkProvider):
             body=self.scrub.text(line[:_SHOWN].decode("utf-8", "replace"), _SHOWN),
         )
 
+    def read_body(
+        self, body: Mapping[str, Any], request_id: object, call: Call, read: ReadBody
+    ) -> Reply:
+        """A good answer in a line as a reply.
+
+        Raises:
+            ProviderError: when there is no answer in it.
+        """
+        return reply_of(
+            body,
+            Arrival(self.scrub.identity(request_id), params=self.notes(call)),
+            self.who,
+            read,
+            lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
+        )
+
     def read_error_line(
         self, status: int, body: object, call: Call, headers: Mapping[str, str]
     ) -> Reply:
@@ -141,10 +171,6 @@ class BatchingProvider(NetworkProvider):
         except ProviderError as error:
             error.possibly_billed = False
             raise
-
-    def arrival(self, request_id: object, call: Call) -> Arrival:
-        """What goes into a reply from beside its body."""
-        return Arrival(self.scrub.identity(request_id), params=self.notes(call))
 
     def _unless_learned(self, error: ProviderError, call: Call) -> ProviderError:
         """The error, or that the same call goes without the parameter that the error blames.
@@ -208,6 +234,13 @@ class BatchingProvider(NetworkProvider):
         self._spoke = True
         return body
 
+    def _object(self, answered: Answered, model: str = "", what: str = "") -> dict[str, Any]:
+        """The body of a good answer; raises what any other answer means."""
+        return self.understood(answered, lambda: self._trouble(answered, model, what))
+
+    def _unclear(self) -> ProviderError:
+        return ServerFault(f"what {self.title} says of a batch cannot be read")
+
     def gone(self, said: Told, what: str) -> ProviderError:
         """A 404 about a batch: it is not there, unless it was not the API that said so."""
         if not said.known:
@@ -219,6 +252,20 @@ def expired(title: str, *, cancelled: bool) -> ProviderError:
     """The batch was over before a call had its turn."""
     why = "the batch was cancelled" if cancelled else "the batch ran out of time"
     return DeadlineExceeded(f"{title} ended the batch before this call had its turn", why=why)
+
+
+def moment(text: object) -> float | None:
+    """Unix seconds of an RFC 3339 moment; None when it is none."""
+    try:
+        return datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
+
+
+def within(entry: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    """An object inside an object; empty where there is none."""
+    value = entry.get(field)
+    return value if isinstance(value, dict) else {}
 
 
 def entries(

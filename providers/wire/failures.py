@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -107,6 +108,13 @@ def json_body(answered: Answered) -> object:
         return orjson.loads(answered.body)
     except orjson.JSONDecodeError:
         return None
+
+
+def error_fields(answered: Answered) -> dict[str, Any] | None:
+    """The object ``error`` of a body; None where there is none."""
+    body = json_body(answered)
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else None
 
 
 def build(

@@ -74,7 +74,7 @@ class Watched(io.FileIO):
         return super().read(-1 if size is None else size) or b""
 
 
-class Carrier(Protocol):
+class FileCarrier(Protocol):
     """Sends and fetches files. Gives up when nothing has moved for ``idle_s`` seconds."""
 
     async def upload(
