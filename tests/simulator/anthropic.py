@@ -176,15 +176,7 @@ class Anthropic:
         self, exchange: Exchange, model: Model, prompt: Prompt, out: int, reasoning: int
     ) -> Bill:
         bill = Bill(model.id, prompt.tokens, out, reasoning_tokens=min(reasoning, out))
-        if prompt.breakpoints:
-            now = exchange.now
-            begins = now + self._world.latency.of(exchange.content, 0)
-            owner = (self.name, exchange.key, model.id)
-            bill.cache_read_tokens = self._world.cache.use(owner, prompt.breakpoints, now, begins)
-            last = prompt.breakpoints[-1]
-            bill.cache_write_tokens = last.tokens - bill.cache_read_tokens
-            if last.life > 300:
-                bill.cache_write_1h_tokens = bill.cache_write_tokens
+        self._world.cache_as_marked(bill, exchange, self.name, prompt.breakpoints)
         return price(bill, model)
 
     def count_tokens(self, exchange: Exchange) -> Answer:

@@ -126,7 +126,7 @@ class Bedrock:
                 asked.schema,
             )
         )
-        bill = self._bill(exchange, caller, model, prompt, completion)
+        bill = self._bill(exchange, model, prompt, completion)
         fresh = bill.input_tokens - bill.cache_read_tokens
         out = bill.output_tokens
         buckets.take(now, tokens=fresh + out, input_tokens=fresh, output_tokens=out)
@@ -185,7 +185,6 @@ class Bedrock:
     def _bill(
         self,
         exchange: Exchange,
-        caller: Caller,
         model: Model,
         prompt: Prompt,
         completion: Completion,
@@ -194,15 +193,7 @@ class Bedrock:
         bill = Bill(
             model.id, prompt.tokens, out, reasoning_tokens=min(completion.reasoning_tokens, out)
         )
-        if prompt.breakpoints:
-            now = exchange.now
-            begins = now + self._world.latency.of(exchange.content, 0)
-            owner = (self.name, caller.key, model.id)
-            bill.cache_read_tokens = self._world.cache.use(owner, prompt.breakpoints, now, begins)
-            last = prompt.breakpoints[-1]
-            bill.cache_write_tokens = last.tokens - bill.cache_read_tokens
-            if last.life > 300:
-                bill.cache_write_1h_tokens = bill.cache_write_tokens
+        self._world.cache_as_marked(bill, exchange, self.name, prompt.breakpoints)
         return price(bill, model)
 
     # -- control plane and identity --------------------------------------------------

@@ -159,11 +159,7 @@ class Chat:
         )
         if self.name in _CACHING:
             prefixes = implicit_prefixes(text, model.chars_per_token)
-            if prefixes:
-                begins = exchange.now + self._world.latency.of(exchange.content, 0)
-                owner = (self.name, exchange.key, model.id)
-                now = exchange.now
-                bill.cache_read_tokens = self._world.cache.use(owner, prefixes, now, begins)
+            bill.cache_read_tokens = self._world.read_cache(exchange, self.name, model.id, prefixes)
         return price(bill, model)
 
     def _reply(

@@ -204,11 +204,9 @@ class Google:
             bill.reasoning_tokens = completion.reasoning_tokens
             text = "\n".join(prompt.everything)
             if prompt.text_tokens >= model.cache_minimum:
-                begins = exchange.now + self._world.latency.of(exchange.content, 0)
                 prefixes = implicit_prefixes(text, model.chars_per_token)
-                owner = (self.name, exchange.key, model.id)
-                bill.cache_read_tokens = self._world.cache.use(
-                    owner, prefixes, exchange.now, begins
+                bill.cache_read_tokens = self._world.read_cache(
+                    exchange, self.name, model.id, prefixes
                 )
         return price(bill, model)
 

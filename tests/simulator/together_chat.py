@@ -111,11 +111,9 @@ class Chat:
             reasoning_tokens=sum(c.reasoning_tokens for c in completions),
         )
         cached = model.price is not None and model.price.cache_read < model.price.input
-        if cached and (prefixes := implicit_prefixes(text, model.chars_per_token)):
-            now = exchange.now
-            begins = now + self._world.latency.of(exchange.content, 0)
-            owner = (NAME, exchange.key, model.id)
-            bill.cache_read_tokens = self._world.cache.use(owner, prefixes, now, begins)
+        if cached:
+            prefixes = implicit_prefixes(text, model.chars_per_token)
+            bill.cache_read_tokens = self._world.read_cache(exchange, NAME, model.id, prefixes)
         return price(bill, model)
 
 

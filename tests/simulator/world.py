@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -10,11 +11,11 @@ from tests.simulator.batch_files import Files
 from tests.simulator.batches import Batches
 from tests.simulator.brain import Brain
 from tests.simulator.clock import Clock
-from tests.simulator.exchange import Bill
+from tests.simulator.exchange import Bill, Exchange
 from tests.simulator.limits import Limits
 from tests.simulator.model_tables import TABLES
 from tests.simulator.models import Catalogue, Model
-from tests.simulator.promptcache import PromptCache
+from tests.simulator.promptcache import Prefix, PromptCache
 
 
 @dataclass(slots=True)
@@ -55,6 +56,25 @@ class World:
     latency: Latency = field(default_factory=Latency)
     batches: Batches = field(default_factory=Batches)
     files: Files = field(default_factory=Files)
+
+    def read_cache(
+        self, exchange: Exchange, api: str, model: str, prefixes: Sequence[Prefix]
+    ) -> int:
+        """Tokens of a prompt that were cached before; what was not is, once its answer begins."""
+        begins = exchange.now + self.latency.of(exchange.content, 0)
+        return self.cache.use((api, exchange.key, model), prefixes, exchange.now, begins)
+
+    def cache_as_marked(
+        self, bill: Bill, exchange: Exchange, api: str, marks: Sequence[Prefix]
+    ) -> None:
+        """Put on a bill what a prompt with marks of its own reads from the cache and writes."""
+        if not marks:
+            return
+        bill.cache_read_tokens = self.read_cache(exchange, api, bill.model, marks)
+        last = marks[-1]
+        bill.cache_write_tokens = last.tokens - bill.cache_read_tokens
+        if last.life > 300:
+            bill.cache_write_1h_tokens = bill.cache_write_tokens
 
     def without_limits(self) -> World:
         """The same world for the requests of batches, which meet no rate limits."""
