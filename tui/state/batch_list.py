@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.paths import runs_dir
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import (
     age_words,
@@ -18,6 +16,7 @@ from evalbench.tui.state.batch_words import (
     is_open,
     stage_words,
 )
+from evalbench.tui.state.run_folders import RunFolders, stamp_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +80,17 @@ class BatchList:
 
     def __init__(self, run: RunFolder | None = None, parent: Path | None = None) -> None:
         self._run = run
-        self._parent = parent
-        self._listed: int | None = None
-        self._folders: list[RunFolder] = [run] if run else []
-        self._seen: dict[Path, tuple[int, list[BatchLine]]] = {}
+        self._folders = RunFolders(parent)
+        self._seen: dict[Path, tuple[tuple[int, int], list[BatchLine]]] = {}
 
     def look(self, *, over: bool) -> list[BatchLine]:
         """The batches, those of the newest run first; with ``over`` also those that are over."""
-        if self._run is None and (stamp := _changed(self._parent or runs_dir())) != self._listed:
-            self._listed = stamp
-            self._folders = all_runs(self._parent)
-        lines = [line for folder in self._folders for line in self._of(folder)]
+        folders = [self._run] if self._run else self._folders.look()
+        lines = [line for folder in folders for line in self._of(folder)]
         return [line for line in lines if over or line.open]
 
     def _of(self, folder: RunFolder) -> list[BatchLine]:
-        stamp = _changed(folder.path / "status.json")
+        stamp = stamp_of(folder.path / "status.json")
         seen = self._seen.get(folder.path)
         if seen and seen[0] == stamp and not any(line.live for line in seen[1]):
             return seen[1]
@@ -104,10 +99,3 @@ class BatchList:
         lines = [BatchLine(folder, batch, live) for batch in reversed(status.batches)]
         self._seen[folder.path] = stamp, lines
         return lines
-
-
-def _changed(path: Path) -> int:
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return -1

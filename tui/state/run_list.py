@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from evalbench.engine.paths import runs_dir
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import Status
 from evalbench.tui.state import figures
+from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
@@ -56,21 +55,16 @@ class RunList:
     """All runs below a folder. :meth:`look` reads only what may have changed."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        self._parent = parent
-        self._folders: list[RunFolder] = []
+        self._folders = RunFolders(parent)
         self._seen: dict[Path, _Seen] = {}
-        self._listed: int | None = None
 
     def look(self) -> list[RunLine]:
         """The runs, newest first."""
-        if (stamp := _stamp(self._parent or runs_dir())) != self._listed:
-            self._listed = stamp
-            self._folders = all_runs(self._parent)
-        return [self._line(folder) for folder in self._folders]
+        return [self._line(folder) for folder in self._folders.look()]
 
     def _line(self, folder: RunFolder) -> RunLine:
         seen = self._seen.get(folder.path)
-        stamp = _file_stamp(folder.path / "status.json")
+        stamp = stamp_of(folder.path / "status.json")
         if seen and seen.stamp == stamp and not seen.line.live:
             return seen.line
         status = folder.status()
@@ -109,18 +103,3 @@ def _headline(status: Status) -> str:
     for metric in status.metrics.values():
         return "" if metric.get("value") is None else figures.score(metric)
     return ""
-
-
-def _stamp(folder: Path) -> int:
-    try:
-        return os.stat(folder).st_mtime_ns
-    except OSError:
-        return -1
-
-
-def _file_stamp(file: Path) -> tuple[int, int]:
-    try:
-        stat = os.stat(file)
-    except OSError:
-        return (-1, -1)
-    return stat.st_mtime_ns, stat.st_ino
