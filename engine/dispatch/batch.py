@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import logging
 import time
-from array import array
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -294,9 +293,13 @@ class Batching:
     def _drop(self, batch: Batch, file: RequestFile, why: str) -> None:
         """Undo a batch that will not be sent; its samples ask again."""
         file.discard()
+        self._send_back(batch, why)
+
+    def _send_back(self, batch: Batch, why: str) -> None:
+        """Let the samples of a batch of which nothing has left ask again."""
         self._forget(batch, why)
         assert self._host
-        for ident in batch.calls:
+        for ident in filter(None, batch.calls):
             self._host.go_on(*self._ground.place(ident))
 
     def _forget(self, batch: Batch, why: str) -> None:
@@ -352,12 +355,7 @@ class Batching:
         file = self._ground.folder / batch.requests_file
         file.unlink(missing_ok=True)
         file.with_name(file.name + ".part").unlink(missing_ok=True)
-        calls = [ident for ident in batch.calls if ident]
-        batch.calls = array("q", calls)
-        self._forget(batch, "the engine ended before it was sent")
-        assert self._host
-        for ident in calls:
-            self._host.go_on(*self._ground.place(ident))
+        self._send_back(batch, "the engine ended before it was sent")
 
     def look_now(self) -> None:
         """Look at every batch at once."""

@@ -200,7 +200,6 @@ class Life:
                     batch.job = job
                     running = job.state is JobState.RUNNING
                     await self.put(Stage.RUNNING if running else batch.stage)
-                batch.looked = True
                 if job.state.over:
                     await self.put(Stage.ENDED)
                     return

@@ -77,8 +77,6 @@ class Batch:
         saved: what they would have cost besides, asked at once.
         calls: the call in every line, 0 where it has left the batch.
         ticket: money reserved for what is not answered.
-        looked: polled by this engine.
-        wake: look at it now.
     """
 
     id: int
@@ -105,7 +103,6 @@ class Batch:
     worst: Decimal = Decimal(0)
     calls: array[int] = field(default_factory=lambda: array("q"))
     ticket: Ticket | None = None
-    looked: bool = False
 
     @property
     def job_name(self) -> str:
