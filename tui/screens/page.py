@@ -51,6 +51,17 @@ class Page(Screen[None]):
         """The app, by its own type."""
         return cast("EvalbenchApp", self.app)
 
+    def on_compose(self) -> None:
+        """Take the classes of this size before there is anything to draw in a wrong layout.
+
+        Textual gives them with the first resize, which comes after the first frame.
+        """
+        for side, points in (
+            (self.app.size.width, self.HORIZONTAL_BREAKPOINTS),
+            (self.app.size.height, self.VERTICAL_BREAKPOINTS),
+        ):
+            self.add_class(max((least, name) for least, name in points if side >= least)[1])
+
     @on(events.Resize)
     async def _take_turns(self) -> None:
         """Textual draws a new screen twice over; others have a turn in between."""
