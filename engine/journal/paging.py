@@ -134,3 +134,12 @@ def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scor
         return found
     except sqlite3.Error as error:
         raise understand(error, path) from error
+
+
+def sample_ids(shelf: Shelf, path: Path) -> dict[int, str]:
+    """The content id of every sample, by its row."""
+    try:
+        rows = shelf.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
+        return {row: f"{digest.hex()}.{occurrence}" for row, digest, occurrence in rows}
+    except sqlite3.Error as error:
+        raise understand(error, path) from error

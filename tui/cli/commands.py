@@ -28,6 +28,7 @@ COMMANDS: dict[str, Command] = {
     "estimate": Command("what a run would take and cost", "estimate"),
     "runs": Command("list runs", "runs"),
     "show": Command("scores, settings and single answers of a run", "show"),
+    "compare": Command("is one run better than another? on which samples?", "compare"),
     "score": Command("score a run anew from its stored replies, for free", "score"),
     "import": Command("take results of other systems over as runs", "importing"),
     "export": Command("write a run as files of another system", "export"),
