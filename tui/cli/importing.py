@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalbench.engine.runfolder import RunFolder
 
 _KINDS = {
+    "json": "a run that evalbench export --format json wrote",
     "fastchat": "MT-bench judgments or answers of FastChat; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
     "speceval": "a results folder: answers, rankings or compliance; --data names the specification",
@@ -59,6 +60,12 @@ def execute(args: argparse.Namespace) -> int:
 
     given = _existing(args.kind, args.path, args.data, args.answers)
     out = stdout()
+    if args.kind == "json":
+        from evalbench.engine.importing.whole import import_whole
+
+        folder = asyncio.run(import_whole(given[0], args.run_dir))
+        _tell(out, folder, [], json=args.json)
+        return 0
     for recorded in _read(args.kind, *given):
         folder = asyncio.run(write_run(recorded, args.run_dir))
         _tell(out, folder, recorded.notes, json=args.json)
