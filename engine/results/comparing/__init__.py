@@ -214,11 +214,13 @@ def _contender(
     place: int, run: RunScores, scores: np.ndarray, runs: Sequence[RunScores], pairs: Sequence[Pair]
 ) -> Contender:
     n, total = len(scores), float(scores.sum())
+    low: float | None = None
+    high: float | None = None
+    interval = ""
     if run.share and right_or_wrong(scores):
-        between, interval = wilson(total, n), WILSON
-    else:
-        found = mean_interval(n, total, float((scores**2).sum()))
-        between, interval = (found or (None, None)), NORMAL if found else ""
+        (low, high), interval = wilson(total, n), WILSON
+    elif found := mean_interval(n, total, float((scores**2).sum())):
+        (low, high), interval = found, NORMAL
     apart = [
         pair.difference if pair.second == place else -pair.difference
         for pair in pairs
@@ -229,8 +231,8 @@ def _contender(
         scores=run,
         n=n,
         score=total / n,
-        low=between[0],
-        high=between[1],
+        low=low,
+        high=high,
         interval=interval,
         ahead_of=sum(gap > 0 for gap in apart),
         behind=sum(gap < 0 for gap in apart),
