@@ -1,0 +1,214 @@
+"""Single samples worth showing: failed, unread, wrong or lowest, and those where runs part ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evalbench.engine.results.browse import Filter, Samples
+from evalbench.engine.results.comparing.scores import RunScores
+from evalbench.tui.state import figures
+from evalbench.tui.state.sample_view import CallView, SampleView, sample_view
+from evalbench.tui.state.sample_words import read_words
+
+UNREAD = ("truncated", "refused", "filtered", "unparsed")
+"""Outcomes of replies in which no answer was found."""
+
+_MOST_TEXT, _MOST_LINES, _MOST_TEXTS = 1_200, 40, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one run has on a sample.
+
+    Attributes:
+        label: of the run; empty where there is one run only.
+        verdict: glyph and word.
+        outcome: in words.
+        read: what was read from the reply, or the values it was given.
+        texts: (title, text) of replies and errors, cut where they are long.
+        see: the command that shows all of it.
+    """
+
+    label: str
+    verdict: str
+    outcome: str
+    read: str
+    texts: tuple[tuple[str, str], ...]
+    see: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A sample and what became of it."""
+
+    name: str
+    tags: str
+    question: str
+    gold: str
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleList:
+    """Some samples of a kind, of the ``total`` that there are."""
+
+    title: str
+    total: int
+    samples: tuple[Shown, ...]
+    note: str = ""
+    kind: str = "samples"
+
+
+class Shelf:
+    """The samples of one run, as a report shows them."""
+
+    def __init__(self, scores: RunScores, value: str, label: str) -> None:
+        """``value``: name of the run's headline value; ``label``: what the run is called."""
+        self.scores = scores
+        self.label = label
+        self._value = value
+        self._samples = Samples(scores.folder.journal, value)
+
+    def having(self, outcome: str) -> set[int]:
+        """Numbers of the samples with an outcome."""
+        return set(self._samples.matching(Filter(outcome=outcome)))
+
+    def show(self, row: int) -> tuple[SampleView, Answer] | None:
+        """One sample; None when it was taken out of the run."""
+        found = self._samples.sample(row)
+        if found is None:
+            return None
+        line, calls = found
+        view = sample_view(line, calls, self._value, live=False)
+        read = read_words(line.scores[0].detail) if line.scores else ""
+        values = [f"{name} {word}" for score in view.scores for name, word in score.values]
+        verdict = " ".join(filter(None, [view.verdict.glyph, view.verdict.word]))
+        see = f"evalbench show {self.scores.folder.id} --sample {row}"
+        texts = tuple(_texts(view.calls))
+        return view, Answer(
+            self.label, verdict, view.outcome, read or ", ".join(values[:4]), texts, see
+        )
+
+
+def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
+    told = 0
+    for call in calls:
+        for block in call.answered:
+            if told == _MOST_TEXTS:
+                yield "and more", ""
+                return
+            told += 1
+            title = block.title if len(calls) == 1 else f"{call.title}: {block.title}"
+            yield title, cut(block.text)
+
+
+def cut(text: str) -> str:
+    """A text that is not too long to be read in a list, with how much was left out."""
+    lines = text[:_MOST_TEXT].splitlines(keepends=True)[:_MOST_LINES]
+    kept = "".join(lines)
+    left = len(text) - len(kept)
+    return f"{kept.rstrip()} … ({figures.count(left)} characters more)" if left else kept
+
+
+def worst(shelf: Shelf, most: int) -> list[SampleList]:
+    """Failed samples, those whose replies could not be read, and the wrong or lowest ones."""
+    failed = shelf.having("error")
+    unread = set().union(*map(shelf.having, UNREAD)) - failed
+    lists = [
+        _listed(shelf, "Failed", sorted(failed), most),
+        _listed(shelf, "Cut off, refused, filtered or unread", sorted(unread), most),
+    ]
+    scores = shelf.scores
+    read = [
+        (value, row)
+        for ident, value in scores.scores.items()
+        if (row := scores.rows[ident]) not in unread and row not in failed
+    ]
+    if scores.share:
+        below = [one for one in read if one[0] < 1]
+        title = "Wrong" if all(value == 0 for value, _ in below) else "Not wholly right"
+        lists.append(_listed(shelf, title, _lowest(below, most), most, len(below)))
+    elif read:
+        lists.append(_listed(shelf, "Lowest scores", _lowest(read, most), most, len(read)))
+    return [one for one in lists if one.samples]
+
+
+def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
+    """The lowest scores; of equal ones that do not all find room, some from everywhere."""
+    ranked = sorted(read)
+    if len(ranked) <= most:
+        return [row for _, row in ranked]
+    edge = ranked[most - 1][0] if most else 0.0
+    sure = [row for value, row in ranked if value < edge]
+    return sure + spread([row for value, row in ranked if value == edge], most - len(sure))
+
+
+def spread(rows: Sequence[int], most: int) -> list[int]:
+    """At most so many of some rows, at even distances."""
+    if len(rows) <= most:
+        return list(rows)
+    return [rows[(2 * at + 1) * len(rows) // (2 * most)] for at in range(most)]
+
+
+def _listed(
+    shelf: Shelf, title: str, rows: Sequence[int], most: int, total: int | None = None
+) -> SampleList:
+    shown = []
+    for row in spread(rows, most):
+        if (found := shelf.show(row)) is not None:
+            shown.append(_shown(f"sample {row}", found[0], [found[1]]))
+    named = f"{title}, {shelf.label}" if shelf.label else title
+    return SampleList(named, len(rows) if total is None else total, tuple(shown))
+
+
+def _shown(name: str, view: SampleView, answers: Sequence[Answer]) -> Shown:
+    tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
+    return Shown(name, tags, cut(view.question), cut(view.gold), tuple(answers))
+
+
+def flips(first: Shelf, second: Shelf, most: int) -> list[SampleList]:
+    """Samples that one run has right and the other wrong; of grades those furthest apart."""
+    a, b = first.scores, second.scores
+    both = [ident for ident in a.scores if ident in b.scores]
+    if a.share and b.share:
+        ways = [
+            (f"Right in {first.label}, wrong in {second.label}", 1),
+            (f"Wrong in {first.label}, right in {second.label}", -1),
+        ]
+        turned = {
+            way: [i for i in both if way * a.scores[i] > way * b.scores[i]] for _, way in ways
+        }
+    else:
+        ways = [
+            (f"Higher in {first.label} than in {second.label}", 1),
+            (f"Lower in {first.label} than in {second.label}", -1),
+        ]
+        turned = {way: _furthest(a, b, both, way) for _, way in ways}
+    return [
+        one
+        for title, way in ways
+        if (one := _paired(title, first, second, turned[way], most)).samples
+    ]
+
+
+def _furthest(a: RunScores, b: RunScores, both: Sequence[str], way: int) -> list[str]:
+    apart = [(way * (a.scores[i] - b.scores[i]), i) for i in both]
+    return [i for gap, i in sorted(apart, key=lambda one: -one[0]) if gap > 0]
+
+
+def _paired(
+    title: str, first: Shelf, second: Shelf, idents: Sequence[str], most: int
+) -> SampleList:
+    shares = first.scores.share and second.scores.share
+    places = spread(range(len(idents)), most) if shares else range(min(most, len(idents)))
+    shown = []
+    for ident in (idents[at] for at in places):
+        rows = first.scores.rows[ident], second.scores.rows[ident]
+        found = first.show(rows[0]), second.show(rows[1])
+        if found[0] is not None and found[1] is not None:
+            name = f"sample {rows[0]}"
+            if rows[0] != rows[1]:
+                name += f" in {first.label}, {rows[1]} in {second.label}"
+            shown.append(_shown(name, found[0][0], [found[0][1], found[1][1]]))
+    return SampleList(title, len(idents), tuple(shown))
