@@ -50,9 +50,8 @@ def _cells(pair: Pair, *, share: bool, several: bool) -> Iterator[Cell]:
 
 
 def _gap(number: float, *, share: bool, unit: bool = False) -> str:
-    if share:
-        return f"{100 * number:+.1f}" + (" pts" if unit else "")
-    return f"{number:+.3f}"
+    words = f"{100 * number:+.1f}" + (" pts" if unit else "") if share else f"{number:+.3f}"
+    return words.replace("-", "−")
 
 
 def _chance(p: float | None) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalbench.engine.results.browse import Filter, Samples
 from evalbench.engine.results.comparing.scores import RunScores
 from evalbench.tui.state import figures
-from evalbench.tui.state.sample_view import CallView, SampleView, sample_view
-from evalbench.tui.state.sample_words import read_words
+from evalbench.tui.state.sample_view import CallView, sample_view
+from evalbench.tui.state.sample_words import choice_words, read_words
 
 UNREAD = ("truncated", "refused", "filtered", "unparsed")
 """Outcomes of replies in which no answer was found."""
 
-_MOST_TEXT, _MOST_LINES, _MOST_TEXTS = 1_200, 40, 12
+_MOST_TEXT, _MOST_LINES, _MOST_TEXTS, _MOST_VALUES = 1_200, 40, 12, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +74,26 @@ class Shelf:
         """Numbers of the samples with an outcome."""
         return set(self._samples.matching(Filter(outcome=outcome)))
 
-    def show(self, row: int) -> tuple[SampleView, Answer] | None:
-        """One sample; None when it was taken out of the run."""
+    def show(self, row: int) -> Shown | None:
+        """One sample, and what the run has on it; None when it was taken out of the run."""
         found = self._samples.sample(row)
         if found is None:
             return None
         line, calls = found
         view = sample_view(line, calls, self._value, live=False)
-        read = read_words(line.scores[0].detail) if line.scores else ""
+        detail = line.scores[0].detail if line.scores else {}
         values = [f"{name} {word}" for score in view.scores for name, word in score.values]
-        verdict = " ".join(filter(None, [view.verdict.glyph, view.verdict.word]))
-        see = f"evalbench show {self.scores.folder.id} --sample {row}"
-        texts = tuple(_texts(view.calls))
-        return view, Answer(
-            self.label, verdict, view.outcome, read or ", ".join(values[:4]), texts, see
+        answer = Answer(
+            self.label,
+            " ".join(filter(None, [view.verdict.glyph, view.verdict.word])),
+            view.outcome,
+            read_words(detail) or ", ".join(values[:_MOST_VALUES]),
+            tuple(_texts(view.calls)),
+            f"evalbench show {self.scores.folder.id} --sample {row}",
         )
+        question = "\n".join(filter(None, [view.question, choice_words(line.sample, detail)]))
+        tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
+        return Shown(f"sample {row}", tags, cut(question), cut(view.gold), (answer,))
 
 
 def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
@@ -157,14 +162,9 @@ def _listed(
     shown = []
     for row in spread(rows, most):
         if (found := shelf.show(row)) is not None:
-            shown.append(_shown(f"sample {row}", found[0], [found[1]]))
+            shown.append(found)
     named = f"{title}, {shelf.label}" if shelf.label else title
     return SampleList(named, len(rows) if total is None else total, tuple(shown))
-
-
-def _shown(name: str, view: SampleView, answers: Sequence[Answer]) -> Shown:
-    tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
-    return Shown(name, tags, cut(view.question), cut(view.gold), tuple(answers))
 
 
 def flips(first: Shelf, second: Shelf, most: int) -> list[SampleList]:
@@ -205,10 +205,10 @@ def _paired(
     shown = []
     for ident in (idents[at] for at in places):
         rows = first.scores.rows[ident], second.scores.rows[ident]
-        found = first.show(rows[0]), second.show(rows[1])
-        if found[0] is not None and found[1] is not None:
+        one, other = first.show(rows[0]), second.show(rows[1])
+        if one is not None and other is not None:
             name = f"sample {rows[0]}"
             if rows[0] != rows[1]:
                 name += f" in {first.label}, {rows[1]} in {second.label}"
-            shown.append(_shown(name, found[0][0], [found[0][1], found[1][1]]))
+            shown.append(replace(one, name=name, answers=one.answers + other.answers))
     return SampleList(title, len(idents), tuple(shown))

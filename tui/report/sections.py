@@ -59,9 +59,10 @@ class Section:
 def sections(read: ReadRuns, samples: int) -> Iterator[Section]:
     """All sections that have something to say, in order."""
     for part in (
-        *_scores(read),
+        _scores(read),
         *_differences(read),
         _outcomes(read),
+        *_groups(read),
         *_judges(read.runs),
         *_samples(read, samples),
         _effort(read),
@@ -83,21 +84,26 @@ def _of_run(title: str, run: ReadRun) -> str:
 # -- scores ------------------------------------------------------------------------
 
 
-def _scores(read: ReadRuns) -> Iterator[Section]:
+def _scores(read: ReadRuns) -> Section:
+    rows = _rows(read.runs, _names(read.runs).get("", []))
+    if not rows:
+        return Section("Scores", ())
+    alike = [row for row in rows if _is_share(row) == _is_share(rows[0])]
+    return Section(
+        "Scores",
+        _there(
+            dots_of("Scores", read.labels, alike),
+            metric_table("Scores", read.labels, rows),
+            _grades(read),
+        ),
+    )
+
+
+def _groups(read: ReadRuns) -> Iterator[Section]:
     runs, labels = read.runs, read.labels
-    groups = _names(runs)
-    whole = _rows(runs, groups.pop("", []))
-    if whole:
-        alike = [row for row in whole if _is_share(row) == _is_share(whole[0])]
-        yield Section(
-            "Scores",
-            _there(
-                dots_of("Scores", labels, alike),
-                metric_table("Scores", labels, whole),
-                _grades(read),
-            ),
-        )
-    for group, names in groups.items():
+    for group, names in _names(runs).items():
+        if not group:
+            continue
         rows = _rows(runs, names)
         chart = dots_of(group, labels, rows) if len(rows) > 1 else None
         title = group[:1].upper() + group[1:]
