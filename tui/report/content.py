@@ -105,11 +105,10 @@ def _warnings(read: ReadRuns) -> Iterator[str]:
 def _part(run: ReadRun) -> RunPart:
     state = shown_state(run.folder, run.status)
     notes = []
-    if state == INTERRUPTED:
-        notes.append("its engine is gone before it was complete")
-    elif state != "complete":
+    if state != "complete":
         done = f"{figures.count(run.status.done)} of {figures.count(run.status.total)}"
-        notes.append(f"not complete: {done} samples are done")
+        gone = "; its engine is gone" if state == INTERRUPTED else ""
+        notes.append(f"not complete: {done} samples are done{gone}")
     if run.status.problem:
         notes.append(f"problem: {run.status.problem}")
     if run.status.mixed:
