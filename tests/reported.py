@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from evalbench.engine.benchmark import Item, Sample
-from evalbench.engine.calls import Outcome, Reply, Usage
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import make_spec
+from evalbench.engine.benchmarks.mmlu_subjects import SUBJECTS
+from evalbench.engine.calls import Call, Outcome, Reply, Usage, generate
+from evalbench.engine.journal import CallKey, Journal
+from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.reader import tally_of
+from evalbench.engine.runfolder import RunFolder, make_run
+from evalbench.engine.settings import build_benchmark, make_spec
+from evalbench.engine.status import State, metrics_json
 from tests.finished import finished
+from tests.pretending import PretendEngine
 
 KEY = "sk-ant-api03-PLANTEDplantedPLANTED0123456789"
 
@@ -63,3 +71,41 @@ def mt_bench_run(text: str = "fine", up: int = 0) -> RunFolder:
 
     judges = ["openai/gpt-4.1", "openai/gpt-4.1-mini"]
     return finished(make_spec("mt-bench", "openai/gpt-4.1-nano", judge=judges), items, say)
+
+
+async def large_run(count: int) -> RunFolder:
+    """A complete run of MMLU with as many questions, 57 subjects, and replies of some length."""
+    spec = make_spec("mmlu", "openai/gpt-4.1", options={"family": "chat"})
+    engine = PretendEngine(make_run(spec, total=count))
+    benchmark = build_benchmark(spec)
+    subjects = list(SUBJECTS)
+    journal = Journal(engine.folder.journal)
+    key = CallKey(0, "candidate", spec.model, "answer", 0)
+    for row in range(1, count + 1):
+        subject = subjects[row * len(subjects) // (count + 1)]
+        tags = {"subject": subject, "category": SUBJECTS[subject].category}
+        question = f"Question {row}: which of these holds for the number {row}? " * 4
+        inputs = {"question": question, "choices": [f"choice {row} {n}" for n in range(4)]}
+        sample = Sample(f"{row:016x}.1", inputs, row % 4, tags)
+        journal.add_samples([(row, sample)])
+        call = Call(spec.candidate, generate(question))
+        journal.intend(row, key, 0, call, call.content_hash, quotable(sample))
+        read = "ABCD"[row * row % 4]
+        journal.store_reply(row, key, 0, Reply(f"{row}. Let us think about it. " * 20 + read))
+        outcome = Outcome.UNPARSED if row % 50 == 0 else Outcome.OK
+        right = outcome is Outcome.OK and row * row % 4 == row % 4
+        values = dict.fromkeys(("accuracy", "accuracy_first", "accuracy_strict"), float(right))
+        journal.store_score(row, 0, tags, outcome, values, {"parsed": {"letter-lenient/2": read}})
+        if row % 500 == 0:
+            journal.flush()
+            await asyncio.sleep(0)
+    journal.flush()
+    tally = journal.query(partial(tally_of, path=journal.path))
+    metrics = metrics_json(benchmark.metrics(tally))
+    journal.set(metrics=metrics, outcomes=tally.outcomes(), state=State.COMPLETE)
+    await journal.close()
+    engine.status(
+        State.COMPLETE, done=count, outcomes=tally.outcomes(), seconds=93.0,
+        metrics={name: held for name, held in metrics.items() if not held["group"]},
+    )  # fmt: skip
+    return engine.folder
