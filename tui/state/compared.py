@@ -148,37 +148,38 @@ class Compared:
     def pair_facts(self, pair: Line) -> list[tuple[str, str]]:
         """Everything about one pair, as (name, words)."""
         first, second = self.letter(pair["first"]), self.letter(pair["second"])
-        found = [
-            ("difference", f"{second} - {first} = {self.gap(pair['difference'])}"),
-            (pair["interval"] or "95 %", self.between(pair["low"], pair["high"]) or "none"),
-        ]
+        gap = f"{second} - {first} = {self.gap(pair['difference'])}"
+        found = [("difference", f"{gap}: {self.verdict(pair)}")]
+        if between := self.between(pair["low"], pair["high"]):
+            found.append(("95 %", f"{between}, {pair['interval'].removesuffix(', 95 %')}"))
         if pair["bootstrap"]:
-            found.append(("paired bootstrap, 95 %", self.between(*pair["bootstrap"])))
-        found.append((pair["test"], f"p {p_words(pair['p'])}" if pair["p"] is not None else "none"))
+            found.append(("", f"{self.between(*pair['bootstrap'])}, paired bootstrap"))
         if clustered := pair["clustered"]:
-            words = self.between(clustered["low"], clustered["high"])
-            if clustered["p"] is not None:
-                words += f", p {p_words(clustered['p'])}"
-            name = f"clustered by {clustered['tag']} ({clustered['clusters']}), 95 %"
-            found.append((name, words))
-        found.append(("scored higher by", self._who(pair, first, second)))
+            between = self.between(clustered["low"], clustered["high"])
+            words = f"{between}, clustered by {clustered['tag']} ({clustered['clusters']})"
+            found.append(("", words))
+        if pair["p"] is not None:
+            words = f"{p_words(pair['p'])}, {pair['test']}"
+            if clustered and clustered["p"] is not None:
+                words += f"; clustered {p_words(clustered['p'])}"
+            found.append(("p", words))
+        found.append(("higher on", self._who(pair, first, second)))
         if pair["detectable"] is not None:
             least = self.gap(pair["detectable"]).lstrip("+")
-            words = f"{least} (with 80 % power at 5 %)"
-            found.append((f"smallest gap that {figures.count(pair['n'])} samples show", words))
+            found.append(("detectable", f"{least} at least, with so many samples (80 % power)"))
         if pair["bounds"] and pair["bounds"][0] != pair["bounds"][1]:
-            found.append(("if failed were wrong–right", self.between(*pair["bounds"])))
+            found.append(("with failed", f"{self.between(*pair['bounds'])} if wrong or right"))
         if doubt := self.doubt(pair):
-            found.append(("note", doubt))
+            found.append(("but", doubt))
         return found
 
     def _who(self, pair: Line, first: str, second: str) -> str:
         words = (
-            f"{first} on {figures.count(pair['first_higher'])},"
-            f" {second} on {figures.count(pair['second_higher'])}"
+            f"{first} {figures.count(pair['first_higher'])},"
+            f" {second} {figures.count(pair['second_higher'])}"
         )
         if pair["both_right"] is None:
-            return f"{words}, neither on {figures.count(pair['equal'])}"
+            return f"{words}, neither {figures.count(pair['equal'])}"
         return (
             f"{words}; both right {figures.count(pair['both_right'])},"
             f" both wrong {figures.count(pair['both_wrong'])}"
@@ -191,8 +192,8 @@ class Compared:
             return ""
         if pair["p"] < LEVEL <= clustered["p"]:
             return (
-                f"this holds for these {clustered['clusters']} values of {clustered['tag']};"
-                " for others like them it is not shown"
+                f"so for these {clustered['clusters']} of {clustered['tag']};"
+                " for others like them not shown"
             )
         return ""
 

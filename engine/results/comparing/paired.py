@@ -144,9 +144,9 @@ def clustered_t(sums: Array, sizes: Array) -> Mean:
 def _by_t(mean: float, error: float, freedom: int) -> Mean:
     from scipy.special import stdtr, stdtrit
 
-    # Equal differences leave the dust of rounding, which is no spread.
+    # Equal differences leave the dust of rounding, which is no spread to go by.
     if error <= 1e-12 * max(1.0, abs(mean)):
-        return Mean(mean, mean, 1.0 if mean == 0 else None)
+        return Mean(None, None, 1.0 if mean == 0 else None)
     half = float(stdtrit(freedom, 0.975)) * error
     return Mean(mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
 

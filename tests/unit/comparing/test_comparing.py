@@ -14,7 +14,7 @@ from evalbench.engine.results.comparing.paired import MCNEMAR, T_TEST, TANGO, WI
 from evalbench.engine.results.comparing.sameness import Difference
 from evalbench.engine.settings import build_benchmark
 from evalbench.engine.status import State
-from tests.unit.comparing.scored_runs import MODELS, right_or_wrong, scored_run
+from tests.scored_runs import MODELS, right_or_wrong, scored_run
 
 pytestmark = pytest.mark.usefixtures("home")
 

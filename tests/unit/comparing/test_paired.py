@@ -16,6 +16,7 @@ from statsmodels.stats.power import NormalIndPower
 from evalbench.engine.results.comparing.bootstrap import bootstrap
 from evalbench.engine.results.comparing.families import benjamini_hochberg, holm
 from evalbench.engine.results.comparing.paired import (
+    Mean,
     cluster_sums,
     clustered_t,
     detectable,
@@ -186,9 +187,9 @@ def test_the_bootstrap_says_nothing_where_no_draw_can_differ() -> None:
     assert bootstrap(np.ones(1), np.ones(1)) is None
 
 
-def test_equal_differences_leave_no_test() -> None:
-    found = paired_t(np.full(10, 0.1))
-    assert (found.low, found.high) == pytest.approx((0.1, 0.1))
-    assert found.p is None
-    assert paired_t(np.zeros(10)).p == 1.0
-    assert paired_t(np.ones(1)).low is None
+def test_equal_differences_leave_nothing_to_go_by() -> None:
+    assert paired_t(np.full(10, 0.1)) == Mean(None, None, None)
+    assert paired_t(np.zeros(10)) == Mean(None, None, 1.0)
+    assert paired_t(np.ones(1)) == Mean(None, None, None)
+    assert clustered_t(np.full(5, 3.0), np.full(5, 10.0)) == Mean(None, None, None)
+    assert clustered_t(np.ones(1), np.ones(1)) == Mean(None, None, None)

@@ -21,7 +21,7 @@ Epochs = Sequence[Mapping[str, float] | None]
 """The values of every epoch of a sample; None: its call failed."""
 
 
-def scored_run(
+async def score_run(
     scores: Mapping[int, Epochs],
     model: str = MODELS[0],
     *,
@@ -42,29 +42,29 @@ def scored_run(
         common: settings of the run.
     """
     engine = pretend(benchmark, model, total=len(scores), **common)
-
-    async def fill() -> None:
-        journal = Journal(engine.folder.journal)
-        spec = engine.folder.spec()
-        stored = identity(spec, build_benchmark(spec), "0123abcd") | dict(told or {})
-        journal.set(identity=stored)
-        for row, (number, epochs) in enumerate(scores.items(), 1):
-            tags = {build_benchmark(spec).spread_by: f"group {number % groups}"}
-            sample = Sample(
-                f"{number:016x}.1", {"question": f"How much is {number} and one?"}, 0, tags
-            )
-            await journal.add_samples([(row, sample)])
-            for epoch, values in enumerate(epochs):
-                if values is None:
-                    journal.store_score(row, epoch, tags, Outcome.ERROR, {}, {"error": "no"})
-                else:
-                    journal.store_score(row, epoch, tags, Outcome.OK, values, {})
-        await journal.close()
-
-    asyncio.run(fill())
+    spec = engine.folder.spec()
+    held = build_benchmark(spec)
+    journal = Journal(engine.folder.journal)
+    journal.set(identity=identity(spec, held, "0123abcd") | dict(told or {}))
+    for row, (number, epochs) in enumerate(scores.items(), 1):
+        tags = {held.spread_by: f"group {number % groups}"}
+        question = {"question": f"How much is {number} and one?"}
+        sample = Sample(f"{number:016x}.1", question, 0, tags)
+        await journal.add_samples([(row, sample)])
+        for epoch, values in enumerate(epochs):
+            if values is None:
+                journal.store_score(row, epoch, tags, Outcome.ERROR, {}, {"error": "no"})
+            else:
+                journal.store_score(row, epoch, tags, Outcome.OK, values, {})
+    await journal.close()
     done = sum(bool(epochs) for epochs in scores.values())
     engine.status(state, alive=False, done=done, params=dict(params or {}))
     return engine.folder
+
+
+def scored_run(*args: Any, **named: Any) -> RunFolder:
+    """:func:`score_run` outside of an event loop."""
+    return asyncio.run(score_run(*args, **named))
 
 
 def right_or_wrong(marks: str, first: int = 1) -> dict[int, Epochs]:
