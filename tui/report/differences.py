@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from evalbench.engine.results.comparing import Comparison
 from evalbench.engine.results.comparing.pairs import Pair
-from evalbench.engine.results.comparing.sameness import NOTHING
 from evalbench.tui.report.tables import Cell, Row, Table
 from evalbench.tui.state import figures
 
@@ -62,10 +61,7 @@ def _chance(p: float | None) -> str:
 
 def doubts(comparison: Comparison, labels: Sequence[str]) -> Iterator[str]:
     """Why a difference may not be the models': what else is not the same, and what is missing."""
-    same = comparison.sameness
-    for other in same.others:
+    for other in comparison.sameness.others:
         values = "; ".join(f"{label}: {v}" for label, v in zip(labels, other.values, strict=True))
         yield f"{other.what} is not the same ({values})"
-    if same.compared == NOTHING and not same.others:
-        yield "nothing that is known of these runs differs: what is between them is chance"
     yield from comparison.warnings

@@ -157,8 +157,8 @@ def _differences(read: ReadRuns) -> Iterator[Section]:
         yield Section(
             "Differences",
             (table,),
-            intro="Over the samples that all these runs have scored, paired by their content."
-            " evalbench compare tells more.",
+            intro=f"Compared: {read.comparison.sameness.compared}, over the samples that all"
+            " these runs have scored, paired by their content. evalbench compare tells more.",
         )
 
 
