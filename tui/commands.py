@@ -99,6 +99,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("run.concurrency", "Calls", "change how many calls are in flight", "c", True),
     Command("run.budget", "Budget", "change how much may be spent", "b", True),
     Command("run.batches", "Batches", "the provider batches of this run", "t"),
+    Command("run.report", "Report", "write a report into the run's folder", "w"),
     Command("run.copy", "Copy command", "the command that watches this run", "y"),
     Command("samples.filter", "Find text", "samples with this text in them", "slash", True),
     Command("samples.outcome", "Outcome", "go through the outcomes that there are", "o", True),
