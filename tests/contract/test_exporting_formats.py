@@ -34,7 +34,7 @@ def questions(count: int = 5) -> list[Item]:
         Item(
             {"question": f"How much is {n}?", "choices": ["w", "x", "y", "z"]},
             1 if n else 0,
-            {"subject": "anatomy" if n % 2 else "law", "category": "STEM"},
+            {"subject": "anatomy" if n % 2 else "virology", "category": "other"},
         )
         for n in range(count)
     ]
@@ -144,7 +144,7 @@ def test_both_tables_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
     assert table["score"].mean() == again["score"].mean() == metrics_of(run)["accuracy"]["value"]
     assert table["score"].notna().sum() == metrics_of(run)["accuracy"]["n"]
     first = table.iloc[0]
-    assert (first["reply"], first["outcome"], first["tag.subject"]) == ("A", "ok", "law")
+    assert (first["reply"], first["outcome"], first["tag.subject"]) == ("A", "ok", "virology")
     assert first["cost_usd"] == pytest.approx(0.000001234567)
     assert set(table[table["outcome"] == "error"]["error"]) == {"Overloaded: no room"}
 

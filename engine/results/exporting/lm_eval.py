@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.journal import CallRow, ScoreRow
+from evalbench.engine.journal import CallRow
 from evalbench.engine.results.exporting.files import Files
 from evalbench.engine.results.exporting.harmless import json_bytes
 from evalbench.engine.results.exporting.held import HeldRun, WholeSample, file_name, role_of
@@ -36,11 +36,13 @@ def write(run: HeldRun, files: Files) -> list[str]:
     with files.open(f"{model}/samples_{task}_{date}.jsonl") as file:
         for held in run.walk():
             score = held.scores.get(0)
-            if run.grade(score, run.headline) is None or score is None:
+            value = run.grade(score, run.headline)
+            if value is None or score is None:
                 failed += 1
                 continue
             written += 1
-            file.write(json_bytes(_document(held, score)) + b"\n")
+            values = {run.headline: value, **score.values}
+            file.write(json_bytes(_document(held, values)) + b"\n")
     files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
     notes = run.notes()
     if failed:
@@ -106,14 +108,14 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _document(held: WholeSample, score: ScoreRow) -> dict[str, Any]:
+def _document(held: WholeSample, scores: Mapping[str, float]) -> dict[str, Any]:
     """A line of the samples file."""
     sample = held.sample
     doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
     calls = [call for call in held.answers(0) if role_of(call) == CANDIDATE]
     asked = list(_asked(calls))
     target = as_text(sample.gold)
-    values = {_named(name): value for name, value in score.values.items()}
+    values = {_named(name): value for name, value in scores.items()}
     prompt = as_text(asked[0][0]) if asked else ""
     return {
         "doc_id": held.row - 1,
