@@ -58,14 +58,14 @@ class _Ask:
 
 
 def finished(
-    spec: RunSpec, items: Iterable[Item], say: Say, shared: Any = None, origin: str = "made/up"
+    spec: RunSpec, items: Iterable[Item], say: Say, shared: Any = None, revision: str = ""
 ) -> RunFolder:
     """A complete run of these items."""
-    return asyncio.run(_finished(spec, list(items), say, shared, origin))
+    return asyncio.run(_finished(spec, list(items), say, shared, revision))
 
 
 async def _finished(
-    spec: RunSpec, items: list[Item], say: Say, shared: Any, origin: str
+    spec: RunSpec, items: list[Item], say: Say, shared: Any, revision: str
 ) -> RunFolder:
     folder = make_run(spec, total=len(items) * spec.get("epochs"))
     benchmark = build_benchmark(spec, shared)
@@ -93,7 +93,9 @@ async def _finished(
         samples=len(items),
         spec=spec.to_json(),
         identity=identity(spec, benchmark, "0" * 16),
-        record=record(spec, benchmark, DataHeader(len(items), "0" * 16, origin, "", shared)),
+        record=record(
+            spec, benchmark, DataHeader(len(items), "0" * 16, "made/up", revision, shared)
+        ),
         shared=shared,
         metrics=metrics,
         outcomes=tally.outcomes(),

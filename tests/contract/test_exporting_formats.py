@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import hashlib
 import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas
 import pytest
 
 from evalbench.engine.benchmark import Item, Sample
-from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Reply, Usage, generate, user
 from evalbench.engine.errors import DataError, UsageError
+from evalbench.engine.importing import bedrock, openseesime
 from evalbench.engine.importing.whole import import_whole
-from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal import CallKey, Journal, JournalReader
 from evalbench.engine.rescoring import rescore
 from evalbench.engine.results.exporting import FORMATS, export_run, export_runs
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import make_spec
+from evalbench.engine.status import State
 from tests.finished import finished
+from tests.imports import written
 from tests.nasty import nasty_run
+from tests.pretending import pretend
 
 SAID = ("A", "The answer is (B)", "no idea", "D", None)
 
@@ -40,7 +46,7 @@ def questions(count: int = 5) -> list[Item]:
     ]
 
 
-def mmlu_run(said: Sequence[str | None] = SAID, **common: Any) -> RunFolder:
+def mmlu_run(said: Sequence[str | None] = SAID, revision: str = "", **common: Any) -> RunFolder:
     """A finished run of MMLU with these replies; None is a failed call."""
 
     def say(sample: Sample, epoch: int, *_: object) -> Reply | None:
@@ -57,7 +63,7 @@ def mmlu_run(said: Sequence[str | None] = SAID, **common: Any) -> RunFolder:
         )
 
     spec = make_spec("mmlu", "openai/gpt-4.1", options={"family": "chat"}, **common)
-    return finished(spec, questions(len(said)), say)
+    return finished(spec, questions(len(said)), say, revision=revision)
 
 
 def metrics_of(folder: RunFolder) -> Any:
@@ -199,14 +205,17 @@ def code_run(benchmark: str, text: str = "fine") -> RunFolder:
         )
         for n in range(3)
     ]  # fmt: skip
-    answers = ("2", "0", "7", None)
 
     def say(sample: Sample, epoch: int, role: str, step: str, repeat: int) -> Reply:
-        place = int(sample.inputs["id"][1]) + repeat + len(step)
-        said = answers[place % 4]
+        place = int(sample.inputs["id"][1]) + repeat
+        case = int(step[-1]) - 1
+        kinds = ("original", "mutated")
         if benchmark == "code-prediction":
+            kind = kinds[(step.startswith("mutated") + place) % 2]
+            said = None if place == 3 else sample.gold[kind][case]
             return Reply(f"{text} [ANSWER]{said}[/ANSWER]" if said else text, latency_s=0.5)
-        chosen = {"chosen_program": "AB"[place % 2], "assertion": said}
+        said = None if place == 1 and case else sample.gold[kinds[place % 2]][case]
+        chosen = {"chosen_program": "AB"[(place + case) % 2], "assertion": said}
         return Reply(f"{text} {json.dumps(chosen)}" if said else text, latency_s=0.5)
 
     options = {"generations": 2} if benchmark == "code-prediction" else {}
@@ -238,17 +247,58 @@ def hostile_runs(name: str) -> list[RunFolder]:
         return [mt_bench_run(HOSTILE)]
     if "code-choice" in own:
         return [code_run("code-prediction", HOSTILE), code_run("code-choice", HOSTILE)]
+    if "openseesime" in own:
+        return [picture_run()]
+    if "spec-generate" in own:
+        return [spec_run()]
     return [mmlu_run((HOSTILE, "B", f"B {HOSTILE}"))]
 
 
-@pytest.mark.parametrize("name", [n for n in FORMATS if n not in ("speceval", "openseesime")])
+def picture_run() -> RunFolder:
+    """A run of OpenSeeSimE whose options look like formulas."""
+    items = [
+        Item(
+            {"question": f"@how {n}?", "choices": ["-5 MPa", "+3"], "video": False,
+             "file": f"{n}.png", "question_id": n, "media": []},
+            "-5 MPa",
+            {"type": "Multi", "medium": "image", "simulation": "beam", "answer": "-5 MPa"},
+        )
+        for n in range(2)
+    ]  # fmt: skip
+
+    def say(sample: Sample, *_: object) -> Reply:
+        return Reply(f"{'-5 MPa' if '0' in sample.inputs['question'] else '+3'}\n{HOSTILE}")
+
+    return finished(make_spec("openseesime", "openai/gpt-4.1"), items, say)
+
+
+def spec_run() -> RunFolder:
+    """A run of spec-generate."""
+    statement = {"id": "kind", "text": "Be kind.", "type": "requirement", "authority": "platform",
+                 "section": "", "subsection": "", "examples": []}  # fmt: skip
+    item = Item({"statement": statement, "input": "hi", "index": 0}, None, {"statement": "kind"})
+    spec = make_spec("spec-generate", "openai/gpt-4.1")
+    return finished(spec, [item], lambda *_: Reply(HOSTILE))
+
+
+def test_options_that_look_like_formulas_come_back(home: Path, tmp_path: Path) -> None:
+    run = picture_run()
+    [path] = export_run(run, "openseesime", tmp_path).files
+    rows = list(csv.reader(path.read_text().splitlines()))
+    # A number is only a number.
+    assert {c for row in rows for c in row if c[:1] in tuple("=+-@")} == {"+3"}
+    [recorded] = openseesime.read_results(path)
+    assert written(recorded).counts("accuracy_strict") == (1, 2)
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
 def test_hostile_replies_come_out_harmless(home: Path, tmp_path: Path, name: str) -> None:
     done = export_runs(hostile_runs(name), name, tmp_path / "out")
     texts = [read_any(path) for path in done.files]
     assert done.files
     for text in texts:
         assert not [harm for harm in HARMFUL if harm in text]
-        if name not in ("csv", "parquet", "mmlu-experiment"):
+        if name not in ("csv", "parquet", "openseesime"):
             assert "<script" not in text
             assert "</script" not in text
     assert not [p for p in (tmp_path / "out").rglob("*") if p.name.endswith(".part")]
@@ -272,3 +322,148 @@ def test_nothing_is_left_of_an_export_that_fails(home: Path, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="makes a file of each run"):
         export_runs([run, run], "csv", tmp_path / "other.csv")
     assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".csv"]
+
+
+# -- what the files say ------------------------------------------------------------
+
+
+def test_mt_bench_results_have_the_documents_layout(home: Path, tmp_path: Path) -> None:
+    one, other = mt_bench_run(), mt_bench_run("other")
+    [path] = export_runs([one, other], "mt-bench-json", tmp_path / "ranking.json").files
+    assert path == tmp_path / "ranking.json"
+    whole = json.loads(path.read_bytes())
+    metrics = metrics_of(one)
+    [first, _] = whole["model_results"]
+    assert first["overall_score"]["mean"] == pytest.approx(metrics["score"]["value"])
+    assert first["overall_score"]["count"] == metrics["score"]["n"] == 12
+    for category in ("math", "writing"):
+        held = first["category_breakdown"][category]["mean"]
+        assert held == pytest.approx(metrics[f"score/category={category}"]["value"])
+    assert first["turn_breakdown"]["turn_2"]["mean"] == pytest.approx(metrics["turn_2"]["value"])
+    assert first["average_generation_time_s"] == 1.5
+    ranking = whole["comparison"]["overall_ranking"]
+    assert [set(one) for one in ranking] == [{"model", "score"}] * 2
+    assert ranking[0]["score"] >= ranking[1]["score"]
+    against = make_spec("mt-bench", "openai/x", options={"against": str(path)})
+    pairs = finished(against, [], lambda *_: None)
+    with pytest.raises(UsageError, match="compared answers in pairs"):
+        export_run(pairs, "mt-bench-json", tmp_path / "pairs.json")
+
+
+def test_both_kinds_of_bedrock_come_back(home: Path, tmp_path: Path) -> None:
+    runs = [code_run("code-prediction"), code_run("code-choice")]
+    [path] = export_runs(runs, "bedrock", tmp_path).files
+    backs = [written(one) for one in bedrock.read_results(path, None)]
+    assert len(backs) == 2
+    for run, back in zip(runs, backs, strict=True):
+        before = metrics_of(run)
+        names = [name for name in before if name.endswith("_faithful")]
+        assert {n: back.counts(n) for n in names} == {
+            n: (before[n]["k"], before[n]["n"]) for n in names
+        }
+        assert any(before[name]["k"] for name in names)
+    counts = json.loads(path.read_bytes())["prediction"]["metrics_counts"]
+    for name, count in counts.items():
+        assert backs[0].counts(f"{name.lower()}_faithful") == (count["success"], count["total"])
+    choice = json.loads(path.read_bytes())["choice"]["execution_choice_counts"]
+    assert backs[1].counts("oc_correct_faithful") == (
+        choice["OC"]["correct"],
+        choice["OC"]["total"],
+    )
+    with pytest.raises(UsageError, match="one run of prediction and one of choice"):
+        export_runs([runs[0], runs[0]], "bedrock", tmp_path / "twice")
+
+
+def test_a_report_for_ci_counts_as_the_run_does(home: Path, tmp_path: Path) -> None:
+    run = mmlu_run((*SAID, "refused"))
+    [path] = export_run(run, None, tmp_path / "run.xml").files
+    suites = ElementTree.parse(path).getroot()
+    [suite] = suites
+    numbers = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+    assert numbers == {"tests": 6, "failures": 3, "errors": 1, "skipped": 0}
+    assert len(suite.findall("testcase")) == 6
+    assert len(suite.findall("testcase/failure")) == 3
+    [error] = suite.findall("testcase/error")
+    assert error.attrib["message"] == "Overloaded: no room"
+    accuracy = metrics_of(run)["accuracy"]
+    assert accuracy["k"] == 6 - 3 - 1
+
+
+RECORD = {"schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata",
+          "model_info", "eval_library", "evaluation_results"}  # fmt: skip
+INSTANCE = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id",
+            "interaction_type", "input", "answer_attribution", "evaluation"}  # fmt: skip
+
+
+def test_a_record_of_every_eval_ever_has_what_its_schema_wants(home: Path, tmp_path: Path) -> None:
+    for run in (mmlu_run(), mt_bench_run()):
+        [lines, path] = export_run(run, "every-eval-ever", tmp_path / run.id).files
+        record = json.loads(path.read_bytes())
+        rows = [json.loads(line) for line in lines.read_text().splitlines()]
+        assert record.keys() == RECORD | {"evaluation_timestamp", "detailed_evaluation_results"}
+        [headline, *_] = record["evaluation_results"]
+        held = next(iter(metrics_of(run).values()))
+        assert headline["score_details"]["score"] == held["value"]
+        assert set(headline["metric_config"]) >= {"lower_is_better", "metric_id"}
+        told = record["detailed_evaluation_results"]
+        assert told["file_path"] == lines.name
+        assert told["checksum"] == hashlib.sha256(lines.read_bytes()).hexdigest()
+        assert told["total_rows"] == len(rows)
+        mean = sum(row["evaluation"]["score"] for row in rows) / len(rows)
+        assert mean == pytest.approx(held["value"])
+        for row in rows:
+            assert row.keys() >= INSTANCE
+            assert row["evaluation_result_id"] == headline["evaluation_result_id"]
+            single = row["interaction_type"] == "single_turn"
+            assert ("output" in row, "messages" in row) == (single, not single)
+            assert all(isinstance(value, str) for value in row["metadata"].values())
+    assert [turn["role"] for turn in row["messages"]] == ["user", "assistant"] * 2
+    assert row["evaluation"]["num_turns"] == 2
+
+
+def test_a_model_card_is_read_by_the_hubs_library(home: Path, tmp_path: Path) -> None:
+    from huggingface_hub import ModelCard
+
+    run = mmlu_run()
+    [path] = export_run(run, "hf-model-card", tmp_path).files
+    card = ModelCard(f"---\n{path.read_text()}---\n# text\n", ignore_metadata_errors=False)
+    [accuracy, *_] = card.data.eval_results
+    assert accuracy.metric_value == metrics_of(run)["accuracy"]["value"]
+    assert (accuracy.dataset_name, accuracy.metric_type) == ("mmlu", "accuracy")
+
+
+def test_results_on_a_set_of_the_hub_name_it(home: Path, tmp_path: Path) -> None:
+    import yaml
+
+    run = mmlu_run(revision="c30699e")
+    [_, path] = export_run(run, "hf-model-card", tmp_path).files
+    assert path.relative_to(tmp_path) == Path(".eval_results/mmlu.yaml")
+    [entry] = yaml.safe_load(path.read_text())
+    assert entry["dataset"] == {"id": "made/up", "task_id": "default", "revision": "c30699e"}
+    assert entry["value"] == metrics_of(run)["accuracy"]["value"]
+
+
+def test_pictures_come_back_from_json(home: Path, tmp_path: Path) -> None:
+    picture = MediaPart("image/png", b"\x89PNG not really")
+    engine = pretend("quickstart", "openai/x", total=2)
+
+    async def ask() -> None:
+        journal = Journal(engine.folder.journal)
+        for row in (1, 2):
+            sample = Sample(f"{row:016x}.1", {"question": "what is it?"}, "A", {})
+            journal.add_samples([(row, sample)])
+            call = Call(ModelRef("openai", "x"), generate([user([picture, f"number {row}"])]))
+            key = CallKey(0, "candidate", "openai/x", "answer", 0)
+            journal.intend(row, key, 0, call, call.content_hash, [])
+            journal.store_reply(row, key, 0, Reply("A"))
+        await journal.close()
+
+    asyncio.run(ask())
+    [path] = export_run(engine.folder, "json", tmp_path).files
+    back = asyncio.run(import_whole(path, tmp_path / "elsewhere"))
+    assert everything(back) == everything(engine.folder)
+    assert back.status().state is State.STOPPED
+    with JournalReader(back.journal) as journal:
+        [part, _] = journal.calls(2)[0].prompt.messages[0].parts
+        assert isinstance(part, MediaPart)
+        assert part.data == picture.data

@@ -77,8 +77,9 @@ def cell(text: str) -> str:
 
 
 def uncell(text: str) -> str:
-    """Inverse of :func:`cell` as far as the apostrophe goes."""
-    return text[1:] if text[:1] == "'" and _FORMULA.match(text[1:2]) else text
+    """Inverse of :func:`cell` as far as the apostrophe goes; a text in quotes keeps them."""
+    marked = text[:1] == "'" and _FORMULA.match(text[1:2]) and not text.endswith("'")
+    return text[1:] if marked else text
 
 
 def json_bytes(value: Any, *, indent: bool = False, default: Any = None) -> bytes:
