@@ -8,8 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.process import open_run
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runfolder import RunFolder, all_runs, find_run
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -76,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _folders(names: Sequence[str], tag: str | None) -> list[RunFolder]:
     """The runs that are named, then those with the tag, the oldest first."""
-    found = [open_run(name) for name in names]
+    found = [find_run(name) for name in names]
     if tag is not None:
         known = {folder.path.resolve() for folder in found}
         tagged = [
