@@ -98,6 +98,9 @@ def _day(seconds: float) -> str:
 def _warnings(read: ReadRuns) -> Iterator[str]:
     if read.unpaired:
         yield f"not compared sample by sample: {read.unpaired}"
+    for run in read.runs:
+        if run.untold and run.status.done:
+            yield " ".join(filter(None, ["samples", run.label, f"cannot be shown: {run.untold}"]))
     if read.comparison:
         yield from doubts(read.comparison, read.labels)
 

@@ -20,6 +20,8 @@ _LETTERS = "ABCDEFGHIJKL"
 MOST_RUNS = len(_LETTERS)
 """Runs side by side; more columns could not be read."""
 
+_NOT_BEGUN = "nothing was asked yet"
+
 
 @dataclass(slots=True)
 class ReadRun:
@@ -87,20 +89,35 @@ def read_runs(folders: Sequence[RunFolder]) -> ReadRuns:
         )
     read = ReadRuns([_read(folder, at, len(folders)) for at, folder in enumerate(folders)])
     if len(folders) > 1:
-        try:
-            read.comparison = compare(folders)
-        except (UsageError, SpecError) as error:
-            read.unpaired = one_line(str(error))
-        else:
-            for run, contender in zip(read.runs, read.comparison.contenders, strict=True):
-                run.scores = contender.scores
-            return read
-    for run in read.runs:
-        try:
-            run.scores = read_scores(run.folder)
-        except (UsageError, SpecError) as error:
-            run.untold = one_line(str(error))
+        _compare(read)
+    if read.comparison is None:
+        for run in read.runs:
+            _tell_apart(run)
     return read
+
+
+def _compare(read: ReadRuns) -> None:
+    folders = [run.folder for run in read.runs]
+    if not all(folder.journal.exists() for folder in folders):
+        read.unpaired = _NOT_BEGUN
+        return
+    try:
+        read.comparison = compare(folders)
+    except (UsageError, SpecError) as error:
+        read.unpaired = one_line(str(error))
+    else:
+        for run, contender in zip(read.runs, read.comparison.contenders, strict=True):
+            run.scores = contender.scores
+
+
+def _tell_apart(run: ReadRun) -> None:
+    if not run.folder.journal.exists():
+        run.untold = _NOT_BEGUN
+        return
+    try:
+        run.scores = read_scores(run.folder)
+    except (UsageError, SpecError) as error:
+        run.untold = one_line(str(error))
 
 
 def _read(folder: RunFolder, place: int, of: int) -> ReadRun:

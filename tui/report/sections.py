@@ -205,12 +205,10 @@ def _samples(read: ReadRuns, most: int) -> Iterator[Section]:
         flipped = [one for other in others for one in flips(first, other, most)]
         yield Section("Samples on which runs differ", tuple(flipped))
     lists = [one for shelf in shelves if shelf for one in worst(shelf, most)]
-    untold = [f"{run.label or 'samples'}: {run.untold}" for run in read.runs if run.untold]
     yield Section(
         "Samples to look at",
         tuple(lists),
-        intro="; ".join(untold)
-        or "Long texts are cut; the command at each sample shows all of it.",
+        intro="Long texts are cut; the command at each sample shows all of it.",
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
-from evalbench.engine.errors import UsageError
+from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.status import State
 from evalbench.tui.report.charts import Bins, Dots, Paces, Shares
 from evalbench.tui.report.content import Report, report_on
@@ -140,6 +141,15 @@ def test_a_run_that_has_not_begun_and_one_that_goes_on(home: Path) -> None:
     notes = report_on([engine.folder]).runs[0].notes
     assert "problem: odd" in notes
     assert any(note.startswith("mixed") for note in notes)
+
+
+def test_a_run_without_a_journal_is_told_of_too(home: Path) -> None:
+    begun, empty = mmlu_run(SAID), pretend("mmlu", "openai/gpt-4.1", total=40).folder
+    empty.journal.unlink()
+    assert "no score yet" in html(report_on([empty]))
+    assert report_on([begun, empty]).warnings == (
+        "not compared sample by sample: nothing was asked yet",
+    )
 
 
 # -- several runs ------------------------------------------------------------------
@@ -373,3 +383,18 @@ def test_a_place_that_cannot_be_written_is_told(home: Path, tmp_path: Path) -> N
     for place in (tmp_path / "file" / "report.html", tmp_path / "folder.html"):
         with pytest.raises(UsageError, match="cannot be written"):
             write_report(report, place)
+
+
+def test_of_a_benchmark_that_is_not_here_the_samples_are_not_shown(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = mmlu_run(SAID)
+
+    def missing(name: str) -> None:
+        raise SpecError("benchmark", f"there is no benchmark {name!r}")
+
+    monkeypatch.setattr(registry, "benchmark_class", missing)
+    report = report_on([run])
+    assert report.runs[0].score[1] == "42.9 %"
+    assert report.warnings[0].startswith("samples cannot be shown: ")
+    assert "Samples to look at" not in [part.title for part in report.sections]
