@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from rich.cells import cell_len, set_cell_size
+
 from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares
 from evalbench.tui.state import figures
 
-_MOST_NAME = 46
+_MOST_NAME, _LEAST_NAME = 46, 8
 _LEAST_BAR = 10
 _PARTS = "█▓▒░▚▞"
 _ASCII_PARTS = "#=:.%+"
@@ -38,12 +40,18 @@ class _Drawing:
         self._levels = " .:-=+*#" if ascii_only else " ▁▂▃▄▅▆▇█"
 
     def _names(self, names: Sequence[str]) -> list[str]:
-        most = min(_MOST_NAME, max(map(len, names), default=0), max(8, self._width // 3))
-        short = [name if len(name) <= most else name[: most - 1] + self._cut for name in names]
-        return [f"{name:<{most}}" for name in short]
+        """Names of one width in columns, which wide characters take two of."""
+        longest = max(map(cell_len, names), default=0)
+        most = min(_MOST_NAME, longest, max(_LEAST_NAME, self._width // 3))
+        return [
+            set_cell_size(name, most)
+            if cell_len(name) <= most
+            else set_cell_size(name, most - 1) + self._cut
+            for name in names
+        ]
 
     def _room(self, name: str, words: int) -> int:
-        return max(_LEAST_BAR, self._width - len(name) - words - 4)
+        return max(_LEAST_BAR, self._width - cell_len(name) - words - 4)
 
     def dots(self, chart: Dots) -> Iterator[str]:
         """A bar up to each value, a line over its interval, and the words."""

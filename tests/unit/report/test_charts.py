@@ -6,6 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from rich.cells import cell_len
 
 from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import (
@@ -119,14 +120,16 @@ def test_series_differ_in_shape_and_a_seventh_is_no_copy_of_the_first() -> None:
 
 @pytest.mark.parametrize("width", [40, 80, 160])
 @pytest.mark.parametrize("ascii_only", [False, True])
-@pytest.mark.parametrize("chart", all_charts("name"), ids=lambda chart: type(chart).__name__)
+@pytest.mark.parametrize(
+    "chart", all_charts("name") + all_charts("漢字" * 20), ids=lambda chart: type(chart).__name__
+)
 def test_bars_keep_to_their_width(chart: Chart, width: int, ascii_only: bool) -> None:
     lines = bars(chart, width, ascii_only=ascii_only)
     assert lines[0] == chart.title
     assert len(lines) > 2 or isinstance(chart, Shares)
-    assert max(map(len, lines)) <= max(width, 46)
+    assert max(map(cell_len, lines[1:])) <= max(width, 46)
     if ascii_only:
-        drawn = "".join(lines[1:]).replace("–", "")
+        drawn = re.sub("[–漢字]", "", "".join(lines[1:]))
         assert drawn.isascii()
 
 
