@@ -170,7 +170,7 @@ def test_no_cell_is_a_formula(home: Path, tmp_path: Path, text: str) -> None:
 # -- every format ------------------------------------------------------------------
 
 KEY = "sk-ant-api03-PLANTEDplantedPLANTED0123456789"
-HOSTILE = f"=cmd|'/C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\x9b31m \u202e {KEY}"
+HOSTILE = f"=cmd|'/C calc'!A0 <script>alert(1)</script> \x1b]0;owned\x07\x9b31m \u202e\n{KEY}"
 
 
 def mt_bench_run(home_text: str = "fine") -> RunFolder:

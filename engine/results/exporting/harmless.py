@@ -23,6 +23,8 @@ _KEYS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+# In JSON a key may follow the n of a written-out new line: no word begins there.
+_KEY_BYTES = re.compile(_KEYS.pattern.replace(r"\b", "").encode(), re.VERBOSE)
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _FORMULA = re.compile("[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
@@ -41,6 +43,11 @@ def without_keys(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [without_keys(held) for held in value]
     return value
+
+
+def holds_key(value: Any) -> bool:
+    """Whether anything in a JSON value has the form of a provider's key."""
+    return value is not None and _KEY_BYTES.search(orjson.dumps(value)) is not None
 
 
 def without_logins(value: Any) -> Any:

@@ -16,7 +16,11 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.journal import CallRow, Event, JournalReader, ScoreRow
 from evalbench.engine.journal.reader import Shelf, tally_of
 from evalbench.engine.results.browse import headline
-from evalbench.engine.results.exporting.harmless import without_keys, without_logins
+from evalbench.engine.results.exporting.harmless import (
+    holds_key,
+    without_keys,
+    without_logins,
+)
 from evalbench.engine.roles import ANSWERS, CANDIDATE, JUDGE
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.scoring.tally import Tally
@@ -226,15 +230,14 @@ class HeldRun:
             for score in self._journal.scores(first):
                 if score.row > last:
                     break
-                scores.setdefault(score.row, {})[score.epoch] = replace(
-                    score, detail=without_keys(score.detail)
-                )
+                if holds_key(score.detail):
+                    score = replace(score, detail=without_keys(score.detail))
+                scores.setdefault(score.row, {})[score.epoch] = score
             for held in page:
-                sample = replace(
-                    held.sample,
-                    inputs=without_keys(held.sample.inputs),
-                    gold=without_keys(held.sample.gold),
-                )
+                sample = held.sample
+                if holds_key([sample.inputs, sample.gold]):
+                    inputs, gold = without_keys([sample.inputs, sample.gold])
+                    sample = replace(sample, inputs=inputs, gold=gold)
                 calls = [_keyless(call) for call in self._journal.calls(held.row)]
                 yield WholeSample(held.row, sample, calls, scores.get(held.row, {}))
 
@@ -255,7 +258,13 @@ def _tally(epochs: int) -> Callable[[Shelf, Path], Tally]:
 
 
 def _keyless(call: CallRow) -> CallRow:
-    """The call without what has the form of a key."""
+    """The call without what has the form of a key; itself where there is none, as nearly always."""
+    reply = call.reply
+    told = [message.text for message in call.prompt.messages]
+    if reply is not None:
+        told += [reply.text, reply.reasoning, reply.error, reply.request_id]
+    if not holds_key(told) and (reply is None or not holds_key(reply.raw)):
+        return call
     return replace(call, prompt=_keyless_prompt(call.prompt), reply=_keyless_reply(call.reply))
 
 
