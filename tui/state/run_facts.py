@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -50,10 +50,18 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
     with JournalReader(folder.journal) as journal:
         metrics = _metrics(journal, spec, status)
         prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
-        measures = together(e.body for e in journal.events() if e.kind == "model-unloaded")
+        measures = together(_unloaded(journal))
         return RunFacts(
             metrics, journal.meta("record"), prices, keys, journal.meta("imported"), measures
         )
+
+
+def _unloaded(journal: JournalReader) -> Iterator[Mapping[str, Any]]:
+    """What was told of every local model when it was unloaded."""
+    after = 0
+    while page := journal.events(after):
+        after = page[-1].id
+        yield from (event.body for event in page if event.kind == "model-unloaded")
 
 
 def _metrics(
