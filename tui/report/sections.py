@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.results.exporting.harmless import without_logins
 from evalbench.tui.report.charts import (
     Chart,
     Paces,
@@ -268,7 +269,7 @@ def _how(read: ReadRuns) -> Iterator[Section]:
         "Settings",
         _there(
             facts("Who was asked", cast),
-            facts("Settings", [settings_pairs(run.spec) for run in runs]),
+            facts("Settings", [without_logins(settings_pairs(run.spec)) for run in runs]),
         ),
     )
     record = [flat_pairs(run.facts.record or {}) for run in runs]

@@ -131,6 +131,14 @@ def test_parameters_settings_and_record(home: Path) -> None:
     assert cells(table(report, "Cost and time"), "time") == ["1:01"]
 
 
+def test_no_login_of_an_address_is_told(home: Path) -> None:
+    folder = pretend(
+        "mmlu", "compatible/m", provider_options={"base_url": "https://anna:secret@host.example/v1"}
+    ).folder
+    address = cells(table(report_on([folder]), "Settings", "Settings"), "base-url")
+    assert address == ["https://[key removed]@host.example/v1"]
+
+
 def test_a_run_that_has_not_begun_and_one_that_goes_on(home: Path) -> None:
     engine = pretend("mmlu", "openai/gpt-4.1", total=40)
     report = report_on([engine.folder])
