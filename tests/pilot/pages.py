@@ -196,7 +196,7 @@ async def _three_runs(_patch: pytest.MonkeyPatch) -> None:
     marks = ("++-+-" * 16, "+++-+" * 16, "-!-+-" * 16)
     for number, (own, model) in enumerate(zip(marks, MODELS, strict=True)):
         more = {"temperature": 0.7} if number == 1 else {}
-        folder = await score_run(right_or_wrong(own), model, groups=7, **more)
+        folder = await score_run(right_or_wrong(own), model, groups=11, **more)
         status = folder.status()
         status.created = time.time() - (number + 1.5) * DAY_S
         folder.write_status(status)

@@ -37,7 +37,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "--cluster",
         metavar="TAG",
         help="samples with this tag in common are alike; left out, what the benchmark groups"
-        " them by; none: nothing",
+        " them by, from ten groups on; none: nothing",
     )
     parser.add_argument(
         "--flips",
@@ -107,7 +107,7 @@ def _lines(found: Comparison, most: int | None) -> Iterator[dict[str, Any]]:
         "benchmark": found.contenders[0].scores.spec.benchmark,
         "metric": metric.name,
         "title": metric.title,
-        "share": found.contenders[0].scores.share,
+        "share": found.share,
         "runs": runs,
         "samples": found.contenders[0].n,
         "compared": found.sameness.compared,

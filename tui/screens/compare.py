@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
@@ -79,14 +79,16 @@ class ComparePage(Page):
 
     # -- showing -----------------------------------------------------------------
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Ids of runs have a column where there is room."""
         if self._found:
             self._show(self._found)
 
     def _show(self, found: Compared) -> None:
         self.query_one("#about", Lines).show(_about(found))
-        self.query_one("#standings", Lines).show(_standings(found, ids=self.size.width >= _WIDE))
+        self.query_one("#standings", Lines).show(
+            _standings(found, ids=self.app.size.width >= _WIDE)
+        )
         self.query_one("#pairs", Lines).show(_pairs(found))
         table = self.query_one(Table)
         letters = [found.letter(run) for run in found.head["runs"]]

@@ -25,6 +25,9 @@ from evalbench.engine.status import State
 _FEW = 0.95
 """Share of the scored samples below which a comparison over the common ones is worth a warning."""
 
+_ENOUGH = 10
+"""Groups below which their spread says too little to be shown unasked."""
+
 LEVEL = 0.05
 """Below this p-value, corrected by Holm's method, runs are told apart."""
 
@@ -82,6 +85,7 @@ class Comparison:
     """Several runs over the samples that all of them have scored.
 
     Attributes:
+        share: whether scores are proportions.
         contenders: in the order in which the runs were given.
         pairs: every two of them, each with the earlier one first.
         sameness: what is compared, and what differs besides.
@@ -89,6 +93,7 @@ class Comparison:
         flips: samples with differing scores, the widest apart first.
     """
 
+    share: bool
     contenders: tuple[Contender, ...]
     pairs: tuple[Pair, ...]
     sameness: Sameness
@@ -110,7 +115,7 @@ def compare(
         folders: two or more.
         metric: name of the metric; left out, the headline of the first run.
         cluster: tag of samples that are alike; left out, the one that the
-            benchmark groups its samples by; empty: none.
+            benchmark groups its samples by, where it has enough groups; empty: none.
 
     Raises:
         UsageError: the runs have nothing in common, or not this metric or tag.
@@ -121,13 +126,14 @@ def compare(
     first = read_scores(folders[0], metric)
     runs = [first, *(read_scores(folder, first.metric.name) for folder in folders[1:])]
     shared = _shared(runs)
+    share = all(run.share for run in runs)
     arrays = [np.array([run.scores[ident] for ident in shared]) for run in runs]
     tag, clusters = _clusters(first, shared, cluster)
     pairs = [
         pair_up(
             (a, b),
             (arrays[a], arrays[b]),
-            share=first.share,
+            share=share,
             tag=tag,
             clusters=clusters,
             lost=_lost(runs[a], runs[b]),
@@ -136,6 +142,7 @@ def compare(
     ]
     _correct(pairs)
     return Comparison(
+        share,
         tuple(_contender(place, run, arrays[place], runs, pairs) for place, run in enumerate(runs)),
         tuple(pairs),
         sameness(runs),
@@ -186,7 +193,7 @@ def _clusters(
         )
     clusters = [run.tags[ident].get(tag, "") for ident in shared]
     groups = len(set(clusters))
-    if not tag or groups == len(shared) or (groups < 2 and cluster is None):
+    if not tag or groups == len(shared) or (groups < _ENOUGH and cluster is None):
         return "", ()
     return tag, clusters
 

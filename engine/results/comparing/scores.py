@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +13,12 @@ from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.journal.paging import sample_ids
-from evalbench.engine.journal.reader import Shelf, scores_by_sample
+from evalbench.engine.journal.paging import InternedScores, interned_scores
+from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.settings import RunSpec, build_benchmark
 from evalbench.engine.status import Status
-
-Values = Mapping[str, float]
 
 
 @dataclass(slots=True)
@@ -60,21 +60,29 @@ def read_scores(folder: RunFolder, name: str = "") -> RunScores:
     """
     spec = folder.spec()
     with JournalReader(folder.journal) as journal:
-        facts = journal.query(lambda shelf, _: shelf.meta())
-        benchmark = build_benchmark(spec, facts.get("shared"))
-        metric = _chosen(benchmark.metrics(journal.tally(spec.get("epochs"))), name, folder.id)
-        ids = journal.query(sample_ids)
-        found = RunScores(
-            folder,
-            spec,
-            folder.status(),
-            metric,
-            _is_share(metric),
-            facts,
-            benchmark.spread_by,
-            {ident: row for row, ident in ids.items()},
-        )
-        _fill(found, ids, journal, _Single(benchmark, metric.name))
+        return journal.query(lambda shelf, path: _read(shelf, path, folder, spec, name))
+
+
+def _read(shelf: Shelf, path: Path, folder: RunFolder, spec: RunSpec, name: str) -> RunScores:
+    facts = shelf.meta()
+    benchmark = build_benchmark(spec, facts.get("shared"))
+    held = interned_scores(shelf, path)
+    # Of the same rows as the single scores: a live run has more of them a moment later.
+    whole = Tally()
+    for (tags, outcome, values), count in Counter(score[1:] for score in held.rows).items():
+        whole.add(shelf.named(tags), outcome, shelf.named(values), count)
+    metric = _chosen(benchmark.metrics(whole), name, folder.id)
+    found = RunScores(
+        folder,
+        spec,
+        folder.status(),
+        metric,
+        _is_share(metric),
+        facts,
+        benchmark.spread_by,
+        {ident: row for row, ident in held.ids.items()},
+    )
+    _fill(found, held, shelf, benchmark)
     return found
 
 
@@ -106,18 +114,19 @@ class _Single:
     the metric of a tally that holds nothing else. Equal samples are asked once.
     """
 
-    def __init__(self, benchmark: Benchmark, name: str) -> None:
+    def __init__(self, benchmark: Benchmark, name: str, shelf: Shelf) -> None:
         self._benchmark = benchmark
         self._name = name
-        self._known: dict[Any, tuple[float, float] | None] = {}
+        self._shelf = shelf
+        self._known: dict[tuple[int, Outcome, int], tuple[float, float] | None] = {}
         self.total = self.weight = 0.0
 
-    def of(self, tags: Mapping[str, str], outcome: Outcome, values: Values) -> float | None:
+    def of(self, tags: int, outcome: Outcome, values: int) -> float | None:
         """The score; None where the metric says nothing about this sample."""
-        key = (outcome, tuple(tags.items()), tuple(values.items()))
+        key = tags, outcome, values
         if key not in self._known:
             tally = Tally()
-            tally.add(tags, outcome, values)
+            tally.add(self._shelf.named(tags), outcome, self._shelf.named(values))
             metrics = self._benchmark.metrics(tally)
             self._known[key] = next(
                 ((m.value, m.n) for m in metrics if m.name == self._name and m.value is not None),
@@ -131,21 +140,25 @@ class _Single:
         return value
 
 
-def _fill(run: RunScores, ids: Mapping[int, str], journal: JournalReader, single: _Single) -> None:
-    for row, tags, scored in journal.query(_all_scores):
-        ident = ids.get(row)
-        if ident is None:
+def _fill(run: RunScores, held: InternedScores, shelf: Shelf, benchmark: Benchmark) -> None:
+    single = _Single(benchmark, run.metric.name, shelf)
+    tags: dict[int, dict[str, str]] = {}
+    for row, epochs in groupby(held.rows, key=lambda score: score[0]):
+        if (ident := held.ids.get(row)) is None:
             continue
-        run.tags[ident] = tags
-        found = [
-            value
-            for outcome, values in scored
-            if outcome is not Outcome.ERROR
-            and (value := single.of(tags, outcome, values)) is not None
-        ]
-        if found:
-            run.scores[ident] = sum(found) / len(found)
-        elif all(outcome is Outcome.ERROR for outcome, _ in scored):
+        values, failed = [], True
+        for _, tagged, outcome, named in epochs:
+            if tagged not in tags:
+                tags[tagged] = shelf.named(tagged)
+            run.tags[ident] = tags[tagged]
+            if outcome is Outcome.ERROR:
+                continue
+            failed = False
+            if (value := single.of(tagged, outcome, named)) is not None:
+                values.append(value)
+        if values:
+            run.scores[ident] = sum(values) / len(values)
+        elif failed:
             run.failed.add(ident)
     whole = run.metric.value or 0.0
     again = single.total / single.weight if single.weight else None
@@ -155,7 +168,3 @@ def _fill(run: RunScores, ids: Mapping[int, str], journal: JournalReader, single
             why="it is not the mean of what single samples have",
             cure="choose another with --metric; evalbench show RUN --json names them",
         )
-
-
-def _all_scores(shelf: Shelf, path: Path) -> list[Any]:
-    return list(scores_by_sample(shelf, path))

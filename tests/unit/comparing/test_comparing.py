@@ -71,14 +71,19 @@ def test_clustered_samples_get_a_second_interval() -> None:
         scored_run(right_or_wrong(marks), groups=8),
         scored_run(right_or_wrong(other), MODELS[1], groups=8),
     ]
-    (pair,) = compare(runs).pairs
+    # Eight are too few to be shown unasked.
+    assert compare(runs).pairs[0].clustered is None
+    (pair,) = compare(runs, cluster="subject").pairs
     assert pair.clustered
     assert (pair.clustered.tag, pair.clustered.clusters) == ("subject", 8)
     assert pair.low is not None
     # Whole groups flip together, so that there is far less to go by than 200 samples.
     assert pair.clustered.low < 2 * pair.low
-    (alone,) = compare(runs, cluster="").pairs
-    assert alone.clustered is None
+    more = [scored_run(right_or_wrong(own), groups=24) for own in (marks, other)]
+    found = compare(more).pairs[0].clustered
+    assert found
+    assert found.clusters == 24
+    assert compare(more, cluster="").pairs[0].clustered is None
     with pytest.raises(UsageError, match="no sample has a tag 'topic'"):
         compare(runs, cluster="topic")
 
