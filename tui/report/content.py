@@ -100,7 +100,8 @@ def _warnings(read: ReadRuns) -> Iterator[str]:
         yield f"not compared sample by sample: {read.unpaired}"
     for run in read.runs:
         if run.untold and run.status.done:
-            yield " ".join(filter(None, ["samples", run.label, f"cannot be shown: {run.untold}"]))
+            of = f" of {run.label}" if run.label else ""
+            yield f"wrong samples{of} cannot be told: {run.untold}"
     if read.comparison:
         yield from doubts(read.comparison, read.labels)
 

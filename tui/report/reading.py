@@ -54,8 +54,9 @@ class ReadRun:
         return one_line(self.spec.model).rpartition("/")[2]
 
     def shelf(self) -> Shelf | None:
-        """Its samples; None where they have no scores of their own."""
-        return None if self.scores is None else Shelf(self.scores, self.headline, self.label)
+        """Its samples; None where it has no journal."""
+        there = self.folder.journal.exists()
+        return Shelf(self.folder, self.headline, self.label) if there else None
 
 
 @dataclass(slots=True)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from evalbench.engine.results.browse import Filter, Samples
 from evalbench.engine.results.comparing.scores import RunScores
+from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_view import CallView, sample_view
 from evalbench.tui.state.sample_words import choice_words, read_words
 
 UNREAD = ("truncated", "refused", "filtered", "unparsed")
 """Outcomes of replies in which no answer was found."""
+
+T = TypeVar("T")
 
 _MOST_TEXT, _MOST_LINES, _MOST_TEXTS, _MOST_VALUES = 1_200, 40, 12, 4
 
@@ -63,12 +67,12 @@ class SampleList:
 class Shelf:
     """The samples of one run, as a report shows them."""
 
-    def __init__(self, scores: RunScores, value: str, label: str) -> None:
+    def __init__(self, folder: RunFolder, value: str, label: str) -> None:
         """``value``: name of the run's headline value; ``label``: what the run is called."""
-        self.scores = scores
         self.label = label
+        self._run = folder.id
         self._value = value
-        self._samples = Samples(scores.folder.journal, value)
+        self._samples = Samples(folder.journal, value)
 
     def having(self, outcome: str) -> set[int]:
         """Numbers of the samples with an outcome."""
@@ -89,7 +93,7 @@ class Shelf:
             view.outcome,
             read_words(detail) or ", ".join(values[:_MOST_VALUES]),
             tuple(_texts(view.calls)),
-            f"evalbench show {self.scores.folder.id} --sample {row}",
+            f"evalbench show {self._run} --sample {row}",
         )
         question = "\n".join(filter(None, [view.question, choice_words(line.sample, detail)]))
         tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
@@ -116,27 +120,33 @@ def cut(text: str) -> str:
     return f"{kept.rstrip()} … ({figures.count(left)} characters more)" if left else kept
 
 
-def worst(shelf: Shelf, most: int) -> list[SampleList]:
-    """Failed samples, those whose replies could not be read, and the wrong or lowest ones."""
+def worst(shelf: Shelf, scores: RunScores | None, most: int) -> list[SampleList]:
+    """Failed samples, those whose replies could not be read, and the wrong or lowest ones.
+
+    Without ``scores`` of single samples the last are left out.
+    """
     failed = shelf.having("error")
     unread = set().union(*map(shelf.having, UNREAD)) - failed
     lists = [
         _listed(shelf, "Failed", sorted(failed), most),
         _listed(shelf, "Cut off, refused, filtered or unread", sorted(unread), most),
     ]
-    scores = shelf.scores
+    if scores is not None:
+        lists.append(_low(shelf, scores, failed | unread, most))
+    return [one for one in lists if one.samples]
+
+
+def _low(shelf: Shelf, scores: RunScores, apart: set[int], most: int) -> SampleList:
     read = [
         (value, row)
         for ident, value in scores.scores.items()
-        if (row := scores.rows[ident]) not in unread and row not in failed
+        if (row := scores.rows[ident]) not in apart
     ]
+    title = "Lowest scores"
     if scores.share:
-        below = [one for one in read if one[0] < 1]
-        title = "Wrong" if all(value == 0 for value, _ in below) else "Not wholly right"
-        lists.append(_listed(shelf, title, _lowest(below, most), most, len(below)))
-    elif read:
-        lists.append(_listed(shelf, "Lowest scores", _lowest(read, most), most, len(read)))
-    return [one for one in lists if one.samples]
+        read = [one for one in read if one[0] < 1]
+        title = "Wrong" if all(value == 0 for value, _ in read) else "Not wholly right"
+    return _listed(shelf, title, _lowest(read, most), most, len(read))
 
 
 def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
@@ -149,7 +159,7 @@ def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
     return sure + spread([row for value, row in ranked if value == edge], most - len(sure))
 
 
-def spread(rows: Sequence[int], most: int) -> list[int]:
+def spread(rows: Sequence[T], most: int) -> list[T]:
     """At most so many of some rows, at even distances."""
     if len(rows) <= most:
         return list(rows)
@@ -167,48 +177,39 @@ def _listed(
     return SampleList(named, len(rows) if total is None else total, tuple(shown))
 
 
-def flips(first: Shelf, second: Shelf, most: int) -> list[SampleList]:
+def flips(
+    shelves: tuple[Shelf, Shelf], scores: tuple[RunScores, RunScores], most: int
+) -> list[SampleList]:
     """Samples that one run has right and the other wrong; of grades those furthest apart."""
-    a, b = first.scores, second.scores
+    (first, second), (a, b) = (shelf.label for shelf in shelves), scores
     both = [ident for ident in a.scores if ident in b.scores]
-    if a.share and b.share:
-        ways = [
-            (f"Right in {first.label}, wrong in {second.label}", 1),
-            (f"Wrong in {first.label}, right in {second.label}", -1),
-        ]
-        turned = {
-            way: [i for i in both if way * a.scores[i] > way * b.scores[i]] for _, way in ways
-        }
-    else:
-        ways = [
-            (f"Higher in {first.label} than in {second.label}", 1),
-            (f"Lower in {first.label} than in {second.label}", -1),
-        ]
-        turned = {way: _furthest(a, b, both, way) for _, way in ways}
-    return [
-        one
-        for title, way in ways
-        if (one := _paired(title, first, second, turned[way], most)).samples
-    ]
+    right = a.share and b.share
+    titles = (
+        (f"Right in {first}, wrong in {second}", f"Wrong in {first}, right in {second}")
+        if right
+        else (f"Higher in {first} than in {second}", f"Lower in {first} than in {second}")
+    )
+    found = []
+    for title, way in zip(titles, (1, -1), strict=True):
+        gaps = [(way * (a.scores[ident] - b.scores[ident]), ident) for ident in both]
+        apart = [one for one in gaps if one[0] > 0]
+        if not right:
+            apart.sort(key=lambda one: -one[0])
+        idents = [ident for _, ident in apart]
+        shown = spread(idents, most) if right else idents[:most]
+        rows = [(a.rows[ident], b.rows[ident]) for ident in shown]
+        found.append(SampleList(title, len(idents), tuple(_pairs(shelves, rows))))
+    return [one for one in found if one.samples]
 
 
-def _furthest(a: RunScores, b: RunScores, both: Sequence[str], way: int) -> list[str]:
-    apart = [(way * (a.scores[i] - b.scores[i]), i) for i in both]
-    return [i for gap, i in sorted(apart, key=lambda one: -one[0]) if gap > 0]
-
-
-def _paired(
-    title: str, first: Shelf, second: Shelf, idents: Sequence[str], most: int
-) -> SampleList:
-    shares = first.scores.share and second.scores.share
-    places = spread(range(len(idents)), most) if shares else range(min(most, len(idents)))
-    shown = []
-    for ident in (idents[at] for at in places):
-        rows = first.scores.rows[ident], second.scores.rows[ident]
-        one, other = first.show(rows[0]), second.show(rows[1])
-        if one is not None and other is not None:
-            name = f"sample {rows[0]}"
-            if rows[0] != rows[1]:
-                name += f" in {first.label}, {rows[1]} in {second.label}"
-            shown.append(replace(one, name=name, answers=one.answers + other.answers))
-    return SampleList(title, len(idents), tuple(shown))
+def _pairs(shelves: tuple[Shelf, Shelf], rows: Sequence[tuple[int, int]]) -> Iterator[Shown]:
+    for places in rows:
+        one, other = (shelf.show(row) for shelf, row in zip(shelves, places, strict=True))
+        if one is None or other is None:
+            continue
+        if places[0] == places[1]:
+            name = one.name
+        else:
+            first, second = (shelf.label for shelf in shelves)
+            name = f"sample {places[0]} in {first}, {places[1]} in {second}"
+        yield replace(one, name=name, answers=one.answers + other.answers)

@@ -200,12 +200,14 @@ def _judges(runs: Sequence[ReadRun]) -> Iterator[Section]:
 def _samples(read: ReadRuns, most: int) -> Iterator[Section]:
     if not most:
         return
-    shelves = [run.shelf() for run in read.runs]
-    if read.comparison:
-        first, *others = (shelf for shelf in shelves if shelf)
-        flipped = [one for other in others for one in flips(first, other, most)]
-        yield Section("Samples on which runs differ", tuple(flipped))
-    lists = [one for shelf in shelves if shelf for one in worst(shelf, most)]
+    held = [(run, shelf) for run in read.runs if (shelf := run.shelf())]
+    flipped = []
+    for run, shelf in held[1:] if read.comparison else ():
+        first, other = held[0][0].scores, run.scores
+        if first and other:
+            flipped += flips((held[0][1], shelf), (first, other), most)
+    yield Section("Samples on which runs differ", tuple(flipped))
+    lists = [one for run, shelf in held for one in worst(shelf, run.scores, most)]
     yield Section(
         "Samples to look at",
         tuple(lists),

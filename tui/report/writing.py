@@ -31,8 +31,15 @@ MARK = "evalbench report"
 _HERE = Path(__file__).parent
 _COLUMNS = 96
 
-_PUNCTUATION = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&@:=-])")
-_WORDS_ONLY = re.compile(r"(\bwww)\.", re.IGNORECASE)
+_MARKUP = re.compile(
+    r"""
+      [\\`*{}\[\]<>#|~$&@]                # wherever they stand
+    | (?<![^\W_])_ | _(?![^\W_])          # but not within a word
+    | ^[-+=] | (?<=\d)[.)](?=\s)          # lists and lines
+    | :(?=//) | (?<=\bwww)\.              # addresses become links by themselves
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 
 
 def html(report: Report) -> str:
@@ -124,7 +131,7 @@ def _escaped(value: Any) -> Any:
     """A text on one line of which Markdown sees nothing but a text."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return _WORDS_ONLY.sub(r"\1\.", _PUNCTUATION.sub(r"\\\1", one_line(without_keys(value))))
+    return _MARKUP.sub(r"\\\g<0>", one_line(without_keys(value)))
 
 
 def _bars(chart: Chart) -> Markup:

@@ -328,7 +328,7 @@ def test_the_page_needs_nothing_and_allows_nothing(home: Path) -> None:
 
 def test_markdown_has_the_same_tables(home: Path) -> None:
     text = markdown(report_on([mmlu_run(SAID)]))
-    assert text.startswith("<!-- evalbench report -->\n# mmlu × openai/gpt\\-4.1\n")
+    assert text.startswith("<!-- evalbench report -->\n# mmlu × openai/gpt-4.1\n")
     rows = [line for line in text.splitlines() if line.startswith("| Accuracy, over questions")]
     assert rows[0].endswith("| 42.9 % | 15.8–75.0 | 3 / 7 | 37.5–50.0 |")
     assert "\n| --- | ---: |" in text.replace("\n|  |", "\n|")
@@ -393,7 +393,7 @@ def test_a_place_that_cannot_be_written_is_told(home: Path, tmp_path: Path) -> N
             write_report(report, place)
 
 
-def test_of_a_benchmark_that_is_not_here_the_samples_are_not_shown(
+def test_of_a_benchmark_that_is_not_here_failed_and_unread_samples_are_shown(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = mmlu_run(SAID)
@@ -404,5 +404,6 @@ def test_of_a_benchmark_that_is_not_here_the_samples_are_not_shown(
     monkeypatch.setattr(registry, "benchmark_class", missing)
     report = report_on([run])
     assert report.runs[0].score[1] == "42.9 %"
-    assert report.warnings[0].startswith("samples cannot be shown: ")
-    assert "Samples to look at" not in [part.title for part in report.sections]
+    assert report.warnings[0].startswith("wrong samples cannot be told: ")
+    held = lists(report, "Samples to look at")
+    assert list(held) == ["Failed", "Cut off, refused, filtered or unread"]
