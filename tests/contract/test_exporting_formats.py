@@ -6,6 +6,7 @@ import asyncio
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -467,3 +468,23 @@ def test_pictures_come_back_from_json(home: Path, tmp_path: Path) -> None:
         [part, _] = journal.calls(2)[0].prompt.messages[0].parts
         assert isinstance(part, MediaPart)
         assert part.data == picture.data
+
+
+def documented(heading: str) -> set[str]:
+    """The fields under a heading of the page about the JSON's form."""
+    page = (Path(__file__).parents[2] / "docs" / "export-schema.md").read_text("utf-8")
+    section = page.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return set(re.findall(r"^\| (\w+) \|", section, re.MULTILINE)) - {"field"}
+
+
+def test_the_json_is_as_it_is_documented(home: Path, tmp_path: Path) -> None:
+    [path] = export_run(mmlu_run(), "json", tmp_path).files
+    whole = json.loads(path.read_bytes())
+    sample = whole["samples"][0]
+    assert set(whole) == documented("The file")
+    assert set(sample) == documented("A sample")
+    assert set(sample["calls"][0]) == documented("A call")
+    assert set(sample["scores"][0]) == documented("A score")
+    page = (Path(__file__).parents[2] / "docs" / "export-schema.md").read_text("utf-8")
+    for name in sample["calls"][0]["reply"]:
+        assert f"`{name}`" in page
