@@ -60,7 +60,6 @@ class SampleList:
     title: str
     total: int
     samples: tuple[Shown, ...]
-    note: str = ""
     kind: str = "samples"
 
 
