@@ -10,7 +10,7 @@ from evalbench.engine.results.browse import Filter, Samples
 from evalbench.engine.results.comparing.scores import RunScores
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.state import figures
-from evalbench.tui.state.sample_view import CallView, sample_view
+from evalbench.tui.state.sample_view import CallView, media_words, sample_view
 from evalbench.tui.state.sample_words import choice_words, read_words
 
 UNREAD = ("truncated", "refused", "filtered", "unparsed")
@@ -94,7 +94,10 @@ class Shelf:
             tuple(_texts(view.calls)),
             f"evalbench show {self._run} --sample {row}",
         )
-        question = "\n".join(filter(None, [view.question, choice_words(line.sample, detail)]))
+        shown = [b.media for call in view.calls for b in call.asked if b.media]
+        media = [f"({words})" for words in dict.fromkeys(map(media_words, shown))]
+        asked = [view.question, choice_words(line.sample, detail), *media]
+        question = "\n".join(filter(None, asked))
         tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
         return Shown(f"sample {row}", tags, cut(question), cut(view.gold), (answer,))
 

@@ -7,17 +7,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from evalbench.engine import registry
-from evalbench.engine.calls import Outcome
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import MediaPart, Outcome, Reply, generate, user
 from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.journal import Journal
 from evalbench.engine.status import State
 from evalbench.tui.report.charts import Bins, Dots, Paces, Shares
 from evalbench.tui.report.content import Report, report_on
 from evalbench.tui.report.samples import SampleList, cut, spread
 from evalbench.tui.report.tables import Table
 from evalbench.tui.report.writing import html, markdown, write_report
-from tests.nasty import nasty_run
+from tests.nasty import nasty_run, store
 from tests.pretending import pretend
 from tests.reported import HOSTILE, KEY, mmlu_run, mt_bench_run
 
@@ -266,20 +269,22 @@ def check_page(text: str) -> None:
 
 
 def check_markdown(text: str) -> None:
-    """Outside of fences nothing is markup but ours."""
-    fence, outside = "", []
-    for line in text.splitlines():
-        if not fence and (found := re.match(r"(`{3,})text$", line)):
-            fence = found[1]
-        elif line == fence:
-            fence = ""
-        elif not fence:
-            outside.append(line)
-    assert not fence
-    left = "\n".join(outside[1:])
-    assert not re.search(r"(?<!\\)[<\[`$]", left)
-    assert "http:" not in left
+    """Nothing that a model said is markup, an address or a control character."""
+    first, _, rest = text.partition("\n")
+    assert first == "<!-- evalbench report -->"
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(rest)
+    inner = [child for token in tokens for child in token.children or ()]
+    kinds = {token.type for token in (*tokens, *inner)}
+    assert not kinds & {"html_block", "html_inline", "link_open", "image", "code_inline", "em_open"}
+    assert not kinds & {"s_open", "code_block", "hr", "ordered_list_open"}
+    assert [token.info for token in tokens if token.type == "fence" and token.info != "text"] == []
+    told = " ".join(token.content for token in inner if token.type == "text")
+    assert "{{" not in "".join(line for line in rest.splitlines() if line.startswith("|"))
+    assert not re.search(
+        r"(?<!\\):(?=//)", "\n".join(t.content for t in tokens if t.type == "inline")
+    )
     assert not [harm for harm in HARMFUL if harm in text]
+    assert told
 
 
 def test_hostile_replies_and_a_planted_key_come_out_harmless(home: Path) -> None:
@@ -311,9 +316,10 @@ def test_the_check_of_pages_can_fail() -> None:
     for harm in ("<script>", "<a href='http://x'>", "<p onclick=x>", "\x1b", KEY):
         with pytest.raises(AssertionError):
             check_page(f"<style></style>{harm}")
-    for harm in ("<b>", "[x](http://x)", "```text\n", "$x$"):
+    for harm in ("<b>", "[x](http://x)", "```\n", "a http://x", "`x`", "*x*", "~~x~~", "1. x", KEY):
         with pytest.raises(AssertionError):
-            check_markdown(f"<!-- -->\n{harm}")
+            check_markdown(f"<!-- evalbench report -->\nbefore\n\n{harm}")
+    check_markdown("<!-- evalbench report -->\nbefore")
 
 
 def test_the_page_needs_nothing_and_allows_nothing(home: Path) -> None:
@@ -333,6 +339,22 @@ def test_markdown_has_the_same_tables(home: Path) -> None:
     assert rows[0].endswith("| 42.9 % | 15.8–75.0 | 3 / 7 | 37.5–50.0 |")
     assert "\n| --- | ---: |" in text.replace("\n|  |", "\n|")
     assert "\n\n\n\n" not in text
+
+
+async def test_of_pictures_kind_and_size_are_told(home: Path) -> None:
+    engine = pretend("mmlu", "openai/gpt-4.1", total=1)
+    sample = Sample("0" * 16 + ".1", {"question": "What is this?"}, "B", {})
+    picture = MediaPart("image/png", b"x" * 2_000)
+    prompt = generate([user([picture, "What is this?"])])
+    journal = Journal(engine.folder.journal)
+    journal.add_samples([(1, sample)])
+    model = engine.folder.spec().candidate
+    store(journal, 1, sample, prompt, Reply("no", Outcome.UNPARSED), model)
+    journal.store_score(1, 0, {}, Outcome.UNPARSED, {"accuracy": 0.0}, {})
+    await journal.close()
+    engine.status(State.RUNNING, done=1, outcomes={"unparsed": 1})
+    (held,) = lists(report_on([engine.folder]), "Samples to look at").values()
+    assert held.samples[0].question == "What is this?\n(image/png, 2.0 kB)"
 
 
 async def test_what_a_live_run_has_so_far(home: Path) -> None:
