@@ -180,10 +180,8 @@ def _shared(runs: Sequence[RunScores]) -> list[str]:
     return shared
 
 
-def _clusters(
-    run: RunScores, shared: Sequence[str], cluster: str | None
-) -> tuple[str, Sequence[str]]:
-    """The tag that samples are clustered by, and each one's cluster; empty for none."""
+def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tuple[str, np.ndarray]:
+    """The tag that samples are clustered by, and numbers of each one's cluster; empty for none."""
     tag = run.spread_by if cluster is None else cluster
     known = dict.fromkeys(name for ident in shared for name in run.tags[ident])
     if cluster and cluster not in known:
@@ -191,11 +189,12 @@ def _clusters(
             f"no sample has a tag {cluster!r}",
             cure=nearest(cluster, known) or f"choose one of {', '.join(known) or 'none'}",
         )
-    clusters = [run.tags[ident].get(tag, "") for ident in shared]
-    groups = len(set(clusters))
+    names: dict[str, int] = {}
+    clusters = [names.setdefault(run.tags[ident].get(tag, ""), len(names)) for ident in shared]
+    groups = len(names)
     if not tag or groups == len(shared) or (groups < _ENOUGH and cluster is None):
-        return "", ()
-    return tag, clusters
+        return "", np.array(())
+    return tag, np.array(clusters)
 
 
 def _lost(first: RunScores, second: RunScores) -> list[tuple[float | None, float | None]]:

@@ -16,7 +16,9 @@ RESAMPLES = 9_999
 SEED = 0
 BOOTSTRAP = "paired bootstrap (BCa), 95 %"
 
-_FEW_KINDS = 2_000
+_DEAR = 20
+"""A number of units of a kind takes about so many times as long to draw as one unit."""
+
 _AT_A_TIME = 4_000_000
 """Numbers drawn at once: some tens of megabytes."""
 
@@ -69,9 +71,11 @@ def bootstrap(
 def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
     """Resampled means. Units of a kind are interchangeable: only their number is drawn."""
     units = len(sums)
-    kinds, counts = np.unique(np.stack([sums, sizes], axis=1), axis=0, return_counts=True)
+    # As complex numbers, which are sorted many times faster than rows of two.
+    both, counts = np.unique(sums + 1j * sizes, return_counts=True)
+    kinds = np.stack([both.real, both.imag], axis=1)
     totals = []
-    if len(kinds) <= _FEW_KINDS:
+    if _DEAR * len(kinds) <= units:
         step = max(1, _AT_A_TIME // len(kinds))
         for begin in range(0, resamples, step):
             many = min(step, resamples - begin)
@@ -82,8 +86,8 @@ def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
             many = min(step, resamples - begin)
             chosen = draw.integers(0, units, size=(many, units), dtype=np.int32)
             totals.append(np.stack([sums[chosen].sum(1), sizes[chosen].sum(1)], axis=1))
-    both = np.concatenate(totals)
-    return both[:, 0] / both[:, 1]
+    drawn = np.concatenate(totals)
+    return drawn[:, 0] / drawn[:, 1]
 
 
 def _acceleration(sums: Array, sizes: Array) -> float:

@@ -6,7 +6,6 @@ always the second minus the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -180,7 +179,11 @@ def detectable(differences: Array) -> float | None:
     return (Z95 + Z80) * spread / sqrt(n) if spread > 0 else None
 
 
-def cluster_sums(differences: Array, clusters: Sequence[str]) -> tuple[Array, Array]:
-    """Sum of the differences and number of samples of every cluster."""
-    _, where = np.unique(np.asarray(clusters, dtype=object), return_inverse=True)
-    return np.bincount(where, weights=differences), np.bincount(where).astype(float)
+def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
+    """Sum of the differences and number of samples of every cluster.
+
+    Args:
+        differences: of every sample.
+        clusters: the number of each one's cluster, from 0 without a gap.
+    """
+    return np.bincount(clusters, weights=differences), np.bincount(clusters).astype(float)

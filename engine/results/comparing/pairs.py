@@ -95,7 +95,7 @@ def pair_up(
     *,
     share: bool,
     tag: str = "",
-    clusters: Sequence[str] = (),
+    clusters: Any = (),
     lost: Sequence[tuple[float | None, float | None]] = (),
 ) -> Pair:
     """Compare two runs.
@@ -108,7 +108,7 @@ def pair_up(
         places: of the two among the runs compared.
         scores: of the same samples, one array each.
         share: whether they lie between 0 and 1.
-        tag, clusters: what samples are clustered by, and each one's cluster.
+        tag, clusters: what samples are clustered by, and the number of each one's cluster.
         lost: scores of samples that failed in one of the two or in both; None: failed.
     """
     first, second = scores
@@ -155,7 +155,7 @@ def right_or_wrong(scores: Any) -> bool:
     return bool(np.all((scores == 0) | (scores == 1)))
 
 
-def _clustered(gaps: Any, tag: str, clusters: Sequence[str]) -> Clustered | None:
+def _clustered(gaps: Any, tag: str, clusters: Any) -> Clustered | None:
     if not tag:
         return None
     sums, sizes = cluster_sums(gaps, clusters)

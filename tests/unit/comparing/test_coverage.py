@@ -50,12 +50,11 @@ def test_of_clustered_samples() -> None:
     """40 subjects of unlike size, each with a difference of its own around the true one."""
     draw = np.random.default_rng(20_261_128)
     clusters = np.repeat(np.arange(40), np.arange(10, 50))
-    names = [str(one) for one in clusters]
     own = draw.normal(0.1, 0.15, size=(2_000, 40))
     intervals = []
     for shifts in own:
         gaps = shifts[clusters] + draw.normal(0, 0.5, len(clusters))
-        found = clustered_t(*cluster_sums(gaps, names))
+        found = clustered_t(*cluster_sums(gaps, clusters))
         intervals.append((found.low, found.high))
     assert 0.935 <= covered(intervals, 0.1) <= 0.965
 

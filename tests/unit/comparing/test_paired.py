@@ -111,7 +111,7 @@ def test_clustered_t_is_the_cluster_robust_one_of_statsmodels() -> None:
         cov_kwds={"groups": clusters, "use_correction": True, "df_correction": True},
         use_t=True,
     )
-    found = clustered_t(*cluster_sums(gaps, [str(one) for one in clusters]))
+    found = clustered_t(*cluster_sums(gaps, clusters))
     assert found.p == pytest.approx(fit.pvalues[0])
     # OLS multiplies by (n - 1)/(n - k) too, which is 1 for a mean alone.
     assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int()[0]))
