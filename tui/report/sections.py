@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.results.comparing.sameness import NOTHING
 from evalbench.engine.results.exporting.harmless import without_logins
 from evalbench.tui.report.charts import (
     Chart,
@@ -155,11 +156,13 @@ def _grades(read: ReadRuns) -> Chart | None:
 def _differences(read: ReadRuns) -> Iterator[Section]:
     if read.comparison:
         table = difference_table(read.comparison, read.labels)
+        compared = read.comparison.sameness.compared
+        what = "Over" if compared == NOTHING else f"Compared: {compared}, over"
         yield Section(
             "Differences",
             (table,),
-            intro=f"Compared: {read.comparison.sameness.compared}, over the samples that all"
-            " these runs have scored, paired by their content. evalbench compare tells more.",
+            intro=f"{what} the samples that all these runs have scored, paired by their content."
+            " evalbench compare tells more.",
         )
 
 

@@ -190,6 +190,8 @@ def test_differences_and_flips(home: Path) -> None:
     gap, p, counts, _ = shown.rows[0].cells
     assert (gap.text, p.text, counts.text, counts.small) == ("+14.3 pts", "1.000", "2, 1", "of 7")
     assert "McNemar's exact test" in shown.note
+    intro = next(part.intro for part in report.sections if part.title == "Differences")
+    assert intro.startswith("Compared: model, over the samples")
     flipped = lists(report, "Samples on which runs differ")
     assert {name: [s.name for s in one.samples] for name, one in flipped.items()} == {
         "Right in A gpt-4.1, wrong in B gpt-5": ["sample 8"],
