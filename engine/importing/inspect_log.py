@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import orjson
@@ -48,16 +49,14 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
         raise DataError("this is no log of inspect", path=str(path), why="it names no task")
     items: Items = []
     judges: dict[str, None] = {}
-    later = unread = failed = 0
-    for number, sample in enumerate(samples, 1):
+    unread = failed = epochs = 0
+    for number, (sample, later) in enumerate(_by_sample(path, samples), 1):
+        epochs = max(epochs, 1 + len(later))
         try:
-            if int(sample["epoch"]) > 1:
-                later += 1
-                continue
             if benchmark == "mmlu":
                 items.append(_mmlu(sample))
             else:
-                item, told, odd = _scored(sample, judges)
+                item, told, odd = _scored(sample, later, judges)
                 unread += odd
                 items.append((item, told))
             failed += bool(sample.get("error"))
@@ -65,7 +64,10 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
             raise malformed("this is no sample of a log", path, number, error) from None
     if not items:
         raise none_in(path)
-    notes = _notes(head, later, unread, failed)
+    notes = _notes(head, unread, failed)
+    if epochs > 1:
+        scores = "are means over all" if benchmark == "recorded" else "are those of the first"
+        notes.append(f"of {epochs} epochs the first reply was taken; scores {scores}")
     model = str(spec.get("model") or "unnamed")
     if benchmark == "mmlu":
         notes.insert(0, "the replies are read by mmlu's parsers, not by the log's scorer")
@@ -73,7 +75,22 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
     return scored_run(str(spec["task"]), model, list(judges), items, path, notes)
 
 
-def _notes(head: Json, later: int, unread: int, failed: int) -> list[str]:
+def _by_sample(path: Path, samples: Iterator[Json]) -> list[tuple[Json, list[Json]]]:
+    """Every sample with its later epochs; one that failed is not the first where another is."""
+    found: dict[Any, list[Json]] = {}
+    for number, sample in enumerate(samples, 1):
+        try:
+            found.setdefault(sample["id"], []).append(sample)
+        except (KeyError, TypeError) as error:
+            raise malformed("this is no sample of a log", path, number, error) from None
+    both = []
+    for held in found.values():
+        whole = [one for one in held if not one.get("error")] or held[:1]
+        both.append((whole[0], whole[1:]))
+    return both
+
+
+def _notes(head: Json, unread: int, failed: int) -> list[str]:
     notes = []
     for score in (head.get("results") or {}).get("scores") or []:
         told = ", ".join(
@@ -84,8 +101,6 @@ def _notes(head: Json, later: int, unread: int, failed: int) -> list[str]:
         notes.append(f"the log says of {score.get('name')}: {told}")
     if head.get("status") not in (None, "success"):
         notes.append(f"the log's status is {head['status']}: it may lack samples")
-    if later:
-        notes.append(f"{counted(later, 'sample')} of later epochs left out: the first was taken")
     if unread:
         notes.append(f"{counted(unread, 'score')} that are no number were left out")
     if failed:
@@ -160,7 +175,9 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 # -- a sample ------------------------------------------------------------------------
 
 
-def _scored(sample: Json, judges: dict[str, None]) -> tuple[Item, Mapping[Place, Told], int]:
+def _scored(
+    sample: Json, later: Sequence[Json], judges: dict[str, None]
+) -> tuple[Item, Mapping[Place, Told], int]:
     """A sample, what was said, and how many of its scores are no number."""
     inputs: dict[str, Any] = {"question": _question(sample)}
     if sample.get("choices"):
@@ -172,12 +189,18 @@ def _scored(sample: Json, judges: dict[str, None]) -> tuple[Item, Mapping[Place,
     told["candidate", "answer", 0] = _reply(sample)
     odd = 0
     for name, score in (sample.get("scores") or {}).items():
-        values = _values(name, score["value"])
-        odd += not values
+        each = [
+            values
+            for one in (sample, *later)
+            if (values := _values(name, one["scores"][name]["value"]))
+        ]
+        odd += not each
+        names = {part: None for values in each for part in values}
+        means = {part: mean(values[part] for values in each if part in values) for part in names}
         judge = scorer_name(name)
         judges.setdefault(judge)
         place, said = given(
-            judge, values, score.get("answer"), _text(sample, score.get("explanation") or "")
+            judge, means, score.get("answer"), _text(sample, score.get("explanation") or "")
         )
         told[place] = said
     return item, told, odd

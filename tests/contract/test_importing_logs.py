@@ -48,14 +48,18 @@ def test_values_are_read_as_inspect_reads_them(home: Path, tmp_path: Path) -> No
     values = ["C", "I", "P", "N", 0.25, True, "0.5", "yes", {"a": 1, "b": "I"}, "odd", None]
     rows = [sample(n, value) for n, value in enumerate(values)]
     rows.append(sample(20, "C", error={"message": "it broke"}))
-    rows.append(sample(0, "C", epoch=2))
+    rows.append(sample(1, "C", epoch=2))
     recorded = inspect_log.read_log(log(tmp_path / "log.json", rows))
     run = written(recorded)
-    assert run.counts("match") == (1 + 0.5 + 0.25 + 1 + 0.5 + 1, 8)
+    assert run.counts("match") == (1 + 0.5 + 0.5 + 0.25 + 1 + 0.5 + 1, 8)
     assert (run.counts("match/a"), run.counts("match/b")) == ((1, 1), (0, 1))
     assert run.folder.status().outcomes["unparsed"] == 2
     assert run.folder.status().failed == 1
-    assert [note.partition(" ")[0] for note in recorded.notes] == ["1", "2", "1"]
+    assert recorded.notes == [
+        "2 scores that are no number were left out",
+        "1 sample with an error: failed, not wrong",
+        "of 2 epochs the first reply was taken; scores are means over all",
+    ]
 
 
 def test_texts_that_lie_apart_are_put_in(home: Path, tmp_path: Path) -> None:

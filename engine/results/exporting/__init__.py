@@ -124,12 +124,12 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
     module = import_module(f"{__name__}.{chosen.module}")
     with Files(place, place if single else None) as files, ExitStack() as stack:
         runs = [stack.enter_context(HeldRun(folder)) for folder in folders]
-        notes = [note for run in runs if chosen.benchmarks for note in run.notes()]
+        notes: list[str] = []
         if chosen.together:
             notes += module.write_all(runs, files)
         else:
             for run in runs:
-                notes += module.write(run, files)
+                notes += [*(run.notes() if chosen.benchmarks else ()), *module.write(run, files)]
         return Exported(name, files.commit(), list(dict.fromkeys(notes)))
 
 

@@ -35,7 +35,7 @@ def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
             cure="export the others apart",
         )
     whole: dict[str, Any] = {}
-    notes: list[str] = []
+    notes = [note for run in runs for note in run.notes()]
     for run, kind in zip(runs, kinds, strict=True):
         benchmark = build_benchmark(run.spec, run.meta.get("shared"))
         assert isinstance(benchmark, CodeBenchmark)

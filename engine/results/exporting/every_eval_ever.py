@@ -135,7 +135,7 @@ def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any
         judges = [{"model_info": _model(role.partition("/")[2])} for role in run.judges]
         prompt = "see the messages of role judge in evalbench's own export"
         config["llm_scoring"] = {"judges": judges, "input_prompt": prompt}
-    uncertainty: dict[str, Any] = {"num_samples": metric["n"]}
+    uncertainty: dict[str, Any] = {"num_samples": round(metric["n"])}
     if metric["low"] is not None:
         uncertainty["confidence_interval"] = {
             "lower": metric["low"],

@@ -35,16 +35,14 @@ def write(run: HeldRun, files: Files) -> list[str]:
     written = failed = 0
     with files.open(f"{model}/samples_{task}_{date}.jsonl") as file:
         for held in run.walk():
-            score = held.scores.get(0)
-            value = run.grade(score, run.headline)
-            if value is None or score is None:
+            values = _values(run, held)
+            if not values:
                 failed += 1
                 continue
             written += 1
-            values = {run.headline: value, **score.values}
             file.write(json_bytes(_document(held, values)) + b"\n")
     files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
-    notes = run.notes()
+    notes = []
     if failed:
         notes.append(f"{failed} samples without a score were left out: the harness knows none")
     return notes
@@ -108,25 +106,41 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _document(held: WholeSample, scores: Mapping[str, float]) -> dict[str, Any]:
-    """A line of the samples file."""
+def _values(run: HeldRun, held: WholeSample) -> dict[str, float]:
+    """Means over the epochs that have a score, the headline's first; empty where none has."""
+    found: dict[str, list[float]] = {}
+    for score in held.scores.values():
+        value = run.grade(score, run.headline)
+        if value is not None:
+            for name, number in {run.headline: value, **score.values}.items():
+                found.setdefault(_named(name), []).append(number)
+    return {name: sum(numbers) / len(numbers) for name, numbers in found.items()}
+
+
+def _document(held: WholeSample, values: Mapping[str, float]) -> dict[str, Any]:
+    """A line of the samples file; epochs are the repeats of its requests."""
     sample = held.sample
     doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
-    calls = [call for call in held.answers(0) if role_of(call) == CANDIDATE]
-    asked = list(_asked(calls))
+    requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
+    for epoch in sorted(held.scores):
+        for call in held.answers(epoch):
+            if role_of(call) == CANDIDATE:
+                for number, (context, wanted, said) in enumerate(_asked(call)):
+                    place = (call.key.step, call.key.repeat, number)
+                    requests.setdefault(place, (context, wanted, []))[2].append(said)
+    asked = list(requests.values())
     target = as_text(sample.gold)
-    values = {_named(name): value for name, value in scores.items()}
     prompt = as_text(asked[0][0]) if asked else ""
     return {
         "doc_id": held.row - 1,
         "doc": doc,
         "target": target,
         "arguments": {
-            f"gen_args_{number}": {"arg_0": first, "arg_1": second}
-            for number, (first, second, _) in enumerate(asked)
+            f"gen_args_{number}": {"arg_0": context, "arg_1": wanted}
+            for number, (context, wanted, _) in enumerate(asked)
         },
-        "resps": [[said] for _, _, said in asked],
-        "filtered_resps": [said for _, _, said in asked],
+        "resps": [said for _, _, said in asked],
+        "filtered_resps": [said[0] for _, _, said in asked],
         "filter": "none",
         "metrics": list(values),
         "doc_hash": _hash(orjson.dumps(doc, option=orjson.OPT_INDENT_2)),
@@ -136,20 +150,19 @@ def _document(held: WholeSample, scores: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def _asked(calls: list[CallRow]) -> Iterator[tuple[Any, Any, Any]]:
+def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
     """Context, what was asked for and what came, of every request as the harness makes them."""
-    for call in calls:
-        assert call.reply
-        turns = [(message.role, message.text) for message in call.prompt.messages]
-        alone = len(turns) == 1 and turns[0][0] in ("user", "context")
-        context = turns[0][1] if alone else [{"role": r, "content": text} for r, text in turns]
-        if call.prompt.kind == "generate":
-            yield context, call.prompt.params.asked(), call.reply.text
-            continue
-        best = max(call.reply.logprobs, default=None)
-        for text, number in zip(call.prompt.continuations, call.reply.logprobs, strict=False):
-            # Whether it is greedy is not asked for here; the likeliest stands for it.
-            yield context, text, [str(number), str(number == best)]
+    assert call.reply
+    turns = [(message.role, message.text) for message in call.prompt.messages]
+    alone = len(turns) == 1 and turns[0][0] in ("user", "context")
+    context = turns[0][1] if alone else [{"role": r, "content": text} for r, text in turns]
+    if call.prompt.kind == "generate":
+        yield context, call.prompt.params.asked(), call.reply.text
+        return
+    best = max(call.reply.logprobs, default=None)
+    for text, number in zip(call.prompt.continuations, call.reply.logprobs, strict=False):
+        # Whether it is greedy is not asked for here; the likeliest stands for it.
+        yield context, text, [str(number), str(number == best)]
 
 
 def _hash(data: bytes) -> str:
