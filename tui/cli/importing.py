@@ -37,7 +37,7 @@ _TAKES_DATA = (*_NEEDS_DATA, "bedrock")
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    lines = [f"  {name:<16}{what}" for name, what in _KINDS.items()]
+    lines = [f"  {name:<17}{what}" for name, what in _KINDS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument("kind", metavar="KIND", choices=list(_KINDS), help="whose results")
     parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
