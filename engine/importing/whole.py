@@ -44,7 +44,6 @@ async def import_whole(path: Path, parent: Path | None = None) -> RunFolder:
     Raises:
         DataError: the file is none, or of a newer version, or damaged.
         UsageError: the folder cannot be written to.
-        SpecError: its benchmark or provider is not installed here.
     """
     try:
         with path.open("rb") as file:
