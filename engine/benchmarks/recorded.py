@@ -51,6 +51,10 @@ class Recorded(Benchmark):
             cure="evalbench import inspect LOG, or: evalbench import lm-eval SAMPLES",
         )
 
+    def needs_judge(self) -> bool:
+        """None need be named: an import brings its own."""
+        return False
+
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """What was answered, and what every scorer gave for it."""
         question = str(sample.inputs.get("question") or "") or orjson.dumps(sample.inputs).decode()

@@ -65,6 +65,9 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     again = cli("export", "last", "--format", "junit", "-o", out)
     assert again.code == 1
     assert "is there already" in again.err
+    refused = cli("run", "recorded", "--model", "scripted/good")
+    assert refused.code == 1
+    assert "cannot be asked again here" in refused.err
     wrong = cli("import", "json", str(next((tmp_path / "out").iterdir())))
     assert wrong.code == 1
     assert "this is not JSON" in wrong.err
