@@ -25,6 +25,9 @@ from evalbench.engine.status import State
 _FEW = 0.95
 """Share of the scored samples below which a comparison over the common ones is worth a warning."""
 
+_NOTABLE = 0.002
+"""How far a mean over samples may be from the pooled metric before it is told."""
+
 _ENOUGH = 10
 """Groups below which their spread says too little to be shown unasked."""
 
@@ -254,12 +257,24 @@ def _warnings(runs: Sequence[RunScores], n: int) -> list[str]:
         for run in runs
         if run.status.state is not State.COMPLETE
     ]
+    if any(_uneven(run) for run in runs):
+        found.append(
+            "samples hold unequal numbers of answers; each sample counts once here,"
+            " so scores are not those of the runs' own tables"
+        )
     most = max(len(run.scores) for run in runs)
     if n < _FEW * most:
         found.append(
             f"only {n:,} of {most:,} scored samples are in every run; the rest is left out"
         )
     return found
+
+
+def _uneven(run: RunScores) -> bool:
+    """Whether the mean over samples is another number than the run's own metric."""
+    whole = run.metric.value or 0.0
+    mean = sum(run.scores.values()) / len(run.scores)
+    return abs(mean - whole) > _NOTABLE * max(1.0, abs(whole))
 
 
 def _flips(runs: Sequence[RunScores], shared: Sequence[str]) -> list[Flip]:

@@ -141,6 +141,27 @@ def test_judges_ratings_get_wilcoxons_test_and_the_bootstrap() -> None:
     assert turn.difference == pytest.approx((ratings[1] - ratings[0])[:, 1].mean())
 
 
+def test_samples_with_unequal_numbers_of_answers_count_once_and_that_is_told() -> None:
+    judge = "openai/gpt-4.1"
+    full = {f"rating/{turn}/{judge}": 9.0 for turn in (1, 2)}
+    runs = [
+        scored_run(
+            {1: [full], 2: [full], 3: [{f"rating/1/{judge}": low}]},
+            model,
+            benchmark="mt-bench",
+            judge=[judge],
+        )
+        for low, model in zip((3.0, 6.0), MODELS, strict=False)
+    ]
+    found = compare(runs)
+    assert [one.score for one in found.contenders] == [7.0, 8.0]
+    assert found.contenders[0].scores.metric.value == pytest.approx(39 / 5)
+    assert found.warnings == (
+        "samples hold unequal numbers of answers; each sample counts once here,"
+        " so scores are not those of the runs' own tables",
+    )
+
+
 def test_what_is_no_mean_over_samples_is_refused() -> None:
     marks = right_or_wrong("+" * 9 + "-" * 3)
     runs = [scored_run(marks, groups=5), scored_run(marks, MODELS[1], groups=5)]
