@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-HERMETIC := not local and not terminal and not keychain and not compiler and not slow
+HERMETIC := not local and not terminal and not keychain and not compiler and not slow and not peers
 
 .PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench clean
 
@@ -35,6 +35,13 @@ help:
 	$(BIN)/python -m pip install --quiet --editable '.[dev,all]'
 	@mkdir -p .make && touch $@ .make/dev .make/local
 
+# What reads our exports elsewhere. inspect-ai wants an older boto3 than the bedrock extra, so it
+# lies apart, with only what its reader imports and the environment has not.
+.make/peers: tests/peers.txt .make/dev
+	rm -rf $@
+	$(BIN)/python -m pip install --quiet --no-deps --target $@ --requirement tests/peers.txt
+	@touch $@
+
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
@@ -46,14 +53,15 @@ demo: .make/local
 test: .make/dev
 	$(PYTEST) -m '$(HERMETIC)' $(PYTEST_ARGS)
 
-# What `test` leaves out: needs tmux, a keychain service, a C compiler, torch and the model's weights, or time.
-rest: .make/all
+# What `test` leaves out: needs tmux, a keychain service, a C compiler, torch and the model's
+# weights, packages that our files are made for, or time.
+rest: .make/all .make/peers
 	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
 
 check: lint types imports test
 
 # Every test, measured: takes about twice as long.
-coverage: .make/all
+coverage: .make/all .make/peers
 	$(PYTEST) --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/coverage report --skip-covered --fail-under=90
 

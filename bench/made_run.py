@@ -108,12 +108,12 @@ class Maker:
         return reply, Outcome.OK if read else Outcome.UNPARSED, read
 
 
-def make(parent: Path, size: int) -> RunFolder:
-    """Make a complete run of ``size`` samples below ``parent``."""
+def make(parent: Path, size: int, seed: int = 7) -> RunFolder:
+    """Make a complete run of ``size`` samples below ``parent``, whose ids no ``seed`` changes."""
     spec = make_spec("mmlu", str(MODEL), options={"family": "chat"})
     folder = make_run(spec, parent, total=size)
     create(folder.journal)
-    outcomes, right = asyncio.run(_fill(folder.journal, size))
+    outcomes, right = asyncio.run(_fill(folder.journal, size, seed))
     failed = outcomes["error"]
     scored = size - failed
     metric = Metric("accuracy", right / scored, k=right, n=scored, title="Accuracy")
@@ -125,8 +125,8 @@ def make(parent: Path, size: int) -> RunFolder:
     return folder
 
 
-async def _fill(path: Path, size: int) -> tuple[dict[str, int], int]:
-    journal, maker = Journal(path), Maker()
+async def _fill(path: Path, size: int, seed: int) -> tuple[dict[str, int], int]:
+    journal, maker = Journal(path), Maker(seed)
     key = CallKey(0, "candidate", str(MODEL), "answer", 0)
     outcomes, right = {outcome.value: 0 for outcome in Outcome}, 0
     journal.set(created=time.time())

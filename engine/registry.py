@@ -22,8 +22,8 @@ def _found(group: str) -> dict[str, EntryPoint]:
 
 
 def benchmark_names() -> list[str]:
-    """Names of all installed benchmarks, sorted."""
-    return sorted(_found("evalbench.benchmarks"))
+    """Names of all installed benchmarks that can be run, sorted."""
+    return sorted(name for name in _found("evalbench.benchmarks") if name != "recorded")
 
 
 def provider_names() -> list[str]:

@@ -9,6 +9,7 @@ The folder is the only channel between an engine and everybody else::
     commands/      requests to a live engine, one file each
     lock           held by the engine for as long as it lives
     engine.log, worker.log
+    report.html    written by ``evalbench report`` where no other place is named
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from evalbench.engine.benchmarks.reading import Row, read_rows
 from evalbench.engine.errors import DataError
 from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
+from evalbench.engine.results.exporting.harmless import uncell
 from evalbench.engine.scoring.literals import NotALiteral, literal
 from evalbench.engine.settings import make_spec
 
@@ -39,7 +40,9 @@ def read_results(path: Path) -> list[Recorded]:
         DataError: a column is missing.
     """
     by_model: dict[str, Items] = {}
-    for number, row in read_rows(path):
+    for number, cells in read_rows(path):
+        # Our own export keeps spreadsheets from reading texts as formulas.
+        row = {name: uncell(v) if isinstance(v, str) else v for name, v in cells.items()}
         missing = [name for name in _COLUMNS if row.get(name) is None]
         if missing:
             raise DataError(

@@ -134,3 +134,33 @@ def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scor
         return found
     except sqlite3.Error as error:
         raise understand(error, path) from error
+
+
+class InternedScores(NamedTuple):
+    """All scores of a journal as it holds them; see ``Shelf.named`` for what the numbers mean.
+
+    Attributes:
+        ids: content id of every sample, by its row.
+        rows: (row, number of the tags, outcome, number of the values) of every score,
+            in row order; a sample has one for each epoch.
+    """
+
+    ids: dict[int, str]
+    rows: list[tuple[int, int, Outcome, int]]
+
+
+def interned_scores(shelf: Shelf, path: Path) -> InternedScores:
+    """All scores, with tags and values as numbers: few distinct ones, which are read once."""
+    try:
+        samples = shelf.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
+        ids = {row: f"{digest.hex()}.{occurrence}" for row, digest, occurrence in samples}
+        scores = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
+        return InternedScores(
+            ids,
+            [
+                (ident >> EPOCH_BITS, tags, OUTCOMES[code], vals)
+                for ident, tags, code, vals in scores
+            ],
+        )
+    except sqlite3.Error as error:
+        raise understand(error, path) from error

@@ -291,4 +291,4 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
     export_run(run.folder, "mmlu-experiment", tmp_path / "out")
     with pytest.raises(UsageError, match="is there already"):
         export_run(run.folder, None, tmp_path / "out")
-    assert formats_of("custom") == []
+    assert formats_of("custom")[0] == "json"

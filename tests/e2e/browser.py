@@ -33,7 +33,12 @@ _FLAGS = (
 
 
 class Browser:
-    """One tab. Collects what its page receives over web sockets and where it asks for things."""
+    """One tab. Collects what its page receives over web sockets and where it asks for things.
+
+    Attributes:
+        asked: addresses that answered.
+        wanted: every address that anything was asked of, answered or not.
+    """
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
@@ -41,6 +46,7 @@ class Browser:
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._received = ""
         self.asked: list[str] = []
+        self.wanted: list[str] = []
         self._listening = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
@@ -53,6 +59,8 @@ class Browser:
                 if frame["opcode"] == 2:
                     data = base64.b64decode(frame["payloadData"])
                     self._received += data.decode("utf-8", "replace")
+            elif body.get("method") == "Network.requestWillBeSent":
+                self.wanted.append(body["params"]["request"]["url"])
             elif body.get("method") == "Network.responseReceived":
                 self.asked.append(body["params"]["response"]["url"])
 

@@ -98,6 +98,13 @@ def test_a_planted_key_is_nowhere_but_in_the_keychain(
     said.append(cli(*words, "--limit", "5"))
     assert said[-1].code == 5
     said += [cli("show", run.id), cli("show", run.id, "--json"), cli("runs", "--json")]
+    reports = [str(run.path / name) for name in ("report.html", "report.md")]
+    said.append(cli("report", run.id, "-o", reports[0], "-o", reports[1]))
+    assert said[-1].code == 0
+
+    for ending in ("json", "csv", "xml"):
+        said.append(cli("export", run.id, "-o", str(cli.home / f"exported.{ending}")))
+        assert said[-1].code == 0
 
     for done in said:
         assert key not in done.out + done.err

@@ -24,6 +24,7 @@ from evalbench.tui.screens import key_entry, keys, new_probe, starting
 from evalbench.tui.screens.batch_lines import BatchLines
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.choose import Choose
+from evalbench.tui.screens.compare import ComparePage
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
@@ -48,6 +49,7 @@ from evalbench.tui.widgets.table import Column
 from tests.pilot.driving import shown, until, until_shown
 from tests.pilot.judged import judged_run
 from tests.pretending import ACCURACY, pretend
+from tests.scored_runs import MODELS, right_or_wrong, score_run
 
 DAY_S = 86400.0
 
@@ -186,6 +188,49 @@ async def _(pilot: Pilot[int]) -> None:
 @shot("palette", CommandPalette)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("ctrl+p", *"set")
+
+
+# -- comparing -----------------------------------------------------------------------
+
+
+async def _three_runs(_patch: pytest.MonkeyPatch) -> None:
+    marks = ("++-+-" * 16, "+++-+" * 16, "-!-+-" * 16)
+    for number, (own, model) in enumerate(zip(marks, MODELS, strict=True)):
+        more = {"temperature": 0.7} if number == 1 else {}
+        folder = await score_run(right_or_wrong(own), model, groups=11, **more)
+        status = folder.status()
+        status.created = time.time() - (number + 1.5) * DAY_S
+        folder.write_status(status)
+        folder.path.rename(folder.path.with_name(f"20260101-00000{number}-run"))
+
+
+async def _compare(pilot: Pilot[int], runs: int) -> None:
+    await until_shown(pilot, "3 runs")
+    for _ in range(runs):
+        await pilot.press("space")
+    await until_shown(pilot, f"{runs} marked")
+    await turn_to(pilot, ComparePage, "c")
+    await until_shown(pilot, "scored differently")
+
+
+@shot("home-marked", HomePage, _three_runs)
+async def _(pilot: Pilot[int]) -> None:
+    await until_shown(pilot, "3 runs")
+    await pilot.press("down", "space")
+    await until_shown(pilot, "1 marked")
+
+
+@shot("compare", ComparePage, _three_runs)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("down")
+    await _compare(pilot, 2)
+
+
+@shot("compare-three", ComparePage, _three_runs)
+async def _(pilot: Pilot[int]) -> None:
+    await _compare(pilot, 3)
+    await pilot.press("w")
+    await until_shown(pilot, "enter shows B's answer")
 
 
 # -- models, keys, a new run ---------------------------------------------------------

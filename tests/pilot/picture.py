@@ -26,6 +26,9 @@ Cells = list[list[tuple[str, str]]]
 async def look(pilot: Pilot[int], theme: str) -> Cells:
     """The screen in a theme, once nothing on it changes any more."""
     app = pilot.app
+    # All but the preferred theme are read once the first frame has been seen.
+    while theme not in app.available_themes:
+        await pilot.pause()
     app.theme = theme
     for entry in app.screen.query(Input):
         entry.cursor_blink = False

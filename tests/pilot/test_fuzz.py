@@ -11,13 +11,16 @@ from textual.app import App
 from textual.widgets._toast import Toast
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens import compare
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import Fold, SamplePage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
+from tests.compared import lines as compared_lines
 from tests.nasty import NASTY, STORABLE, nasty_run
 from tests.pilot.driving import until, until_shown
 from tests.pretending import PretendEngine
@@ -137,3 +140,39 @@ async def test_a_search_for_nasty_text_finds_it(engine: PretendEngine) -> None:
         await until_shown(pilot, "with “[@click” in it")
         await until(pilot, lambda: len(table.rows) == 1, "the sample")
         check(app)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_compared_runs_show_nasty_text_as_text(
+    home: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    texts = iter(NASTY.values())
+
+    async def errand(*_words: str, **_: Any) -> list[dict[str, Any]]:
+        return compared(next(texts))
+
+    monkeypatch.setattr(compare, "errand", errand)
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=size) as pilot:
+        for _ in NASTY:
+            await app.push_screen(compare.ComparePage([RunFolder(home / name) for name in "ab"]))
+            await until_shown(pilot, "1 scored differently")
+            check(app)
+            await app.pop_screen()
+
+
+def compared(text: str) -> list[dict[str, Any]]:
+    """What ``evalbench compare`` prints of two runs, with a text wherever one can be."""
+    lines = compared_lines(
+        title=text,
+        flips=1,
+        differences=[{"what": text, "values": [text, text]}],
+        warnings=[text],
+    )
+    for line in lines:
+        if line["event"] == "contender":
+            line["model"] = text
+        if line["event"] == "comparison":
+            line["clustered"]["tag"] = text
+    flip = {"id": "1", "numbers": [1, 1], "tags": {text: text}, "scores": [0.0, 1.0]}
+    return [*lines, {"event": "flip", **flip, "question": text}]

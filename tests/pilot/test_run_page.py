@@ -16,9 +16,11 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import run
+from evalbench.tui.screens.dialogs import Trouble
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.samples import SamplesPage
+from evalbench.tui.state.errand import ErrandFailed
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.e2e.commandline import CommandLine, plain_environment
@@ -479,3 +481,29 @@ async def test_it_is_not_drawn_more_often_than_the_line_bears(
         # Another state is shown at once.
         engine.status(State.PAUSED, done=109)
         await until_shown(pilot, "– paused")
+
+
+async def test_its_report_is_a_command_and_where_it_lies_is_said(
+    engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    answers: list[list[dict[str, Any]] | ErrandFailed] = [
+        [{"event": "reported", "files": ["/[/foo]/report.html"]}],
+        ErrandFailed("no room", why="the disk is full", cure="make room"),
+    ]
+
+    async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
+        asked.append(words)
+        answer = answers.pop(0)
+        if isinstance(answer, ErrandFailed):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(run, "errand", errand)
+    async with opened(engine) as pilot:
+        await pilot.press("w")
+        await until_shown(pilot, "the report is in /[/foo]/report.html")
+        await pilot.press("w")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Trouble), "what went wrong")
+        await until_shown(pilot, "the disk is full")
+    assert asked == [("report", str(engine.folder.path))] * 2

@@ -19,6 +19,7 @@ HEAVY = (
     "pandas",
     "pyarrow",
     "numpy",
+    "scipy",
     "textual",
     "anthropic",
     "openai",
@@ -48,6 +49,8 @@ def _configured() -> dict[str, object]:
     "module",
     [
         "evalbench.tui.cli.main",
+        "evalbench.tui.cli.compare",
+        "evalbench.tui.state.compared",
         "evalbench.engine.process",
         "evalbench.engine.host",
         "evalbench.engine.registry",

@@ -1,4 +1,4 @@
-"""``evalbench export``: a run as files of another system."""
+"""``evalbench export``: runs as files for other tools."""
 
 from __future__ import annotations
 
@@ -17,36 +17,57 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     from evalbench.engine.results.exporting import FORMATS
 
-    lines = [f"  {name:<16}{one.summary}" for name, one in FORMATS.items()]
+    lines = [f"  {name:<17}{one.summary}" for name, one in FORMATS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
     parser.add_argument(
-        "--format", metavar="FORMAT", help="one of those above; left out, the one that fits the run"
+        "runs", metavar="RUN", nargs="+", help="id, part of it, folder, or: last; one or several"
     )
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", type=Path, required=True, help="where to write to"
+        "--format",
+        metavar="FORMAT",
+        help="one of those above; left out: by the ending of -o, else the benchmark's own, or json",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="PATH",
+        type=Path,
+        required=True,
+        help="folder to write to; or a file, for the formats that make one",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.examples(
+        "evalbench export last -o run.json",
+        "evalbench export last --format inspect -o logs",
+        "evalbench export 7854 91c2 --format mt-bench-json -o ranking.json",
         "evalbench export last --format speceval -o specs_out",
-        "evalbench export 7854 -o mt_bench && evalbench import fastchat mt_bench/model_judgment/…",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the files and say which."""
-    from evalbench.engine.results.exporting import export_run
+    from evalbench.engine.results.exporting import export_runs
 
-    folder = open_run(args.run)
-    done = export_run(folder, args.format, args.output.expanduser())
+    folders = [open_run(name) for name in dict.fromkeys(args.runs)]
+    done = export_runs(folders, args.format, args.output.expanduser())
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
 
         files = [str(path) for path in done.files]
-        jsonlines.write(out, "exported", run=folder.id, files=files, notes=done.notes)
+        jsonlines.write(
+            out,
+            "exported",
+            run=folders[0].id,
+            runs=[folder.id for folder in folders],
+            format=done.format,
+            files=files,
+            notes=done.notes,
+        )
         return 0
-    out.line(f"{figures.count(len(done.files))} files written to {one_line(str(args.output))}")
+    number = len(done.files)
+    files_words = "1 file" if number == 1 else f"{figures.count(number)} files"
+    out.line(f"{files_words} written to {one_line(str(args.output))} ({done.format})")
     for note in done.notes:
-        out.line(f"  note: {note}")
+        out.line(f"  note: {one_line(note)}")
     return 0

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from evalbench.engine.runfolder import RunFolder
 
 _KINDS = {
+    "json": "a run that evalbench export --format json wrote",
+    "inspect": "a log of inspect_ai, .eval or .json",
+    "lm-eval": "lm-evaluation-harness: samples_TASK_DATE.jsonl, or the folder with them",
     "fastchat": "MT-bench judgments or answers of FastChat; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
     "speceval": "a results folder: answers, rankings or compliance; --data names the specification",
@@ -34,7 +37,7 @@ _TAKES_DATA = (*_NEEDS_DATA, "bedrock")
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    lines = [f"  {name:<16}{what}" for name, what in _KINDS.items()]
+    lines = [f"  {name:<17}{what}" for name, what in _KINDS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument("kind", metavar="KIND", choices=list(_KINDS), help="whose results")
     parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
@@ -44,10 +47,19 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--answers", type=Path, metavar="PATH", help="fastchat: the models' answers, file or folder"
     )
+    parser.add_argument(
+        "--as",
+        dest="benchmark",
+        choices=("recorded", "mmlu"),
+        default="recorded",
+        help="inspect and lm-eval: mmlu makes a run of mmlu, to be compared with those made here",
+    )
     declare_run_dir(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object for each run")
     parser.examples(
         "evalbench import fastchat model_judgment/gpt-4_single.jsonl --data mt_bench",
+        "evalbench import json run.json",
+        "evalbench import inspect logs/2026-11-28_mmlu.eval --as mmlu",
         "evalbench import mmlu-experiment experiments/first",
         "evalbench import speceval judge_x/model-a/results --data openai.jsonl",
     )
@@ -59,10 +71,34 @@ def execute(args: argparse.Namespace) -> int:
 
     given = _existing(args.kind, args.path, args.data, args.answers)
     out = stdout()
-    for recorded in _read(args.kind, *given):
+    if args.kind == "json":
+        from evalbench.engine.importing.whole import import_whole
+
+        folder = asyncio.run(import_whole(given[0], args.run_dir))
+        _tell(out, folder, [], json=args.json)
+        return 0
+    if args.benchmark != "recorded" and args.kind not in _LOGS:
+        raise UsageError(f"--as does not go with {args.kind}")
+    reader = _LOGS.get(args.kind)
+    for recorded in reader(given[0], args.benchmark) if reader else _read(args.kind, *given):
         folder = asyncio.run(write_run(recorded, args.run_dir))
         _tell(out, folder, recorded.notes, json=args.json)
     return 0
+
+
+def _inspect(path: Path, benchmark: str) -> list[Recorded]:
+    from evalbench.engine.importing.inspect_log import read_log
+
+    return [read_log(path, benchmark)]
+
+
+def _lm_eval(path: Path, benchmark: str) -> list[Recorded]:
+    from evalbench.engine.importing.lm_eval import read_samples
+
+    return read_samples(path, benchmark)
+
+
+_LOGS = {"inspect": _inspect, "lm-eval": _lm_eval}
 
 
 def _tell(out: Out, folder: RunFolder, notes: Sequence[str], *, json: bool) -> None:
@@ -123,7 +159,7 @@ def _existing(
     wants_folder = kind in ("mmlu-experiment", "speceval")
     place = found[0]
     assert place
-    if place.is_dir() != wants_folder:
+    if kind != "lm-eval" and place.is_dir() != wants_folder:
         raise DataError(
             f"this is a {'file' if wants_folder else 'folder'}",
             path=str(place),

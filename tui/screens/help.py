@@ -20,6 +20,9 @@ from evalbench.tui.widgets.topline import TopLine
 _ABOUT: Mapping[str, str] = {
     "home": "Every run on this machine, newest first, with its score and what it cost. "
     "Runs are processes of their own: they go on when the app is closed.",
+    "compare": "How far runs of one benchmark are apart over the samples that all of them have "
+    "scored, whether that is more than chance, what differs besides the model, and on which "
+    "samples they part.",
     "new": "Choose a benchmark, a provider and a model, see what it will take and cost, "
     "and start. The command line that does the same stands below, to be copied.",
     "run": "How far a run is, what it scored so far and how sure that is, what it spent "

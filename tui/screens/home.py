@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.run_list import RunLine, RunList, matching
 from evalbench.tui.state.wording import STATE_MARKS
@@ -41,6 +43,7 @@ class HomePage(FilteredPage):
         self._runs = RunList()
         self._lines: list[RunLine] = []
         self._shown: list[RunLine] = []
+        self._marked: dict[Path, RunFolder] = {}
 
     def compose(self) -> ComposeResult:
         """Top line, filter, table, footer."""
@@ -80,8 +83,13 @@ class HomePage(FilteredPage):
             return
         self._lines = self._runs.look()
         live = sum(line.live for line in self._lines)
+        here = {line.folder.path for line in self._lines}
+        self._marked = {path: folder for path, folder in self._marked.items() if path in here}
         count = f"{len(self._lines)} runs" if len(self._lines) != 1 else "1 run"
-        self.query_one(TopLine).tell(right=count + (f", {live} running" if live else ""))
+        words = count + (f", {live} running" if live else "")
+        if self._marked:
+            words += f", {len(self._marked)} marked"
+        self.query_one(TopLine).tell(right=words)
         self._show()
 
     def _show(self) -> None:
@@ -89,7 +97,7 @@ class HomePage(FilteredPage):
         text = self.query_one("#filter", Input).value
         self._shown = matching(self._lines, text)
         table = self.query_one(Table)
-        table.show(_Rows(self._shown), empty=_NO_MATCH if self._lines else _EMPTY)
+        table.show(_Rows(self._shown, self._marked), empty=_NO_MATCH if self._lines else _EMPTY)
         if here is not None:
             # Runs that come in above must not move the cursor to another run.
             paths = [line.folder.path for line in self._shown]
@@ -112,8 +120,10 @@ class HomePage(FilteredPage):
         """Grey out what the run under the cursor does not allow."""
         line = self._current() if self.is_mounted else None
         match action:
-            case "open" | "delete":
+            case "open" | "delete" | "mark":
                 return None if line is None else True
+            case "compare":
+                return True if len(self._chosen()) > 1 else None
             case "resume":
                 return True if line and line.resumable else None
             case "stop":
@@ -149,6 +159,29 @@ class HomePage(FilteredPage):
         if line := self._current():
             await start(self.the_app, ("resume", line.folder.id))
 
+    def action_mark(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            path = line.folder.path
+            if self._marked.pop(path, None) is None:
+                self._marked[path] = line.folder
+            self.tick()
+            self.query_one(Table).action_down()
+            self.refresh_bindings()
+
+    def _chosen(self) -> list[RunFolder]:
+        """What would be compared: the marked runs; with one of them, the run under the cursor."""
+        chosen = dict(self._marked)
+        if len(chosen) == 1 and (line := self._current()):
+            chosen.setdefault(line.folder.path, line.folder)
+        return list(chosen.values())
+
+    async def action_compare(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.compare import ComparePage
+
+        await self.app.push_screen(ComparePage(self._chosen()))
+
     def action_stop(self) -> None:
         """See the commands."""
         from evalbench.engine.process import stop_run
@@ -179,8 +212,9 @@ class HomePage(FilteredPage):
 class _Rows:
     """Runs as rows of the table."""
 
-    def __init__(self, lines: Sequence[RunLine]) -> None:
+    def __init__(self, lines: Sequence[RunLine], marked: Container[Path]) -> None:
         self._lines = lines
+        self._marked = marked
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -189,7 +223,7 @@ class _Rows:
         line = self._lines[index]
         glyph, tone = STATE_MARKS.get(line.state, ("–", "warn"))
         return (
-            (glyph, tone),
+            ("*", "strong") if line.folder.path in self._marked else (glyph, tone),
             (line.state, tone),
             line.benchmark,
             line.model,

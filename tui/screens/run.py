@@ -11,17 +11,19 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 
+from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import Event
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.process import stop_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels
-from evalbench.tui.screens.dialogs import Enter
+from evalbench.tui.screens.dialogs import Enter, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.run_compared import Compared
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.answers import Answer
+from evalbench.tui.state.errand import errand
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
@@ -342,6 +344,17 @@ class RunPage(Page):
             self.view.folder.command("budget", value=budget)
         else:
             await start(self.the_app, self._resume_words(budget))
+
+    @work(exclusive=True, group="report")
+    async def action_report(self) -> None:
+        """See the commands."""
+        self._say("writing the report")
+        try:
+            *_, line = await errand("report", str(self.view.folder.path))
+        except EvalbenchError as error:
+            await self.app.push_screen_wait(Trouble(error))
+        else:
+            self.notify(f"the report is in {line['files'][0]}", timeout=15, markup=False)
 
     def action_copy(self) -> None:
         """See the commands."""

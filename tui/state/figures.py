@@ -26,7 +26,7 @@ def value(metric: Mapping[str, Any]) -> str:
     number = metric.get("value")
     if number is None:
         return "not scored"
-    return f"{100 * number:.1f} %" if _is_share(metric) else f"{number:.3f}"
+    return f"{100 * number:.1f} %" if is_share(metric) else f"{number:.3f}"
 
 
 def interval(metric: Mapping[str, Any]) -> str:
@@ -51,14 +51,15 @@ def score(metric: Mapping[str, Any]) -> str:
     return value(metric) + (f" ({between})" if between else "")
 
 
-def _is_share(metric: Mapping[str, Any]) -> bool:
+def is_share(metric: Mapping[str, Any]) -> bool:
+    """Whether a metric is a proportion, which is shown in percent."""
     if metric.get("share") is not None:
         return bool(metric["share"])
     return metric["value"] is not None and 0 <= metric["value"] <= 1
 
 
 def _between(metric: Mapping[str, Any], low: float, high: float) -> str:
-    if _is_share(metric):
+    if is_share(metric):
         return f"{100 * low:.1f}–{100 * high:.1f}"
     return f"{low:.3f}–{high:.3f}"
 

@@ -51,7 +51,7 @@ class Heatmap(NamedTuple):
         rows, columns: their names.
         spots: by row, then by column.
         lowest, highest: the ends of the scale, in words.
-        metrics: names of the metrics in it.
+        names: of its metrics, by row, then by column.
     """
 
     title: str
@@ -60,7 +60,12 @@ class Heatmap(NamedTuple):
     spots: tuple[tuple[Spot, ...], ...]
     lowest: str
     highest: str
-    metrics: frozenset[str]
+    names: tuple[tuple[str, ...], ...]
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Names of all metrics in it."""
+        return frozenset(name for row in self.names for name in row)
 
 
 class _List(NamedTuple):
@@ -118,7 +123,7 @@ def _heatmap(metrics: Metrics, lists: Sequence[_List]) -> Heatmap:
         spots,
         figures.value({**unit, "value": low}) if numbers else "",
         figures.value({**unit, "value": high}) if numbers else "",
-        frozenset(names),
+        tuple(tuple(one.names[value] for one in lists) for value in values),
     )
 
 

@@ -88,13 +88,29 @@ def gold_words(sample: Sample, detail: Mapping[str, Any], *, short: bool = False
     """
     gold, choices = sample.gold, sample.inputs.get("choices")
     if isinstance(gold, int) and isinstance(choices, list) and 0 <= gold < len(choices):
-        order = detail.get("parsed", {}).get("order", range(len(choices)))
-        place = next((at for at, option in enumerate(order) if option == gold), None)
+        place = next(
+            (at for at, option in enumerate(_order(choices, detail)) if option == gold), None
+        )
         letter = "?" if place is None else _LETTERS[place % 26]
         return letter if short else f"{letter}) {as_text(choices[gold])}"
     if isinstance(gold, list) and gold:
         return as_text(gold[0]) if short else " or ".join(map(as_text, gold))
     return as_text(gold)
+
+
+def choice_words(sample: Sample, detail: Mapping[str, Any]) -> str:
+    """The options of a choice as they were shown, one a line; empty for what is no choice."""
+    choices = sample.inputs.get("choices")
+    if not isinstance(choices, list):
+        return ""
+    shown = [as_text(choices[at]) for at in _order(choices, detail) if at < len(choices)]
+    return "\n".join(f"{_LETTERS[at % 26]}) {text}" for at, text in enumerate(shown))
+
+
+def _order(choices: Sequence[Any], detail: Mapping[str, Any]) -> Sequence[int]:
+    """Numbers of the options in the order in which they were shown."""
+    order: Sequence[int] = detail.get("parsed", {}).get("order", range(len(choices)))
+    return order
 
 
 def readings(detail: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,11 +1,14 @@
-"""Runs as files of other systems: written so that those, and our own import, can read them.
+"""Runs as files for other tools: written so that those, and our own import, can read them.
 
-A format is a module with ``write(run, folder) -> list[str]``: it puts its files
-through ``folder`` and returns what is to be told about them.
+A format is a module with ``write(run, files) -> list[str]``: it puts its files
+through ``files`` and returns what is to be told about them. One that makes
+a single file of several runs has ``write_all(runs, files)`` instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
@@ -15,79 +18,136 @@ from evalbench.engine.runfolder import RunFolder
 
 
 class Format(NamedTuple):
-    """One way of writing a run: what it is, of which benchmarks, and the module that does it."""
+    """One way of writing runs.
+
+    Attributes:
+        summary: what it is, in one line.
+        module: the module that writes it.
+        benchmarks: of which benchmarks a run must be; empty: of any.
+        suffix: ending of the file that is written; empty where there may be several.
+        together: whether several runs go into one file.
+    """
 
     summary: str
-    benchmarks: tuple[str, ...]
     module: str
+    benchmarks: tuple[str, ...] = ()
+    suffix: str = ""
+    together: bool = False
 
 
 FORMATS: dict[str, Format] = {
+    "json": Format("everything about a run; evalbench import json reads it", "whole", (), ".json"),
+    "csv": Format("a row for each sample, safe to open in a spreadsheet", "rows_csv", (), ".csv"),
+    "parquet": Format(
+        "the same rows for pandas, polars and DuckDB", "rows_parquet", (), ".parquet"
+    ),
+    "junit": Format("JUnit XML for CI: a case for each sample", "junit", (), ".xml"),
+    "inspect": Format("an .eval log for inspect_ai and its viewer", "inspect_log", (), ".eval"),
+    "lm-eval": Format("lm-evaluation-harness: results JSON and samples JSONL", "lm_eval"),
+    "every-eval-ever": Format("a record of Every Eval Ever, with its samples", "every_eval_ever"),
+    "hf-model-card": Format("YAML for a model card on the Hugging Face hub", "model_card"),
     "speceval": Format(
         "SpecEval's folders: results/STATEMENT.json for each model, judge or pair",
-        ("spec-generate", "spec-comply", "spec-rank"),
         "speceval",
+        ("spec-generate", "spec-comply", "spec-rank"),
     ),
     "fastchat": Format(
-        "FastChat's model_answer and model_judgment files",
-        ("mt-bench",),
-        "fastchat",
+        "FastChat's model_answer and model_judgment files", "fastchat", ("mt-bench",)
     ),
-    "openseesime": Format("OpenSeeSimE's CSV of results", ("openseesime",), "openseesime"),
+    "mt-bench-json": Format(
+        "MT-bench results with model_results and a ranking; takes several runs",
+        "mt_bench_json",
+        ("mt-bench",),
+        ".json",
+        together=True,
+    ),
+    "bedrock": Format(
+        "the Bedrock evaluator's JSON; takes a run of each kind",
+        "bedrock",
+        ("code-prediction", "code-choice"),
+        ".json",
+        together=True,
+    ),
+    "openseesime": Format("OpenSeeSimE's CSV of results", "openseesime", ("openseesime",)),
     "mmlu-experiment": Format(
         "a folder of the Claude MMLU Experimenter: config.json and results.parquet",
-        ("mmlu",),
         "mmlu_experiment",
+        ("mmlu",),
     ),
 }
+_BY_ENDING = {one.suffix: name for name, one in reversed(FORMATS.items()) if one.suffix}
 
 
 class Exported(NamedTuple):
-    """What was written: its files, and what is to be told about them."""
+    """What was written: in which format, its files, and what is to be told about them."""
 
+    format: str
     files: list[Path]
     notes: list[str]
 
 
 def formats_of(benchmark: str) -> list[str]:
-    """The formats that runs of a benchmark can be written in."""
-    return [name for name, one in FORMATS.items() if benchmark in one.benchmarks]
+    """The formats that runs of a benchmark can be written in, its own ones first."""
+    own = [name for name, one in FORMATS.items() if benchmark in one.benchmarks]
+    return own + [name for name, one in FORMATS.items() if not one.benchmarks]
 
 
 def export_run(folder: RunFolder, name: str | None, place: Path) -> Exported:
-    """Write a run below a folder; no file that is there is replaced.
+    """:func:`export_runs` of one run."""
+    return export_runs([folder], name, place)
+
+
+def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> Exported:
+    """Write runs below a folder, or to a file; none that is there is replaced.
 
     Args:
-        folder: the run.
-        name: the format; None where only one fits.
-        place: the folder to write to; made where it is missing.
+        folders: the runs.
+        name: the format; None: by the ending of ``place``, else the benchmark's own, else JSON.
+        place: the folder to write to, made where it is missing; or a file with the
+            ending of a format that makes one file.
 
     Raises:
-        UsageError: the format does not fit the run, or a file is there already.
-        JournalError: the run cannot be read.
+        UsageError: the format does not fit the runs, or a file is there already.
+        JournalError: a run cannot be read.
     """
-    from evalbench.engine.results.exporting.held import Files, HeldRun
+    from evalbench.engine.results.exporting.files import Files
+    from evalbench.engine.results.exporting.held import HeldRun
 
-    chosen = FORMATS[_format(folder.spec().benchmark, name)]
+    benchmarks = list(dict.fromkeys(folder.spec().benchmark for folder in folders))
+    name = _format(benchmarks, name, place)
+    chosen = FORMATS[name]
+    single = bool(chosen.suffix) and place.suffix == chosen.suffix and not place.is_dir()
+    if single and len(folders) > 1 and not chosen.together:
+        raise UsageError(
+            f"{name} makes a file of each run", cure="name a folder with -o for several runs"
+        )
     module = import_module(f"{__name__}.{chosen.module}")
-    files = Files(place)
-    with HeldRun(folder) as run:
-        notes = [*run.notes(), *module.write(run, files)]
-    return Exported(files.write(), notes)
+    with Files(place, place if single else None) as files, ExitStack() as stack:
+        runs = [stack.enter_context(HeldRun(folder)) for folder in folders]
+        notes: list[str] = []
+        if chosen.together:
+            notes += module.write_all(runs, files)
+        else:
+            for run in runs:
+                notes += [*(run.notes() if chosen.benchmarks else ()), *module.write(run, files)]
+        return Exported(name, files.commit(), list(dict.fromkeys(notes)))
 
 
-def _format(benchmark: str, name: str | None) -> str:
-    fitting = formats_of(benchmark)
-    if name is None and len(fitting) == 1:
-        return fitting[0]
+def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:
+    fitting = [
+        one
+        for one in formats_of(benchmarks[0])
+        if all(one in formats_of(other) for other in benchmarks)
+    ]
+    if name is None:
+        by_ending = _BY_ENDING.get(place.suffix)
+        return by_ending if by_ending and not place.is_dir() else fitting[0]
     if name in fitting:
-        return str(name)
+        return name
     listed = ", ".join(fitting)
-    if name is not None and name not in FORMATS:
+    if name not in FORMATS:
         raise UsageError(f"there is no format {name!r}", cure=nearest(name, FORMATS) or listed)
     raise UsageError(
-        f"a run of {benchmark} cannot be written as {name}"
-        if name
-        else f"which format a run of {benchmark} is to have is not clear",
-        cure=f"--format {listed}" if fitting else "see evalbench export --help for what can be",
+        f"a run of {' and '.join(benchmarks)} cannot be written as {name}",
+        cure=f"--format {listed}",
     )

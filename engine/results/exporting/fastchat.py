@@ -8,8 +8,8 @@ from typing import Any
 
 from evalbench.engine.benchmarks.mt_bench_metrics import TURNS
 from evalbench.engine.journal import CallRow
+from evalbench.engine.results.exporting.files import Files
 from evalbench.engine.results.exporting.held import (
-    Files,
     HeldRun,
     HeldSample,
     file_name,

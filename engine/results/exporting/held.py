@@ -1,28 +1,36 @@
-"""What a run holds, sample by sample, and the files that are made of it."""
+"""What a run holds, sample by sample."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import orjson
-
-from evalbench.engine.benchmark import Sample
-from evalbench.engine.calls import Outcome
-from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.journal import CallRow, JournalReader, ScoreRow
+from evalbench.engine.benchmark import Benchmark, Sample
+from evalbench.engine.calls import Outcome, Prompt, Reply, TextPart
+from evalbench.engine.errors import DataError
+from evalbench.engine.journal import CallRow, Event, JournalReader, ScoreRow
+from evalbench.engine.journal.reader import Shelf, tally_of
+from evalbench.engine.results.browse import headline
+from evalbench.engine.results.exporting.harmless import (
+    holds_key,
+    without_keys,
+    without_logins,
+)
 from evalbench.engine.roles import ANSWERS, CANDIDATE, JUDGE
-from evalbench.engine.runfolder import RunFolder, write_file
+from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.scoring.tally import Tally
+from evalbench.engine.settings import build_benchmark
+from evalbench.engine.status import metrics_json
 
 Place = tuple[str, str, int]
 """Role, step and repeat of a call."""
 
+_PAGE = 256
 _UNSAFE = re.compile(r"[^\w.+@=-]")
 _LONGEST_NAME = 150
 
@@ -48,14 +56,57 @@ class HeldSample:
         return call.reply.text if call and call.reply else None
 
 
+@dataclass(frozen=True, slots=True)
+class WholeSample:
+    """A sample with everything that was asked, answered and scored.
+
+    Attributes:
+        row: its number in the run.
+        calls: in the order of their slots, of all epochs, failed ones too.
+        scores: by epoch; an epoch without one is missing.
+    """
+
+    row: int
+    sample: Sample
+    calls: Sequence[CallRow]
+    scores: Mapping[int, ScoreRow]
+
+    def answers(self, epoch: int) -> list[CallRow]:
+        """The newest call of each place in an epoch that has an answer, in order."""
+        newest: dict[Place, CallRow] = {}
+        for call in self.calls:
+            if call.key.epoch == epoch and call.reply and call.reply.outcome is not Outcome.ERROR:
+                newest[role_of(call), call.key.step, call.key.repeat] = call
+        return list(newest.values())
+
+
+class Labels(NamedTuple):
+    """Names of tags and values, sorted."""
+
+    tags: list[str]
+    values: list[str]
+
+
 class HeldRun:
-    """A run opened for reading."""
+    """A run opened for reading.
+
+    Attributes:
+        id: of the run.
+        spec, status: what was asked for, and what the run's status file says.
+        created: seconds since the epoch.
+        meta: the facts that the journal holds about the whole run, without where keys lay.
+    """
 
     def __init__(self, folder: RunFolder) -> None:
         self.id = folder.id
         self.spec = folder.spec()
-        self.created = folder.status().created
+        self.status = folder.status()
+        self.created = self.status.created
         self._journal = JournalReader(folder.journal)
+        self._alone: dict[tuple[Any, ...], float | None] = {}
+        facts = self._journal.query(_meta)
+        facts.pop("keys", None)
+        self.meta: dict[str, Any] = without_logins(facts)
 
     def __enter__(self) -> HeldRun:
         return self
@@ -76,8 +127,81 @@ class HeldRun:
     @property
     def origin(self) -> str:
         """The name of the data, without its ending."""
-        record = self._journal.meta("record") or {}
+        record = self.record
         return Path(str(record.get("data", {}).get("origin") or "data")).stem
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The reproducibility record; empty while there is none."""
+        return self.meta.get("record") or {}
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Mapping[str, Any]]:
+        """All metrics by name, the headline first; of a run that goes on, those so far."""
+        stored = self.meta.get("metrics")
+        if stored is not None and self.status.at_rest:
+            return dict(stored)
+        tally = self._journal.query(_tally(self.spec.get("epochs")))
+        return metrics_json(self._benchmark.metrics(tally))
+
+    @cached_property
+    def headline(self) -> str:
+        """The name of the metric that the run is judged by; empty without one."""
+        return next(iter(self.metrics), "")
+
+    @cached_property
+    def metrics_are_shares(self) -> bool:
+        """Whether the headline is a proportion, so that a sample of value 1 is right."""
+        return bool((self.metrics.get(self.headline) or {}).get("share"))
+
+    def grade(self, score: ScoreRow | None, name: str) -> float | None:
+        """The value that a score counts by; None for a failure.
+
+        That is the value called as the headline; where the headline is made of several, as a
+        mean of ratings is, what it would be with this sample alone.
+        """
+        if score is None or score.outcome is Outcome.ERROR:
+            return None
+        if name in score.values:
+            return score.values[name]
+        key = (score.outcome, tuple(sorted(score.values.items())))
+        if key not in self._alone:
+            tally = Tally()
+            tally.add({}, score.outcome, score.values)
+            self._alone[key] = self._only(tally, name)
+        found = self._alone[key]
+        return headline(score.values, name) if found is None else found
+
+    def _only(self, tally: Tally, name: str) -> float | None:
+        try:
+            held = {metric.name: metric.value for metric in self._benchmark.metrics(tally)}
+        except (KeyError, ZeroDivisionError):
+            return None
+        return held.get(name)
+
+    @cached_property
+    def _benchmark(self) -> Benchmark:
+        return build_benchmark(self.spec, self.meta.get("shared"))
+
+    def events(self) -> Iterator[Event]:
+        """What happened to it, in order."""
+        last = 0
+        while page := self._journal.events(last):
+            last = page[-1].id
+            yield from (replace(event, body=without_logins(event.body)) for event in page)
+
+    def scores(self) -> Iterator[ScoreRow]:
+        """All scores, in order."""
+        return self._journal.scores()
+
+    def labels(self) -> Labels:
+        """The names of all tags and values in the run, by scans of samples and scores."""
+        return self._journal.query(_labels)
+
+    @property
+    def size(self) -> int:
+        """How many samples there are."""
+        return self._journal.size()
 
     @property
     def stamp(self) -> str:
@@ -90,18 +214,89 @@ class HeldRun:
         return [f"of {epochs} epochs the first was written"] if epochs > 1 else []
 
     def samples(self) -> Iterator[HeldSample]:
-        """All of them, in order."""
-        scores = {s.row: s for s in self._journal.scores() if s.epoch == 0}
-        for held in self._journal.samples():
+        """All of them in their first epoch, in order."""
+        for held in self.walk():
             said = {
-                (_role(call), call.key.step, call.key.repeat): call
-                for call in self._journal.calls(held.row)
-                if call.key.epoch == 0 and call.reply and call.reply.outcome is not Outcome.ERROR
+                (role_of(call), call.key.step, call.key.repeat): call for call in held.answers(0)
             }
-            yield HeldSample(held.row, held.sample, said, scores.get(held.row))
+            yield HeldSample(held.row, held.sample, said, held.scores.get(0))
+
+    def walk(self) -> Iterator[WholeSample]:
+        """All of them with all they have, in order, a page at a time."""
+        last = 0
+        while page := list(self._journal.samples(last + 1, _PAGE)):
+            first, last = page[0].row, page[-1].row
+            scores: dict[int, dict[int, ScoreRow]] = {}
+            for score in self._journal.scores(first):
+                if score.row > last:
+                    break
+                if holds_key(score.detail):
+                    score = replace(score, detail=without_keys(score.detail))
+                scores.setdefault(score.row, {})[score.epoch] = score
+            for held in page:
+                sample = held.sample
+                if holds_key([sample.inputs, sample.gold]):
+                    inputs, gold = without_keys([sample.inputs, sample.gold])
+                    sample = replace(sample, inputs=inputs, gold=gold)
+                calls = [_keyless(call) for call in self._journal.calls(held.row)]
+                yield WholeSample(held.row, sample, calls, scores.get(held.row, {}))
 
 
-def _role(call: CallRow) -> str:
+def _meta(shelf: Shelf, _: Path) -> dict[str, Any]:
+    return shelf.meta()
+
+
+def _labels(shelf: Shelf, _: Path) -> Labels:
+    tags = shelf.db.execute("SELECT DISTINCT tags FROM sample").fetchall()
+    values = shelf.db.execute("SELECT DISTINCT vals FROM score").fetchall()
+    found = [{name for (ident,) in some for name in shelf.named(ident)} for some in (tags, values)]
+    return Labels(*map(sorted, found))
+
+
+def _tally(epochs: int) -> Callable[[Shelf, Path], Tally]:
+    return lambda shelf, path: tally_of(shelf, path, epochs)
+
+
+def _keyless(call: CallRow) -> CallRow:
+    """The call without what has the form of a key; itself where there is none, as nearly always."""
+    reply = call.reply
+    told = [message.text for message in call.prompt.messages]
+    if reply is not None:
+        told += [reply.text, reply.reasoning, reply.error, reply.request_id]
+    if not holds_key(told) and (reply is None or not holds_key(reply.raw)):
+        return call
+    return replace(call, prompt=_keyless_prompt(call.prompt), reply=_keyless_reply(call.reply))
+
+
+def _keyless_prompt(prompt: Prompt) -> Prompt:
+    messages = tuple(
+        replace(
+            message,
+            parts=tuple(
+                replace(part, text=without_keys(part.text)) if isinstance(part, TextPart) else part
+                for part in message.parts
+            ),
+        )
+        for message in prompt.messages
+    )
+    return replace(prompt, messages=messages)
+
+
+def _keyless_reply(reply: Reply | None) -> Reply | None:
+    if reply is None:
+        return None
+    return replace(
+        reply,
+        text=without_keys(reply.text),
+        reasoning=without_keys(reply.reasoning),
+        error=without_keys(reply.error),
+        request_id=without_keys(reply.request_id),
+        raw=without_keys(reply.raw),
+    )
+
+
+def role_of(call: CallRow) -> str:
+    """The role of a call, with the name of the judge."""
     key = call.key
     return key.role if key.role == CANDIDATE else f"{key.role}/{key.model}"
 
@@ -126,50 +321,3 @@ def same_name(name: str) -> str:
     if file_name(name) != name:
         raise DataError(f"{name!r} cannot be the name of a file", why="this format needs it to be")
     return name
-
-
-class Files:
-    """Files to be written together, once all of them are known."""
-
-    def __init__(self, place: Path) -> None:
-        self._place = place
-        self._held: dict[Path, bytes] = {}
-
-    def json(self, path: str, value: Any) -> None:
-        """A JSON file; ``path`` is below the folder."""
-        self._held[self._place / path] = orjson.dumps(value, option=orjson.OPT_INDENT_2)
-
-    def lines(self, path: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A file of JSON lines."""
-        self._held[self._place / path] = b"".join(orjson.dumps(row) + b"\n" for row in rows)
-
-    def table(self, path: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """A CSV file with the columns of the first row."""
-        out = io.StringIO()
-        writer = csv.DictWriter(out, list(rows[0]) if rows else [])
-        writer.writeheader()
-        writer.writerows(rows)
-        self._held[self._place / path] = out.getvalue().encode()
-
-    def raw(self, path: str, data: bytes) -> None:
-        """A file of any other kind."""
-        self._held[self._place / path] = data
-
-    def write(self) -> list[Path]:
-        """Write them all.
-
-        Raises:
-            UsageError: one is there already, or the folder cannot be written.
-        """
-        for path in self._held:
-            if path.exists():
-                raise UsageError(f"{path} is there already", cure="name another folder with -o")
-        try:
-            for path, data in self._held.items():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_file(path, data)
-        except OSError as error:
-            raise UsageError(
-                f"{self._place} cannot be written", why=error.strerror or str(error)
-            ) from None
-        return list(self._held)

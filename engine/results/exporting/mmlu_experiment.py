@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.results.exporting.held import Files, HeldRun, HeldSample
+from evalbench.engine.results.exporting.files import Files
+from evalbench.engine.results.exporting.held import HeldRun, HeldSample
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
 from evalbench.engine.scoring.letters_lenient import LENIENT
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalbench.engine.results.exporting.held import Files, HeldRun, HeldSample, file_name
+from evalbench.engine.results.exporting.files import Files
+from evalbench.engine.results.exporting.held import HeldRun, HeldSample, file_name
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.scoring.options import explanation, is_right, read_option
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.benchmarks.spec_rank import ORDERS
+from evalbench.engine.results.exporting.files import Files
 from evalbench.engine.results.exporting.held import (
-    Files,
     HeldRun,
     HeldSample,
     file_name,

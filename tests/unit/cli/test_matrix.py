@@ -14,7 +14,7 @@ def lines(capsys: pytest.CaptureFixture[str], *counts: float) -> list[str]:
         Spot("0.750", "0.5–0.9", 2, own, n) for own, n in zip((False, True), counts, strict=True)
     ]
     spots.append(Spot("not scored", "", None))
-    matrix = Heatmap("By model", ("a",), ("x", "y", "z"), (tuple(spots),), "0", "1", frozenset())
+    matrix = Heatmap("By model", ("a",), ("x", "y", "z"), (tuple(spots),), "0", "1", ())
     print_matrix(stdout(), matrix)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 

@@ -1,0 +1,70 @@
+"""What ``evalbench compare`` takes for runs as long as MMLU.
+
+    python bench/comparing.py [--size 14042] [--runs 2] [--rounds 5]
+
+Finished runs are made first (``made_run.py``). The whole command is measured, in
+turns with a Python that only imports what it stands on (NumPy and SciPy's special
+functions). Medians, least and most of all rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"))
+
+from made_run import make
+
+_BARE = ("-c", "import numpy, scipy.special")
+
+
+def took(words: tuple[str, ...], env: dict[str, str]) -> tuple[float, float, float]:
+    """Seconds, seconds of CPU and megabytes that one Python took."""
+    began = time.perf_counter()
+    child = subprocess.Popen([sys.executable, *words], env=env, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    seconds = time.perf_counter() - began
+    if status:
+        raise SystemExit(f"{words} ended with {os.waitstatus_to_exitcode(status)}")
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / unit
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=14_042)
+    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [make(Path(folder), args.size, seed) for seed in range(args.runs)]
+        env = {**os.environ, "PYTHONPATH": sys.path[0]}
+        compare = ("-m", "evalbench.tui.cli.main", "compare", *(str(run.path) for run in runs))
+        kinds = {
+            "imports alone": _BARE,
+            "compare": compare,
+            "compare --json --flips all": (*compare, "--json", "--flips", "all"),
+        }
+        found = {
+            name: [took(words, env) for _ in range(args.rounds)] for name, words in kinds.items()
+        }
+    print(f"{args.runs} runs of {args.size:,} samples, {args.rounds} rounds")
+    for name, rounds in found.items():
+        cells = [
+            f"{statistics.median(values):.2f} {unit} ({min(values):.2f}-{max(values):.2f})"
+            for values, unit in zip(zip(*rounds, strict=True), ("s", "s CPU", "MB"), strict=True)
+        ]
+        print(f"{name:<28}" + "   ".join(cells))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What ``evalbench report`` takes for a run as long as MMLU.
+
+    python bench/reports.py [--size 14042] [--rounds 5]
+
+A finished run with all subjects is made first (``tests/reported.py``). The whole command
+is measured; the files' sizes are printed beside it. Medians, least and most of all rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from comparing import took
+
+from tests.reported import large_run
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=14_042)
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["EVALBENCH_HOME"] = folder
+        run = str(asyncio.run(large_run(args.size)).path)
+        command = ("-m", "evalbench.tui.cli.main", "report", run)
+        files = {"page": Path(folder) / "report.html", "Markdown": Path(folder) / "report.md"}
+        plots = Path(folder) / "plots"
+        kinds = {name: (*command, "-o", str(file)) for name, file in files.items()}
+        kinds["plots, SVG and PNG"] = (*command, "--plots", str(plots))
+        print(f"a run of {args.size:,} samples, {args.rounds} rounds")
+        for name, words in kinds.items():
+            rounds = [took(words, dict(os.environ)) for _ in range(args.rounds)]
+            made = [files[name]] if name in files else list(plots.iterdir())
+            size = sum(file.stat().st_size for file in made) / 1e6
+            cells = [
+                f"{statistics.median(values):.2f} {unit} ({min(values):.2f}-{max(values):.2f})"
+                for values, unit in zip(
+                    zip(*rounds, strict=True), ("s", "s CPU", "MB"), strict=True
+                )
+            ]
+            print(f"{name:<20}" + "   ".join(cells) + f"   {size:.2f} MB on disk")
+
+
+if __name__ == "__main__":
+    main()

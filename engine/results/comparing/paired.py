@@ -1,0 +1,189 @@
+"""Two sets of scores of the same samples: how far apart are they, and is that more than chance?
+
+Every interval is two-sided at 95 %, every p-value two-sided. A difference is
+always the second minus the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from evalbench.engine.scoring.statistics import Z95, Interval
+
+Array = Any
+"""A NumPy array of numbers."""
+
+POWER = 0.8
+"""The chance with which the smallest detectable difference is found."""
+
+Z80 = 0.8416212335729143
+"""The 80 % quantile of the standard normal distribution."""
+
+TANGO = "paired score interval (Tango), 95 %"
+PAIRED_T = "paired t, 95 %"
+MCNEMAR = "McNemar's exact test"
+T_TEST = "paired t-test"
+WILCOXON = "Wilcoxon's signed-rank test"
+
+
+def tango(first_only: int, second_only: int, n: int) -> Interval:
+    """Score interval of the difference of two paired proportions.
+
+    With b pairs in which only the second is right and c in which only the first
+    is, the limits are the differences D at which the score statistic
+    ``(b - c - n·D) / sqrt(n·(2q + D·(1 - D)))`` is ±Z95. There q is the chance of
+    the c kind under D, the larger root of
+    ``2n·q² + ((2n - b + c)·D - b - c)·q - c·D·(1 - D) = 0``. Unlike the normal
+    interval it keeps a width at b = c = 0, and it covers well from some twenty
+    pairs on.
+
+    Source: T. Tango, "Equivalence test and confidence interval for the difference
+    in proportions for the paired-sample design", Statistics in Medicine 17 (1998)
+    891-908; recommended by M. Fagerland, S. Lydersen and P. Laake, Statistics in
+    Medicine 33 (2014) 2850-2875.
+
+    Args:
+        first_only: pairs in which only the first is right.
+        second_only: pairs in which only the second is right.
+        n: all pairs, at least 1.
+    """
+    b, c = second_only, first_only
+    found = (b - c) / n
+
+    def score(d: float) -> float:
+        linear = -b - c + (2 * n - b + c) * d
+        root = sqrt(max(0.0, linear * linear + 8 * n * c * d * (1 - d)))
+        q = (root - linear) / (4 * n)
+        variance = n * (2 * q + d * (1 - d))
+        gap = b - c - n * d
+        if variance <= 0:
+            return 0.0 if gap == 0 else float("inf") if gap > 0 else float("-inf")
+        return float(gap / sqrt(variance))
+
+    # The statistic falls as d rises, so both limits are found by halving.
+    return _where(score, Z95, -1.0, found), _where(score, -Z95, found, 1.0)
+
+
+def _where(score: Any, target: float, low: float, high: float) -> float:
+    for _ in range(60):
+        middle = (low + high) / 2
+        if score(middle) > target:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def mcnemar(first_only: int, second_only: int) -> float:
+    """McNemar's exact p-value: of the pairs that differ, is either kind more frequent?
+
+    ``min(1, 2·P(X ≤ min(b, c)))`` with X binomial of b + c trials and chance ½.
+
+    Source: Q. McNemar, Psychometrika 12 (1947) 153-157; the exact form:
+    A. Agresti, "Categorical Data Analysis", 3rd edition, section 11.1.
+    """
+    from scipy.special import bdtr
+
+    differing = first_only + second_only
+    if not differing:
+        return 1.0
+    return min(1.0, float(2 * bdtr(min(first_only, second_only), differing, 0.5)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean difference with its interval and p-value; None where nothing can be told."""
+
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+def paired_t(differences: Array) -> Mean:
+    """Mean of the differences with Student's t: ``mean ± t(n-1)·s/sqrt(n)``.
+
+    Source: Student, Biometrika 6 (1908) 1-25; for evaluations of language models
+    as the paired analysis of E. Miller, "Adding error bars to evals", arXiv
+    2411.00640, section 4.2.
+    """
+    n = len(differences)
+    if n < 2:
+        return Mean(None, None, None)
+    return _by_t(float(np.mean(differences)), float(np.std(differences, ddof=1)) / sqrt(n), n - 1)
+
+
+def clustered_t(sums: Array, sizes: Array) -> Mean:
+    """Mean of the differences when those of one cluster are alike.
+
+    With G clusters of n_g samples, n in all, differences d and their mean m, the
+    standard error is ``sqrt(G/(G-1) · Σ_g (Σ_i∈g (d_i - m))²) / n``; t has G - 1
+    degrees of freedom.
+
+    Source: K.-Y. Liang and S. Zeger, Biometrika 73 (1986) 13-22, with the small
+    sample factor of A. C. Cameron and D. Miller, Journal of Human Resources 50
+    (2015) 317-372; for evaluations: E. Miller, arXiv 2411.00640, section 2.2.
+
+    Args:
+        sums: the sum of the differences of every cluster.
+        sizes: how many samples each has.
+    """
+    groups = len(sums)
+    if groups < 2:
+        return Mean(None, None, None)
+    n = float(np.sum(sizes))
+    mean = float(np.sum(sums)) / n
+    spread = float(np.sum((sums - mean * sizes) ** 2))
+    return _by_t(mean, sqrt(groups / (groups - 1) * spread) / n, groups - 1)
+
+
+def _by_t(mean: float, error: float, freedom: int) -> Mean:
+    from scipy.special import stdtr, stdtrit
+
+    # Equal differences leave the dust of rounding, which is no spread to go by.
+    if error <= 1e-12 * max(1.0, abs(mean)):
+        return Mean(None, None, 1.0 if mean == 0 else None)
+    half = float(stdtrit(freedom, 0.975)) * error
+    return Mean(mean - half, mean + half, float(2 * stdtr(freedom, -abs(mean) / error)))
+
+
+def wilcoxon(differences: Array) -> float:
+    """Wilcoxon's signed-rank test by SciPy: are differences as often and as far up as down?
+
+    Samples without a difference are left out; the distribution is exact for few
+    samples without ties, else normal with the correction for ties.
+
+    Source: F. Wilcoxon, Biometrics Bulletin 1 (1945) 80-83.
+    """
+    if not np.any(differences):
+        return 1.0
+    from scipy.stats import wilcoxon as of_scipy
+
+    return float(of_scipy(differences, zero_method="wilcox").pvalue)
+
+
+def detectable(differences: Array) -> float | None:
+    """The smallest true difference that so many samples show with 80 % power at 5 %.
+
+    ``(Z95 + Z80)·s/sqrt(n)`` with the standard deviation s of the differences
+    found. None for fewer than two samples or where none differs: then nothing is
+    known of their spread.
+
+    Source: E. Miller, arXiv 2411.00640, section 5, solved for the difference.
+    """
+    n = len(differences)
+    spread = float(np.std(differences, ddof=1)) if n > 1 else 0.0
+    return (Z95 + Z80) * spread / sqrt(n) if spread > 0 else None
+
+
+def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
+    """Sum of the differences and number of samples of every cluster.
+
+    Args:
+        differences: of every sample.
+        clusters: the number of each one's cluster, from 0 without a gap.
+    """
+    return np.bincount(clusters, weights=differences), np.bincount(clusters).astype(float)

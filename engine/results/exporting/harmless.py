@@ -1,0 +1,104 @@
+"""Texts made harmless for whatever opens an exported file.
+
+Models say what they like: terminal sequences, spreadsheet formulas, scripts,
+even somebody's key. A file that is handed on must carry none of it in a form
+that acts when the file is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+KEY_GONE = "[key removed]"
+
+_KEYS = re.compile(
+    r"""
+      \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|hf)[-_][\w\-]{16,}       # most providers
+    | \bAIza[\w\-]{30,} | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b             # Google, AWS
+    | (?i:\bbearer\s+)[\w.~+/=\-]{20,}                              # header values
+    """,
+    re.VERBOSE | re.ASCII,
+)
+# In JSON a key may follow the n of a written-out new line: no word begins there.
+_KEY_BYTES = re.compile(_KEYS.pattern.replace(r"\b", "").encode(), re.VERBOSE)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_FORMULA = re.compile("[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_ACTIVE = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\xa9]|<(?=[sS][cC][rR]|/[sS][cC][rR]|!--)"
+)
+
+
+def without_keys(value: Any) -> Any:
+    """A text, or JSON values, in which whatever has the form of a provider's key is replaced."""
+    if isinstance(value, str):
+        return _KEYS.sub(KEY_GONE, value)
+    if isinstance(value, Mapping):
+        return {without_keys(name): without_keys(held) for name, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_keys(held) for held in value]
+    return value
+
+
+def holds_key(value: Any) -> bool:
+    """Whether anything in a JSON value has the form of a provider's key."""
+    return value is not None and _KEY_BYTES.search(orjson.dumps(value)) is not None
+
+
+def without_logins(value: Any) -> Any:
+    """Settings without keys, and without names and passwords in addresses."""
+    if isinstance(value, str):
+        return _LOGIN.sub(KEY_GONE, without_keys(value))
+    if isinstance(value, Mapping):
+        return {name: without_logins(held) for name, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_logins(held) for held in value]
+    return value
+
+
+def visible(text: str) -> str:
+    r"""``text`` with control characters written out (``\x1b``), but for new lines and tabs."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROLS.sub(_written_out, text)
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def cell(text: str) -> str:
+    """A text for a spreadsheet: never a formula, which begins with ``= + - @`` or white space.
+
+    An apostrophe is put before it, as OWASP's page on CSV injection advises;
+    numbers stay as they are.
+    """
+    text = visible(text.replace("\r\n", "\n"))
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def uncell(text: str) -> str:
+    """Inverse of :func:`cell` as far as the apostrophe goes; a text in quotes keeps them."""
+    marked = text[:1] == "'" and _FORMULA.match(text[1:2]) and not text.endswith("'")
+    return text[1:] if marked else text
+
+
+def json_bytes(value: Any, *, indent: bool = False, default: Any = None) -> bytes:
+    """JSON that neither a terminal nor a page that it is put into will act upon.
+
+    The value is the same for every reader: what would act is only written as
+    an escape.
+    """
+    option = orjson.OPT_NON_STR_KEYS | (orjson.OPT_INDENT_2 if indent else 0)
+    body = orjson.dumps(value, option=option, default=default)
+    return _ACTIVE.sub(_escape, body)
+
+
+def _escape(found: re.Match[bytes]) -> bytes:
+    return f"\\u{ord(found[0].decode()):04x}".encode()

@@ -1,0 +1,225 @@
+"""``evalbench compare``: is one run better than another, and on which samples do they differ?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.runfolder import RunFolder, all_runs, find_run
+from evalbench.tui.cli.output import Out, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.compared import Compared, score_words
+
+if TYPE_CHECKING:
+    from evalbench.engine.results.comparing import Comparison, Contender
+    from evalbench.engine.results.comparing.pairs import Pair
+
+_FLIPS = 10
+_LONGEST = 72
+"""Characters of a question that stand in the list of flips."""
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="*", help="id, part of it, folder, or: last; two or more"
+    )
+    parser.add_argument("--tag", metavar="TAG", help="compare all runs with this tag, too")
+    parser.add_argument(
+        "--metric", metavar="NAME", default="", help="left out, the first run's headline metric"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="TAG",
+        help="samples with this tag in common are alike; left out, what the benchmark groups"
+        " them by, from ten groups on; none: nothing",
+    )
+    parser.add_argument(
+        "--flips",
+        metavar="N",
+        default=str(_FLIPS),
+        help=f"list so many samples on which the runs differ (default {_FLIPS}); or: all",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.examples(
+        "evalbench compare 7854 last",
+        "evalbench compare --tag nightly --flips 0",
+        "evalbench compare 7854 91ab --metric accuracy_lenient --cluster none",
+        "evalbench compare 7854 last --json | jq 'select(.event == \"comparison\")'",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Compare and print."""
+    folders = _folders(args.runs, args.tag)
+    most = _most(args.flips)
+    from evalbench.engine.results.comparing import compare
+
+    cluster = "" if args.cluster == "none" else args.cluster
+    lines = list(_lines(compare(folders, args.metric, cluster), most))
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        for line in lines:
+            jsonlines.write(out, **line)
+    else:
+        _print(out, Compared.of(lines))
+    return 0
+
+
+def _folders(names: Sequence[str], tag: str | None) -> list[RunFolder]:
+    """The runs that are named, then those with the tag, the oldest first."""
+    found = [find_run(name) for name in names]
+    if tag is not None:
+        known = {folder.path.resolve() for folder in found}
+        tagged = [
+            folder
+            for folder in reversed(all_runs())
+            if folder.path.resolve() not in known and tag in folder.status().tags
+        ]
+        if not tagged:
+            raise UsageError(f"no run has the tag {tag!r}", cure="list them: evalbench runs")
+        found += tagged
+    return found
+
+
+def _most(text: str) -> int | None:
+    """How many flips to list; None for all."""
+    if text == "all":
+        return None
+    if not text.isdecimal():
+        raise UsageError(f"--flips cannot be {text!r}", cure="give a whole number, or: all")
+    return int(text)
+
+
+def _lines(found: Comparison, most: int | None) -> Iterator[dict[str, Any]]:
+    """The comparison as JSON lines (docs/json-lines.md), ``event`` first."""
+    metric = found.contenders[0].scores.metric
+    runs = [one.scores.folder.id for one in found.contenders]
+    yield {
+        "event": "comparing",
+        "benchmark": found.contenders[0].scores.spec.benchmark,
+        "metric": metric.name,
+        "title": metric.title,
+        "share": found.share,
+        "runs": runs,
+        "samples": found.contenders[0].n,
+        "compared": found.sameness.compared,
+        "values": list(found.sameness.values),
+        "differences": [asdict(one) for one in found.sameness.others],
+        "warnings": list(found.warnings),
+        "flips": len(found.flips),
+    }
+    for one in found.ranked:
+        yield {"event": "contender", **_contender(one, len(runs))}
+    for pair in found.pairs:
+        yield {"event": "comparison", **_pair(pair, runs)}
+    flips = found.flips[:most]
+    questions = _questions(found, [flip.numbers[0] for flip in flips])
+    for flip in flips:
+        yield {
+            "event": "flip",
+            "id": flip.id,
+            "numbers": list(flip.numbers),
+            "tags": dict(flip.tags),
+            "scores": list(flip.scores),
+            "question": questions.get(flip.numbers[0], ""),
+        }
+
+
+def _contender(one: Contender, runs: int) -> dict[str, Any]:
+    return {
+        "run": one.scores.folder.id,
+        "model": one.scores.spec.model,
+        "score": one.score,
+        "low": one.low,
+        "high": one.high,
+        "interval": one.interval,
+        "n": one.n,
+        "place_best": 1 + one.behind,
+        "place_worst": runs - one.ahead_of,
+        "failed": one.failed,
+        "missing": one.missing,
+    }
+
+
+def _pair(pair: Pair, runs: Sequence[str]) -> dict[str, Any]:
+    told = asdict(pair)
+    bounds = told.pop("bound_low"), told.pop("bound_high")
+    return told | {
+        "first": runs[pair.first],
+        "second": runs[pair.second],
+        "bounds": None if None in bounds else list(bounds),
+    }
+
+
+def _questions(found: Comparison, numbers: Sequence[int]) -> dict[int, str]:
+    """The questions of some samples of the first run, by number."""
+    from evalbench.engine.results.browse import Samples
+    from evalbench.tui.state.sample_words import question_words
+
+    lines = Samples(found.contenders[0].scores.folder.journal).lines(numbers)
+    return {number: question_words(line.sample.inputs) for number, line in lines.items()}
+
+
+def _print(out: Out, found: Compared) -> None:
+    from evalbench.tui.cli.table import print_columns
+
+    out.line(one_line(found.title()))
+    out.line(one_line(found.subject()))
+    out.line()
+    letters = [found.letter(run) for run in found.head["runs"]]
+    if alarm := found.alarm():
+        out.line(alarm)
+    if differences := found.differences():
+        print_columns(out, ("", *letters), [(what, *values) for what, values in differences])
+        out.line()
+    for warning in found.head["warnings"]:
+        out.line(f"WARNING: {one_line(warning)}")
+    if found.head["warnings"]:
+        out.line()
+    columns = ("", "model", "score", "95 %", "place", "failed", "run")
+    print_columns(out, columns, found.standings())
+    out.line()
+    if len(found.pairs) == 1:
+        _print_facts(out, found.pair_facts(found.pairs[0]))
+    else:
+        columns = ("", "difference", "95 %", "p", "p Holm", "p BH", "")
+        print_columns(out, columns, [found.pair_row(pair) for pair in found.pairs])
+    _print_flips(out, found, letters)
+
+
+def _print_facts(out: Out, facts: Sequence[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in facts)
+    for name, words in facts:
+        out.line(f"{name:<{width}}  {one_line(words)}")
+
+
+def _print_flips(out: Out, found: Compared, letters: Sequence[str]) -> None:
+    if not found.flips:
+        return
+    out.line()
+    shown, there = len(found.flips), found.head["flips"]
+    out.line(
+        f"{figures.count(there)} samples are scored differently"
+        + (f"; the first {figures.count(shown)}:" if shown < there else ":")
+    )
+    from evalbench.tui.cli.table import print_columns
+
+    rows = [
+        (
+            figures.count(flip["numbers"][0]),
+            *(score_words(score, share=found.share) for score in flip["scores"]),
+            ", ".join(flip["tags"].values()),
+            flip["question"].strip()[:_LONGEST],
+        )
+        for flip in found.flips
+    ]
+    print_columns(out, (f"in {letters[0]}", *letters, "", "question"), rows)
+    out.line(f"look at one: evalbench show {one_line(found.head['runs'][0])} --sample N")

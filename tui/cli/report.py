@@ -1,0 +1,121 @@
+"""``evalbench report``: runs as a page to keep, print and send, and as plots."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.process import open_run
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.cli.output import Out, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+
+if TYPE_CHECKING:
+    from evalbench.tui.report.content import Report
+
+_TERMINAL = "-"
+_UNLIMITED = 100
+"""Columns of plots that go into a file or pipe."""
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument(
+        "run", metavar="RUN", nargs="+", help="id, part of it, folder, or: last; several: compared"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="where to write to, as its ending says: .html or .md (may be repeated; default: "
+        "report.html in the folder of the run)",
+    )
+    parser.add_argument(
+        "--plots",
+        metavar="FOLDER",
+        help="write every plot as SVG and PNG into a folder; - draws them here",
+    )
+    parser.add_argument(
+        "--samples",
+        metavar="N",
+        type=int,
+        help="show N samples of each kind: failed, unread, wrong, flipped (default 8)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.examples(
+        "evalbench report last",
+        "evalbench report last -o report.html -o report.md --samples 20",
+        "evalbench report 7854 9c01 -o side-by-side.html --plots plots",
+        "evalbench report last --plots -",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the files and say where they are."""
+    from evalbench.tui.report.content import SAMPLES, report_on
+    from evalbench.tui.report.writing import check_name, write_report
+
+    samples = SAMPLES if args.samples is None else args.samples
+    if samples < 0:
+        raise UsageError("--samples cannot be less than 0", cure="--samples 0 shows none")
+    if args.json and args.plots == _TERMINAL:
+        raise UsageError("--plots - is for people, --json for programs", cure="--plots FOLDER")
+    folders = [open_run(name) for name in args.run]
+    files = _files(args, folders)
+    for file in files:
+        check_name(file)
+    out = stdout()
+    report = report_on(folders, samples=samples)
+    notes: list[str] = []
+    for file in files:
+        write_report(report, file)
+    if args.plots == _TERMINAL:
+        _draw(out, report)
+    elif args.plots:
+        from evalbench.tui.report.plots import write_plots
+
+        more, notes = write_plots(report.charts, Path(args.plots).expanduser())
+        files += more
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        runs = [folder.id for folder in folders]
+        jsonlines.write(out, "reported", runs=runs, files=[str(f) for f in files], notes=notes)
+        return 0
+    for file in files:
+        size = figures.amount(file.stat().st_size, "B")
+        out.line(f"{one_line(str(file))} written, {size}")
+    for note in notes:
+        out.line(f"  note: {note}")
+    return 0
+
+
+def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]:
+    """The reports to write: those named, or the run's own where nothing else is asked for."""
+    if args.output or args.plots:
+        return [file.expanduser().absolute() for file in args.output]
+    if len(folders) > 1:
+        raise UsageError(
+            "where to write a report over several runs is not said", cure="-o report.html"
+        )
+    return [folders[0].path / "report.html"]
+
+
+def _draw(out: Out, report: Report) -> None:
+    from evalbench.tui.report.bars import bars
+
+    width = shutil.get_terminal_size().columns - 1 if out.isatty() else _UNLIMITED
+    ascii_only = not out.encoding.lower().startswith("utf")
+    for chart in report.charts:
+        for line in bars(chart, width, ascii_only=ascii_only):
+            out.line(line)
+        out.line()

@@ -1,0 +1,147 @@
+"""What a report says, whatever it is written as."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.report.charts import Chart
+from evalbench.tui.report.differences import doubts
+from evalbench.tui.report.reading import ReadRun, ReadRuns, read_runs
+from evalbench.tui.report.sections import Section, sections
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.watch import INTERRUPTED, shown_state
+
+SAMPLES = 8
+"""Samples of each kind that are shown unless asked for otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A run as the head of a report names it.
+
+    Attributes:
+        label: what it is called in the report; empty for a lone one.
+        notes: what must be known before its numbers are believed.
+        score: name, value, interval, counts and bounds of its headline; empty without a score.
+    """
+
+    label: str
+    id: str
+    benchmark: str
+    model: str
+    state: str
+    made: str
+    desc: str
+    notes: tuple[str, ...]
+    score: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report.
+
+    Attributes:
+        title: benchmark and models.
+        made: when, and by which version.
+        runs: in order.
+        warnings: why the runs may not be comparable.
+        sections: in order.
+    """
+
+    title: str
+    made: str
+    runs: tuple[RunPart, ...]
+    warnings: tuple[str, ...]
+    sections: tuple[Section, ...]
+
+    @property
+    def charts(self) -> list[Chart]:
+        """Every chart in it."""
+        return [item for part in self.sections for item in part.items if isinstance(item, Chart)]
+
+
+def report_on(folders: Sequence[RunFolder], *, samples: int = SAMPLES) -> Report:
+    """Read runs and put their report together.
+
+    Args:
+        folders: of the runs, the first being what the others are set against.
+        samples: how many of each kind to show.
+
+    Raises:
+        UsageError: too many runs, or one twice.
+        RunNotFound: a folder is no run.
+        JournalError: a journal cannot be read.
+    """
+    read = read_runs(folders)
+    parts = tuple(map(_part, read.runs))
+    benchmarks = ", ".join(dict.fromkeys(part.benchmark for part in parts))
+    models = ", ".join(dict.fromkeys(part.model for part in parts))
+    return Report(
+        f"{benchmarks} × {models}",
+        f"{_day(time.time())}, evalbench {version('evalbench')}",
+        parts,
+        tuple(_warnings(read)),
+        tuple(sections(read, samples)),
+    )
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M %z", time.localtime(seconds))
+
+
+def _warnings(read: ReadRuns) -> Iterator[str]:
+    if read.unpaired:
+        yield f"not compared sample by sample: {read.unpaired}"
+    for run in read.runs:
+        if run.untold and run.status.done:
+            of = f" of {run.label}" if run.label else ""
+            yield f"wrong samples{of} cannot be told: {run.untold}"
+    if read.comparison:
+        yield from doubts(read.comparison, read.labels)
+
+
+def _part(run: ReadRun) -> RunPart:
+    state = shown_state(run.folder, run.status)
+    notes = []
+    if state != "complete":
+        done = f"{figures.count(run.status.done)} of {figures.count(run.status.total)}"
+        gone = "; its engine is gone" if state == INTERRUPTED else ""
+        notes.append(f"not complete: {done} samples are done{gone}")
+    if run.status.problem:
+        notes.append(f"problem: {run.status.problem}")
+    if run.status.mixed:
+        notes.append("mixed: settings or data changed along the way; scores mix two things")
+    if run.facts.imported:
+        notes.append(f"imported from {run.facts.imported['source']}; nobody was asked here")
+        notes += run.facts.imported["notes"]
+    return RunPart(
+        run.label,
+        run.folder.id,
+        run.spec.benchmark,
+        one_line(run.spec.model),
+        state,
+        _day(run.status.created),
+        run.status.desc or "",
+        tuple(notes),
+        _score_words(run.facts.metrics, run.headline),
+    )
+
+
+def _score_words(metrics: Mapping[str, Mapping[str, Any]], name: str) -> tuple[str, ...]:
+    metric = metrics.get(name)
+    if metric is None or metric.get("value") is None:
+        return ()
+    k, n = (figures.count(metric.get(part) or 0) for part in "kn")
+    return (
+        str(metric.get("title") or name),
+        figures.value(metric),
+        figures.interval(metric),
+        f"{k} / {n}",
+        figures.bounds(metric),
+    )

@@ -1,0 +1,217 @@
+"""Single samples worth showing: failed, unread, wrong or lowest, and those where runs part ways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from evalbench.engine.results.browse import Filter, Samples
+from evalbench.engine.results.comparing.scores import RunScores
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.state import figures
+from evalbench.tui.state.sample_view import CallView, media_words, sample_view
+from evalbench.tui.state.sample_words import choice_words, read_words
+
+UNREAD = ("truncated", "refused", "filtered", "unparsed")
+"""Outcomes of replies in which no answer was found."""
+
+T = TypeVar("T")
+
+_MOST_TEXT, _MOST_LINES, _MOST_TEXTS, _MOST_VALUES = 1_200, 40, 12, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one run has on a sample.
+
+    Attributes:
+        label: of the run; empty where there is one run only.
+        verdict: glyph and word.
+        outcome: in words.
+        read: what was read from the reply, or the values it was given.
+        texts: (title, text) of replies and errors, cut where they are long.
+        see: the command that shows all of it.
+    """
+
+    label: str
+    verdict: str
+    outcome: str
+    read: str
+    texts: tuple[tuple[str, str], ...]
+    see: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A sample and what became of it."""
+
+    name: str
+    tags: str
+    question: str
+    gold: str
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleList:
+    """Some samples of a kind, of the ``total`` that there are."""
+
+    title: str
+    total: int
+    samples: tuple[Shown, ...]
+    kind: str = "samples"
+
+
+class Shelf:
+    """The samples of one run, as a report shows them."""
+
+    def __init__(self, folder: RunFolder, value: str, label: str) -> None:
+        """``value``: name of the run's headline value; ``label``: what the run is called."""
+        self.label = label
+        self._run = folder.id
+        self._value = value
+        self._samples = Samples(folder.journal, value)
+
+    def having(self, outcome: str) -> set[int]:
+        """Numbers of the samples with an outcome."""
+        return set(self._samples.matching(Filter(outcome=outcome)))
+
+    def show(self, row: int) -> Shown | None:
+        """One sample, and what the run has on it; None when it was taken out of the run."""
+        found = self._samples.sample(row)
+        if found is None:
+            return None
+        line, calls = found
+        view = sample_view(line, calls, self._value, live=False)
+        detail = line.scores[0].detail if line.scores else {}
+        values = [f"{name} {word}" for score in view.scores for name, word in score.values]
+        answer = Answer(
+            self.label,
+            " ".join(filter(None, [view.verdict.glyph, view.verdict.word])),
+            view.outcome,
+            read_words(detail) or ", ".join(values[:_MOST_VALUES]),
+            tuple(_texts(view.calls)),
+            f"evalbench show {self._run} --sample {row}",
+        )
+        shown = [b.media for call in view.calls for b in call.asked if b.media]
+        media = [f"({words})" for words in dict.fromkeys(map(media_words, shown))]
+        asked = [view.question, choice_words(line.sample, detail), *media]
+        question = "\n".join(filter(None, asked))
+        tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
+        return Shown(f"sample {row}", tags, cut(question), cut(view.gold), (answer,))
+
+
+def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
+    told = 0
+    for call in calls:
+        for block in call.answered:
+            if told == _MOST_TEXTS:
+                yield "and more", ""
+                return
+            told += 1
+            title = block.title if len(calls) == 1 else f"{call.title}: {block.title}"
+            yield title, cut(block.text)
+
+
+def cut(text: str) -> str:
+    """A text that is not too long to be read in a list, with how much was left out."""
+    lines = text[:_MOST_TEXT].splitlines(keepends=True)[:_MOST_LINES]
+    kept = "".join(lines)
+    left = len(text) - len(kept)
+    return f"{kept.rstrip()} … ({figures.count(left)} characters more)" if left else kept
+
+
+def worst(shelf: Shelf, scores: RunScores | None, most: int) -> list[SampleList]:
+    """Failed samples, those whose replies could not be read, and the wrong or lowest ones.
+
+    Without ``scores`` of single samples the last are left out.
+    """
+    failed = shelf.having("error")
+    unread = set().union(*map(shelf.having, UNREAD)) - failed
+    lists = [
+        _listed(shelf, "Failed", sorted(failed), most),
+        _listed(shelf, "Cut off, refused, filtered or unread", sorted(unread), most),
+    ]
+    if scores is not None:
+        lists.append(_low(shelf, scores, failed | unread, most))
+    return [one for one in lists if one.samples]
+
+
+def _low(shelf: Shelf, scores: RunScores, apart: set[int], most: int) -> SampleList:
+    read = [
+        (value, row)
+        for ident, value in scores.scores.items()
+        if (row := scores.rows[ident]) not in apart
+    ]
+    title = "Lowest scores"
+    if scores.share:
+        read = [one for one in read if one[0] < 1]
+        title = "Wrong" if all(value == 0 for value, _ in read) else "Not wholly right"
+    return _listed(shelf, title, _lowest(read, most), most, len(read))
+
+
+def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
+    """The lowest scores; of equal ones that do not all find room, some from everywhere."""
+    ranked = sorted(read)
+    if len(ranked) <= most:
+        return [row for _, row in ranked]
+    edge = ranked[most - 1][0] if most else 0.0
+    sure = [row for value, row in ranked if value < edge]
+    return sure + spread([row for value, row in ranked if value == edge], most - len(sure))
+
+
+def spread(rows: Sequence[T], most: int) -> list[T]:
+    """At most so many of some rows, at even distances."""
+    if len(rows) <= most:
+        return list(rows)
+    return [rows[(2 * at + 1) * len(rows) // (2 * most)] for at in range(most)]
+
+
+def _listed(
+    shelf: Shelf, title: str, rows: Sequence[int], most: int, total: int | None = None
+) -> SampleList:
+    shown = []
+    for row in spread(rows, most):
+        if (found := shelf.show(row)) is not None:
+            shown.append(found)
+    named = f"{title}, {shelf.label}" if shelf.label else title
+    return SampleList(named, len(rows) if total is None else total, tuple(shown))
+
+
+def flips(
+    shelves: tuple[Shelf, Shelf], scores: tuple[RunScores, RunScores], most: int
+) -> list[SampleList]:
+    """Samples that one run has right and the other wrong; of grades those furthest apart."""
+    (first, second), (a, b) = (shelf.label for shelf in shelves), scores
+    both = [ident for ident in a.scores if ident in b.scores]
+    right = a.share and b.share
+    titles = (
+        (f"Right in {first}, wrong in {second}", f"Wrong in {first}, right in {second}")
+        if right
+        else (f"Higher in {first} than in {second}", f"Lower in {first} than in {second}")
+    )
+    found = []
+    for title, way in zip(titles, (1, -1), strict=True):
+        gaps = [(way * (a.scores[ident] - b.scores[ident]), ident) for ident in both]
+        apart = [one for one in gaps if one[0] > 0]
+        if not right:
+            apart.sort(key=lambda one: -one[0])
+        idents = [ident for _, ident in apart]
+        shown = spread(idents, most) if right else idents[:most]
+        rows = [(a.rows[ident], b.rows[ident]) for ident in shown]
+        found.append(SampleList(title, len(idents), tuple(_pairs(shelves, rows))))
+    return [one for one in found if one.samples]
+
+
+def _pairs(shelves: tuple[Shelf, Shelf], rows: Sequence[tuple[int, int]]) -> Iterator[Shown]:
+    for places in rows:
+        one, other = (shelf.show(row) for shelf, row in zip(shelves, places, strict=True))
+        if one is None or other is None:
+            continue
+        if places[0] == places[1]:
+            name = one.name
+        else:
+            first, second = (shelf.label for shelf in shelves)
+            name = f"sample {places[0]} in {first}, {places[1]} in {second}"
+        yield replace(one, name=name, answers=one.answers + other.answers)

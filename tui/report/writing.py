@@ -1,0 +1,146 @@
+"""Reports as files: one HTML page that needs nothing else, or Markdown.
+
+Everything that is put into a template is made safe on the way, whatever it is:
+control characters and terminal sequences go, and what has the form of a
+provider's key; markup is escaped. The page has no script, and a policy that
+forbids every request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.results.exporting.harmless import without_keys
+from evalbench.engine.runfolder import write_file
+from evalbench.tui.report.bars import bars
+from evalbench.tui.report.charts import Chart
+from evalbench.tui.report.content import Report
+from evalbench.tui.report.svg import STYLE, colours, svg
+from evalbench.tui.state.clean import clean, one_line
+
+MARK = "evalbench report"
+"""Stands in the first line of every report, so that a report replaces nothing else."""
+
+_HERE = Path(__file__).parent
+_COLUMNS = 96
+
+_MARKUP = re.compile(
+    r"""
+      [\\`*{}\[\]<>#|~$&@]                # wherever they stand
+    | (?<![^\W_])_ | _(?![^\W_])          # but not within a word
+    | ^[-+=] | (?<=\d)[.)](?=\s)          # lists and lines
+    | :(?=//) | (?<=\bwww)\.              # addresses become links by themselves
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def html(report: Report) -> str:
+    """A report as a page."""
+    style = (_HERE / "report.css").read_text("utf-8") + STYLE + colours()
+    return _write("report.html.jinja", report, _clean, autoescape=True, style=style)
+
+
+def markdown(report: Report) -> str:
+    """A report as Markdown, with charts as text."""
+    return _write("report.md.jinja", report, _escaped, autoescape=False, style="")
+
+
+FORMATS: dict[str, Callable[[Report], str]] = {
+    ".html": html,
+    ".htm": html,
+    ".md": markdown,
+    ".markdown": markdown,
+}
+"""How a report is written, by the ending of its file's name."""
+
+
+def check_name(path: Path) -> None:
+    """See that a report can be written to a file of this name.
+
+    Raises:
+        UsageError: the ending is unknown, or the file is something else than a report.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(
+            f"what {one_line(path.name)!r} is to be is not clear",
+            why="a report's name ends in .html or .md",
+            cure="-o report.html",
+        )
+    try:
+        with path.open("rb") as file:
+            mine = MARK.encode() in file.readline(200)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", why=error.strerror or "") from None
+    if not mine:
+        raise UsageError(
+            f"{path} is there already and is no report", cure="name another file with -o"
+        )
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write a report as the ending of its name says; an older report of that name is replaced.
+
+    Raises:
+        UsageError: the name does not do, or the file cannot be written.
+    """
+    check_name(path)
+    text = FORMATS[path.suffix.lower()](report)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", why=error.strerror or str(error)) from None
+
+
+def _write(
+    name: str, report: Report, safe: Callable[[Any], Any], *, autoescape: bool, style: str
+) -> str:
+    shelf = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=autoescape,  # noqa: S701  (Markdown is escaped by its own rules)
+        finalize=safe,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    shelf.filters |= {"svg": svg, "bars": _bars, "fenced": _fenced}
+    shelf.tests["chart"] = lambda item: isinstance(item, Chart)
+    # The style sheet is a file of ours.
+    sheet = Markup(style)  # noqa: S704
+    return shelf.get_template(name).render(report=report, style=sheet)
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return clean(without_keys(value))
+
+
+def _escaped(value: Any) -> Any:
+    """A text on one line of which Markdown sees nothing but a text."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return _MARKUP.sub(r"\\\g<0>", one_line(without_keys(value)))
+
+
+def _bars(chart: Chart) -> Markup:
+    return _fenced("\n".join(bars(chart, _COLUMNS)))
+
+
+def _fenced(text: str) -> Markup:
+    """A text as a block that shows it as it is: its fence is longer than any within."""
+    text = clean(without_keys(text))
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markup("{0}text\n{1}\n{0}").format(Markup(fence), Markup(text))  # noqa: S704

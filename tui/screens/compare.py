@@ -1,0 +1,209 @@
+"""Compare: how far runs are apart, what differs besides, and on which samples they part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.runfolder import RunFolder
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state import figures
+from evalbench.tui.state.compared import Compared, score_words
+from evalbench.tui.state.errand import errand
+from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.lines import Line, Lines
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.text import cell
+from evalbench.tui.widgets.topline import TopLine
+
+MOST_FLIPS = 5_000
+"""Samples that the page lists; the command line lists all."""
+
+_MODEL = 30
+"""Cells for a model's name."""
+
+_WIDE = 100
+"""Columns from which on the ids of runs have a place."""
+
+_NO_FLIP = "Every run scores every sample the same."
+
+
+class ComparePage(Page):
+    """The result above, the samples that are scored differently below."""
+
+    SCOPE: ClassVar[str] = "compare"
+    DEFAULT_CSS = """
+    ComparePage #result { height: auto; max-height: 70%; padding: 0 1; }
+    ComparePage #result Lines { margin-bottom: 1; }
+    ComparePage.-short #result Lines { margin-bottom: 0; }
+    """
+
+    def __init__(self, folders: Sequence[RunFolder]) -> None:
+        super().__init__()
+        self._folders = list(folders)
+        self._found: Compared | None = None
+        self._whose = 0
+
+    def compose(self) -> ComposeResult:
+        """Top line, result, samples, footer."""
+        yield TopLine("Compare", "comparing ...")
+        with VerticalScroll(id="result", can_focus=True):
+            yield Lines(id="about")
+            yield Lines(id="standings")
+            yield Lines(id="pairs")
+        yield Table((Column("question"),), empty="", id="flips")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Let the command line compare."""
+        self.query_one(Table).focus()
+        self._compare()
+
+    @work(exclusive=True)
+    async def _compare(self) -> None:
+        paths = [str(folder.path) for folder in self._folders]
+        try:
+            found = Compared.of(await errand("compare", *paths, "--flips", str(MOST_FLIPS)))
+        except EvalbenchError as error:
+            told = [error.what, error.why, error.cure]
+            self.query_one("#about", Lines).show([[(words, "bad")] for words in told if words])
+            self.query_one(TopLine).tell(right="cannot be compared")
+            return
+        self._found = found
+        self._show(found)
+
+    # -- showing -----------------------------------------------------------------
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Ids of runs have a column where there is room."""
+        if self._found:
+            self._show(self._found)
+
+    def _show(self, found: Compared) -> None:
+        self.query_one("#about", Lines).show(_about(found))
+        self.query_one("#standings", Lines).show(
+            _standings(found, ids=self.app.size.width >= _WIDE)
+        )
+        self.query_one("#pairs", Lines).show(_pairs(found))
+        table = self.query_one(Table)
+        letters = [found.letter(run) for run in found.head["runs"]]
+        table.replace_columns(
+            (
+                Column(f"in {letters[0]}", 8, right=True),
+                *(Column(letter, 7) for letter in letters),
+                Column("", 20, drop=1),
+                Column("question"),
+            )
+        )
+        table.show(_Flips(found), empty=_NO_FLIP)
+        self._tell()
+        self.refresh_bindings()
+
+    def _tell(self) -> None:
+        if self._found is None:
+            return
+        there, shown = self._found.head["flips"], len(self._found.flips)
+        words = f"{figures.count(there)} scored differently"
+        if shown < there:
+            words += f", {figures.count(shown)} listed"
+        whose = self._found.letter(self._found.head["runs"][self._whose])
+        self.query_one(TopLine).tell(right=f"{words} · enter shows {whose}'s answer")
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There must be a sample to open."""
+        if action in ("open", "whose"):
+            return True if self._found and self._found.flips else None
+        return True
+
+    def action_whose(self) -> None:
+        """See the commands."""
+        self._whose = (self._whose + 1) % len(self._folders)
+        self._tell()
+
+    @on(Table.Opened)
+    async def action_open(self) -> None:
+        """See the commands."""
+        cursor = self.query_one(Table).cursor
+        if self._found is None or cursor >= len(self._found.flips):
+            return
+        from evalbench.tui.screens.sample import SamplePage
+
+        numbers = [flip["numbers"][self._whose] for flip in self._found.flips]
+        await self.app.push_screen(SamplePage(self._folders[self._whose], numbers[cursor], numbers))
+
+
+def _about(found: Compared) -> list[Line]:
+    lines: list[Line] = [[(found.title(), "strong")], [found.subject()]]
+    if alarm := found.alarm():
+        lines.append([(f"! {alarm}", "bad")])
+    for what, values in found.differences():
+        told = (
+            f"{found.letter(run)} {value}"
+            for run, value in zip(found.head["runs"], values, strict=True)
+        )
+        lines.append([("  ", ""), (what, "warn"), "  " + " · ".join(told)])
+    lines += [[(f"! {words}", "bad")] for words in found.head["warnings"]]
+    return lines
+
+
+def _standings(found: Compared, *, ids: bool) -> list[Line]:
+    widths = (3, _MODEL, 9, 14, 6, 7)
+    head = ("", "model", "score", "95 %", "place", "failed", "run")
+    return [
+        [
+            *(
+                (cell(text, width) + " ", "dim" if number == 0 else "")
+                for text, width in zip(row, widths, strict=False)
+            ),
+            (row[-1] if ids else "", "dim"),
+        ]
+        for number, row in enumerate([head, *found.standings()])
+    ]
+
+
+def _pairs(found: Compared) -> list[Line]:
+    if len(found.pairs) == 1:
+        facts = found.pair_facts(found.pairs[0])
+        return [[(cell(name, 11) + " ", "dim"), words] for name, words in facts]
+    widths = (7, 13, 17, 9, 9, 9)
+    head = ("", "difference", "95 %", "p", "p Holm", "p BH", "")
+    return [
+        [
+            *(
+                (cell(text, width) + " ", "dim" if number == 0 else "")
+                for text, width in zip(row, widths, strict=False)
+            ),
+            (row[-1], "strong"),
+        ]
+        for number, row in enumerate([head, *map(found.pair_row, found.pairs)])
+    ]
+
+
+class _Flips:
+    """Samples as rows of the table."""
+
+    def __init__(self, found: Compared) -> None:
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found.flips)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        flip = self._found.flips[index]
+        return (
+            (figures.count(flip["numbers"][0]), "dim"),
+            *(self._score(score) for score in flip["scores"]),
+            (", ".join(flip["tags"].values()), "dim"),
+            flip["question"].lstrip()[:400],
+        )
+
+    def _score(self, score: float) -> Cell:
+        words = score_words(score, share=self._found.share)
+        return words, {"right": "good", "wrong": "bad"}.get(words, "")

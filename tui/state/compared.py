@@ -1,0 +1,214 @@
+"""Compared runs in words, from the JSON lines of ``evalbench compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any
+
+from evalbench.tui.state import figures
+
+Line = Mapping[str, Any]
+
+LEVEL = 0.05
+"""Below this p-value a difference is told from chance."""
+
+
+@dataclass(slots=True)
+class Compared:
+    """What ``evalbench compare --json`` printed, by kind of line.
+
+    Attributes:
+        head: the ``comparing`` line.
+        contenders: highest score first.
+        pairs: every two runs.
+        flips: samples whose scores differ, as far as they were asked for.
+    """
+
+    head: Line
+    contenders: list[Line] = field(default_factory=list)
+    pairs: list[Line] = field(default_factory=list)
+    flips: list[Line] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Compared:
+        """Sort lines by what they tell."""
+        kinds: dict[str, list[Line]] = {}
+        for line in lines:
+            kinds.setdefault(str(line["event"]), []).append(line)
+        head = kinds["comparing"][0]
+        return cls(
+            head, kinds.get("contender", []), kinds.get("comparison", []), kinds.get("flip", [])
+        )
+
+    @property
+    def share(self) -> bool:
+        """Whether scores are proportions, shown in percent."""
+        return bool(self.head["share"])
+
+    def letter(self, run: str) -> str:
+        """The short name of a run on this page: A, B and so on, in the order they were given."""
+        place = self.head["runs"].index(run)
+        rest, last = divmod(place, len(ascii_uppercase))
+        return (ascii_uppercase[rest - 1] if rest else "") + ascii_uppercase[last]
+
+    def title(self) -> str:
+        """``mmlu · Accuracy · 14,042 samples scored in every run``."""
+        metric = self.head["title"] or self.head["metric"]
+        return (
+            f"{self.head['benchmark']} · {metric}"
+            f" · {figures.count(self.head['samples'])} samples scored in every run"
+        )
+
+    def subject(self) -> str:
+        """What is compared."""
+        what = self.head["compared"]
+        if what == "model":
+            return "compared: the model"
+        if what == "nothing":
+            same = not self.head["differences"]
+            return (
+                "compared: the same thing twice; a gap is noise"
+                if same
+                else "one model, and several things differ"
+            )
+        return f"compared: {what}, with one model"
+
+    def differences(self) -> list[tuple[str, list[str]]]:
+        """What differs, with the compared thing unless it is the model, and how it is in each."""
+        found = [(one["what"], list(one["values"])) for one in self.head["differences"]]
+        if self.head["compared"] not in ("model", "nothing"):
+            found.insert(0, (self.head["compared"], list(self.head["values"])))
+        return found
+
+    def alarm(self) -> str:
+        """The warning over the differences; empty where only the compared thing differs."""
+        count = len(self.head["differences"])
+        if not count:
+            return ""
+        things = "one thing differs" if count == 1 else f"{count} things differ"
+        more = " besides" if self.head["compared"] != "nothing" else ""
+        return f"WARNING: {things}{more}; a gap may come from there"
+
+    def standings(self) -> list[tuple[str, ...]]:
+        """Rows of the ranking: letter, model, score, interval, places, failed, run."""
+        rows: list[tuple[str, ...]] = []
+        for one in self.contenders:
+            low, high = one["place_best"], one["place_worst"]
+            places = f"{low}" if low == high else f"{low}–{high}"
+            failed = figures.count(one["failed"]) if one["failed"] else ""
+            shown = {**one, "value": one["score"], "share": self.share}
+            rows.append(
+                (
+                    self.letter(one["run"]),
+                    one["model"],
+                    figures.value(shown),
+                    figures.interval(shown),
+                    places,
+                    failed,
+                    one["run"],
+                )
+            )
+        return rows
+
+    def gap(self, number: float | None) -> str:
+        """A difference of scores: ``+1.9 points``, or a plain number."""
+        if number is None:
+            return ""
+        return f"{100 * number:+.2f} points" if self.share else f"{number:+.3f}"
+
+    def between(self, low: float | None, high: float | None) -> str:
+        """An interval of a difference, in the unit of :meth:`gap`."""
+        if low is None or high is None:
+            return ""
+        return (
+            f"{100 * low:+.2f} to {100 * high:+.2f}" if self.share else f"{low:+.3f} to {high:+.3f}"
+        )
+
+    def pair_row(self, pair: Line) -> tuple[str, ...]:
+        """A row of the table of pairs: who, difference, interval, p, Holm, BH, verdict."""
+        return (
+            f"{self.letter(pair['second'])} - {self.letter(pair['first'])}",
+            self.gap(pair["difference"]),
+            self.between(pair["low"], pair["high"]),
+            p_words(pair["p"]),
+            p_words(pair["p_holm"]),
+            p_words(pair["p_bh"]),
+            self.verdict(pair),
+        )
+
+    def verdict(self, pair: Line) -> str:
+        """Who is higher, by the p-value that is corrected for all pairs."""
+        if pair["p_holm"] is None or pair["p_holm"] >= LEVEL:
+            return "not told apart"
+        higher = pair["second"] if pair["difference"] > 0 else pair["first"]
+        return f"{self.letter(higher)} higher"
+
+    def pair_facts(self, pair: Line) -> list[tuple[str, str]]:
+        """Everything about one pair, as (name, words)."""
+        first, second = self.letter(pair["first"]), self.letter(pair["second"])
+        gap = f"{second} - {first} = {self.gap(pair['difference'])}"
+        found = [("difference", f"{gap}: {self.verdict(pair)}")]
+        if between := self.between(pair["low"], pair["high"]):
+            found.append(("95 %", f"{between}, {pair['interval'].removesuffix(', 95 %')}"))
+        if pair["bootstrap"]:
+            found.append(("", f"{self.between(*pair['bootstrap'])}, paired bootstrap"))
+        if clustered := pair["clustered"]:
+            between = self.between(clustered["low"], clustered["high"])
+            words = f"{between}, clustered by {clustered['tag']} ({clustered['clusters']})"
+            found.append(("", words))
+        if pair["p"] is not None:
+            words = f"{p_words(pair['p'])}, {pair['test']}"
+            if clustered and clustered["p"] is not None:
+                words += f"; clustered {p_words(clustered['p'])}"
+            found.append(("p", words))
+        found.append(("higher on", self._who(pair, first, second)))
+        if pair["detectable"] is not None:
+            least = self.gap(pair["detectable"]).lstrip("+")
+            found.append(("detectable", f"{least} at least, with so many samples (80 % power)"))
+        if pair["bounds"] and pair["bounds"][0] != pair["bounds"][1]:
+            found.append(("with failed", f"{self.between(*pair['bounds'])} if wrong or right"))
+        if doubt := self.doubt(pair):
+            found.append(("but", doubt))
+        return found
+
+    def _who(self, pair: Line, first: str, second: str) -> str:
+        words = (
+            f"{first} {figures.count(pair['first_higher'])},"
+            f" {second} {figures.count(pair['second_higher'])}"
+        )
+        if pair["both_right"] is None:
+            return f"{words}, neither {figures.count(pair['equal'])}"
+        return (
+            f"{words}; both right {figures.count(pair['both_right'])},"
+            f" both wrong {figures.count(pair['both_wrong'])}"
+        )
+
+    def doubt(self, pair: Line) -> str:
+        """Where clustered samples say less than single ones do; empty otherwise."""
+        clustered = pair["clustered"]
+        if not clustered or pair["p"] is None or clustered["p"] is None:
+            return ""
+        if pair["p"] < LEVEL <= clustered["p"]:
+            return (
+                f"so for these {clustered['clusters']} of {clustered['tag']};"
+                " for others like them not shown"
+            )
+        return ""
+
+
+def p_words(p: float | None) -> str:
+    """A p-value: three digits that count, very small ones as a bound."""
+    if p is None:
+        return ""
+    if p < 0.0001:
+        return "< 0.0001"
+    return f"{p:.4f}" if p < 0.1 else f"{p:.2f}"
+
+
+def score_words(score: float, *, share: bool) -> str:
+    """One sample's score: ``right``, ``wrong``, or the number."""
+    if share and score in (0, 1):
+        return "right" if score else "wrong"
+    return f"{score:g}" if score == round(score, 3) else f"{score:.3f}"

@@ -1,0 +1,149 @@
+"""All that is known of a run: from its status and journal, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from evalbench.engine.errors import SpecError
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.keys import KeyRef, KeySource
+from evalbench.engine.measures import Measures, together
+from evalbench.engine.roles import CANDIDATE
+from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
+from evalbench.engine.status import Status
+from evalbench.tui.state import figures
+from evalbench.tui.state.money_words import price_words
+from evalbench.tui.state.spending import is_free, spent_words
+
+Pairs = Mapping[str, str]
+"""Texts by what they tell of. They may hold anything: whoever prints them makes them safe."""
+
+
+class RunFacts(NamedTuple):
+    """What only the journal knows; all but the metrics are empty without one.
+
+    ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
+    unknown), and of the reference to where the key lay. ``imported`` says of
+    another system's results where they were read, when, and with which notes.
+    ``measures`` are those of local models, by name.
+    """
+
+    metrics: Mapping[str, Mapping[str, Any]]
+    record: Any = None
+    prices: Mapping[str, Any] = {}
+    keys: Mapping[str, Any] = {}
+    imported: Mapping[str, Any] | None = None
+    measures: Mapping[str, Measures] = {}
+
+
+def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
+    """What the journal of a run knows; of one without a journal its metrics only.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    if not folder.journal.exists():
+        return RunFacts(status.metrics)
+    with JournalReader(folder.journal) as journal:
+        metrics = _metrics(journal, spec, status)
+        prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
+        measures = together(_unloaded(journal))
+        return RunFacts(
+            metrics, journal.meta("record"), prices, keys, journal.meta("imported"), measures
+        )
+
+
+def _unloaded(journal: JournalReader) -> Iterator[Mapping[str, Any]]:
+    """What was told of every local model when it was unloaded."""
+    after = 0
+    while page := journal.events(after):
+        after = page[-1].id
+        yield from (event.body for event in page if event.kind == "model-unloaded")
+
+
+def _metrics(
+    journal: JournalReader, spec: RunSpec, status: Status
+) -> Mapping[str, Mapping[str, Any]]:
+    """All metrics.
+
+    A resting run has them stored. For a live or interrupted one they are made
+    of its scores, or taken from its status when its benchmark is not installed
+    here.
+    """
+    stored: Mapping[str, Mapping[str, Any]] | None = journal.meta("metrics")
+    if status.at_rest and stored is not None:
+        return stored
+    try:
+        benchmark = build_benchmark(spec, journal.meta("shared"))
+    except SpecError:
+        return status.metrics
+    return {
+        metric.name: asdict(metric)
+        for metric in benchmark.metrics(journal.tally(spec.get("epochs")))
+    }
+
+
+def work_pairs(status: Status) -> dict[str, str]:
+    """How much was done, and how long it took."""
+    return {
+        "samples": f"{figures.count(status.done)} of {figures.count(status.total)} done",
+        "calls": f"{figures.count(status.sent)} sent,"
+        f" {figures.count(status.from_journal)} from the journal",
+        "tokens": f"{figures.count(status.input_tokens)} in,"
+        f" {figures.count(status.output_tokens)} out",
+        "time": figures.duration(status.seconds),
+    }
+
+
+def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
+    """What was spent, at which prices, and where the key lay: never the key."""
+    pairs = {}
+    if not is_free(status):
+        pairs["spent"] = spent_words(status)
+    if status.possible_usd:
+        pairs["possibly billed besides"] = figures.dollars(status.possible_usd)
+    for role, key in facts.keys.items():
+        of = "" if role == CANDIDATE else f" of {role}"
+        pairs[f"prices{of}"] = price_words(facts.prices.get(role))
+        ref = KeyRef.from_json(key)
+        if ref.source is not KeySource.NONE:
+            pairs[f"key{of}"] = str(ref)
+    return pairs
+
+
+def settings_pairs(spec: RunSpec) -> dict[str, str]:
+    """The common settings that were given, and all of benchmark and provider."""
+    defaults = {option.name: option.default for option in COMMON}
+    given = {name: value for name, value in spec.common.items() if value != defaults.get(name)}
+    chosen = {**given, **spec.options, **spec.provider_options, **spec.filters}
+    return {name.replace("_", "-"): _words(value) for name, value in chosen.items()}
+
+
+def fate_pairs(params: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """What became of each requested parameter: sent, dropped or refused, and why."""
+    return {
+        name: note["fate"] + (f": {note['reason']}" if note.get("reason") else "")
+        for name, note in params.items()
+    }
+
+
+def flat_pairs(record: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """A JSON object of objects as pairs; what is empty is left out."""
+    flat: dict[str, str] = {}
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            flat |= flat_pairs(value, f"{prefix}{name} ")
+        elif value not in ("", None):
+            flat[prefix + name] = _words(value)
+    return flat
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or "none"
+    return "not set" if value is None else str(value)
