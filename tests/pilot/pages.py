@@ -268,6 +268,12 @@ async def _(pilot: Pilot[int]) -> None:
     await until_shown(pilot, "1a2b3c4d5e")
 
 
+@shot("batches-empty", BatchesPage)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.press("f12")
+    await until_shown(pilot, "No batch is out")
+
+
 @shot("models", ModelsPage, two_providers)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f4")

@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
-from tests.pilot.driving import shown, until
+from tests.pilot.driving import shown, until, until_shown
 
 MANY = 1_000_000
 COLUMNS = (Column("n", 9, right=True), Column("mark", 4, drop=1), Column("text", least=10))
@@ -167,6 +167,20 @@ async def test_rows_that_come_and_go_keep_the_cursor_where_they_can() -> None:
         await press(pilot, "enter", "down", "G")
         assert app.table.cursor == 0
         assert app.opened == []
+
+
+async def test_what_an_empty_table_says_is_never_cut() -> None:
+    app = Shell(Numbers(0))
+    async with app.run_test(size=(30, 12)) as pilot:
+        app.table.show(empty="No batch is out, and none was sent before.\nx shows \x1b[31mthose.")
+        await until_shown(pilot, "x shows those.")
+        said = ["No batch is out, and none", "was sent before.", "x shows those."]
+        assert [line.strip() for line in lines(app)[2:6]] == [*said, ""]
+        await pilot.resize_terminal(60, 12)
+        await until_shown(pilot, "No batch is out, and none was sent before.")
+        app.table.show(empty="Nothing.")
+        await pilot.pause()
+        assert [line.strip() for line in lines(app)[2:5]] == ["Nothing.", "", ""]
 
 
 async def test_what_changed_is_drawn_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from evalbench.tui.bindings import bindings
-from evalbench.tui.widgets.text import cell
+from evalbench.tui.widgets.text import cell, plain
 
 
 class Column(NamedTuple):
@@ -125,11 +125,12 @@ class Table(ScrollView, can_focus=True):
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """``empty`` says what to do when there is no row."""
+        """``empty`` says what to do when there is no row, in as many lines as it takes."""
         super().__init__(id=id, classes=classes)
         self._columns = tuple(columns)
         self._rows: Rows = rows or ListRows()
         self._empty = empty
+        self._empty_lines: list[str] = []
         self._widths: list[int] = []
         self._fitted = -1
         self._drawn: dict[int, tuple[object, ...]] = {}
@@ -145,8 +146,9 @@ class Table(ScrollView, can_focus=True):
         """Show these rows, or what has become of the present ones; keeps the cursor in them."""
         if rows is not None:
             self._rows = rows
-        if empty is not None:
+        if empty is not None and empty != self._empty:
             self._empty = empty
+            self._wrap_empty()
         self._measure()
         if self.cursor >= len(self._rows):
             self.cursor = max(0, len(self._rows) - 1)
@@ -171,6 +173,12 @@ class Table(ScrollView, can_focus=True):
         if width != self._fitted:
             self._fitted = width
             self._widths = _fit(self._columns, width)
+            self._wrap_empty()
+
+    def _wrap_empty(self) -> None:
+        """Break what an empty table says to the room, with two cells free on either side."""
+        room = self.scrollable_content_region.width - 4
+        self._empty_lines = [line.plain for line in plain(self._empty).wrap(max(1, room))]
 
     def _refresh_changed(self) -> None:
         """Repaint only lines that look different from what was drawn."""
@@ -199,8 +207,8 @@ class Table(ScrollView, can_focus=True):
         if y == 0:
             head = [column.title for column in self._columns]
             return self._strip(head, self.get_component_rich_style("table--head"), width)
-        if not len(self._rows) and y == 2:
-            text = "  " + cell(self._empty, width - 2)
+        if not len(self._rows) and 0 <= y - 2 < len(self._empty_lines):
+            text = "  " + cell(self._empty_lines[y - 2], width - 2)
             return Strip([Segment(text, base + self._tone("dim"))], width)
         if index >= len(self._rows):
             return Strip.blank(width, base)
