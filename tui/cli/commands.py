@@ -37,6 +37,7 @@ COMMANDS: dict[str, Command] = {
     "new-benchmark": Command("write an example of a benchmark of your own", "new_benchmark"),
     "models": Command("list the models that providers offer", "models"),
     "probe": Command("ask a model one short question", "probe"),
+    "serve": Command("serve a local model with vLLM or llama.cpp", "serve"),
     "keys": Command("set, try, list and remove providers' keys", "keys"),
     "parse": Command("try a benchmark's reply parsers on replies of your own", "parse"),
     "data": Command("fetch, verify or describe a benchmark's data", "data"),

@@ -24,10 +24,15 @@ class Parser(argparse.ArgumentParser):
             formatter_class=_Help,
             allow_abbrev=False,
         )
+        self._passes_on = False
 
     def short_usage(self, words: str) -> None:
         """A usage line of the most important words instead of every flag there is."""
         self.usage = f"{self.prog} {words}"
+
+    def passes_on(self) -> None:
+        """Keep the words after ``--`` apart, as ``passed_on``: they are for another program."""
+        self._passes_on = True
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""
@@ -39,6 +44,10 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UsageError: for anything that does not fit.
         """
+        passed_on: list[str] = []
+        if self._passes_on and "--" in words:
+            place = list(words).index("--")
+            words, passed_on = words[:place], list(words[place + 1 :])
         args, rest = self.parse_known_args(words)
         for word in rest:
             flag = word.partition("=")[0]
@@ -51,6 +60,8 @@ class Parser(argparse.ArgumentParser):
             raise UsageError(
                 f"{self.prog}: {rest[0]!r} is one word too many", cure=f"{self.prog} --help"
             )
+        if self._passes_on:
+            args.passed_on = passed_on
         return args
 
     def flags(self) -> dict[str, argparse.Action]:

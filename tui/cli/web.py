@@ -9,7 +9,6 @@ only to its own name.
 from __future__ import annotations
 
 import asyncio
-import errno
 import hmac
 import logging
 import os
@@ -23,8 +22,7 @@ from typing import Any
 
 from evalbench.engine.errors import UsageError
 from evalbench.tui.cli.output import Out, stdout
-
-HOST = "127.0.0.1"
+from evalbench.tui.cli.port import HOST, listen
 
 _POLICY = (
     "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline'; "
@@ -52,29 +50,9 @@ def serve(port: int) -> int:
             why="textual-serve is not installed",
             cure="pip install 'evalbench[web]'",
         ) from None
-    with _listen(port) as listener:
+    with listen(port, "evalbench --web") as listener:
         asyncio.run(_serve(listener, stdout()))
     return 0
-
-
-def _listen(port: int) -> socket.socket:
-    if not 0 <= port <= 65535:
-        raise UsageError(f"--port cannot be {port}", cure="a number from 1024 to 65535")
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # A server that has just ended does not hold up the next one.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        taken = error.errno == errno.EADDRINUSE
-        raise UsageError(
-            f"port {port} on {HOST} cannot be used",
-            why="something else listens there" if taken else error.strerror or str(error),
-            cure=f"evalbench --web --port {port + 1 if 1024 <= port < 65535 else 8765}",
-        ) from None
-    return listener
 
 
 async def _serve(listener: socket.socket, out: Out) -> None:

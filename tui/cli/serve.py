@@ -1,0 +1,166 @@
+"""``evalbench serve``: a local model behind vLLM or llama.cpp, for runs on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalbench.engine.errors import UsageError
+from evalbench.tui.cli.inference_server import (
+    KINDS,
+    InferenceServer,
+    choose_kind,
+    served_name,
+    wait_a_moment,
+)
+from evalbench.tui.cli.output import Out, plain_terminal, stderr, stdout
+from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.port import free_port, listen
+from evalbench.tui.cli.signals import Signals
+
+_OURS = ("--host", "--port")
+_TELL_EVERY_S = 10.0
+_DRAW_EVERY_S = 0.5
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.short_usage("MODEL [--engine vllm|llama.cpp] [--port N] [-- options of the server]")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="org/name of the Hugging Face hub, a folder, or a GGUF file; for llama.cpp"
+        " org/name-GGUF[:quant]",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=sorted(KINDS),
+        help="which server; left out: llama.cpp for GGUF, else vLLM",
+    )
+    parser.add_argument(
+        "--port",
+        type=int,
+        metavar="N",
+        help="on 127.0.0.1; left out: the server's usual one, or another if that is taken",
+    )
+    parser.add_argument("--verbose", action="store_true", help="show all that the server prints")
+    parser.add_argument("--json", action="store_true", help="one JSON object when it is ready")
+    parser.passes_on()
+    parser.examples(
+        "evalbench serve Qwen/Qwen3-0.6B",
+        "evalbench serve ./my-model.gguf --port 9000",
+        "evalbench serve Qwen/Qwen3-0.6B -- --max-model-len 8192 --tensor-parallel-size 2",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Start the server, tell how to ask it, and stay until it is to end."""
+    for word in args.passed_on:
+        if word.partition("=")[0] in _OURS:
+            raise UsageError(
+                f"{word} cannot be given after --",
+                why="the server is for this machine only, at a port that evalbench knows",
+                cure="evalbench serve MODEL --port N; or start the server by yourself",
+            )
+    kind = choose_kind(args.model, args.engine)
+    port = _port(args.port, kind.port)
+    name = served_name(args.model)
+    model = str(Path(args.model).expanduser()) if name != args.model else args.model
+    command = [*kind.command(model, name, port), *args.passed_on]
+    out, err = stdout(), stderr()
+    waiting = _Waiting(err, kind.title, quiet=args.verbose)
+    with Signals() as signals:
+        server = InferenceServer(kind, command, port, err.line if args.verbose else _nothing)
+        try:
+            while not server.healthy():
+                server.check()
+                if signals.take():
+                    return 4
+                waiting.tell(server.last_line)
+                wait_a_moment()
+            waiting.done()
+            _tell(out, server, name, as_json=args.json)
+            while not signals.take():
+                server.check()
+                wait_a_moment()
+        finally:
+            waiting.done()
+            server.end()
+    return 0
+
+
+def _nothing(line: str) -> None:
+    """Lines that nobody wants to see."""
+
+
+def _port(wanted: int | None, usual: int) -> int:
+    again = "evalbench serve MODEL"
+    if wanted is None:
+        return free_port(usual, again)
+    with listen(wanted, again) as listener:
+        port: int = listener.getsockname()[1]
+    return port
+
+
+def _tell(out: Out, server: InferenceServer, name: str, *, as_json: bool) -> None:
+    names = server.models()
+    # Options after -- may have given it another name.
+    model = f"{server.kind.provider}/{name if name in names or not names else names[0]}"
+    run = ["evalbench", "run", "quickstart", "--model", model, "--base-url", server.base_url]
+    if as_json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(
+            out,
+            "serving",
+            engine=server.kind.name,
+            model=model,
+            base_url=server.base_url,
+            pid=server.pid,
+            run=run,
+        )
+        return
+    from evalbench.tui.state.clean import one_line
+
+    out.line(f"{server.kind.title} is ready at {server.base_url}")
+    out.line(f"ask it: {one_line(shlex.join(run))}")
+    out.line("for this machine only; Ctrl-C ends it")
+
+
+class _Waiting:
+    """Tells that the server is not ready yet: one line, redrawn, or one now and then."""
+
+    def __init__(self, err: Out, title: str, *, quiet: bool) -> None:
+        self._err = err
+        self._title = title
+        self._quiet = quiet
+        self._drawn = err.isatty() and not plain_terminal()
+        self._began = time.monotonic()
+        self._due = self._began + (_DRAW_EVERY_S if self._drawn else _TELL_EVERY_S)
+        self._on_screen = False
+
+    def tell(self, last: str) -> None:
+        """Say it again, if it is time; ``last`` is what the server printed last."""
+        now = time.monotonic()
+        if self._quiet or now < self._due:
+            return
+        words = f"waiting for {self._title}, {now - self._began:.0f} s" + (last and f": {last}")
+        if self._drawn:
+            self._due = now + _DRAW_EVERY_S
+            self._err.write(f"\r\x1b[K{words[: shutil.get_terminal_size().columns - 1]}")
+            self._err.flush()
+            self._on_screen = True
+        else:
+            self._due = now + _TELL_EVERY_S
+            self._err.line(words)
+
+    def done(self) -> None:
+        """Leave no half line behind."""
+        if self._on_screen:
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+            self._on_screen = False
