@@ -1,11 +1,13 @@
 """The headless engine: durable calls, journal, driver and scoring. Knows no screen and no SDK.
 
-The Python API::
+The Python API, see docs/python.md::
 
-    from evalbench.engine import make_spec, open_run, start_run
+    from evalbench.engine import open_run, start_run
 
-    engine = start_run(make_spec("quickstart", "local/smollm2-135m-instruct"))
-    print(engine.runs[0].status().state)
+    run = start_run("quickstart", "local/smollm2-135m-instruct", limit=20)
+    for result in run:
+        print(result.outcome, result.question)
+    print(run.score)
 """
 
 from __future__ import annotations
@@ -13,20 +15,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalbench.engine.process import open_run, resume_run, start_run
-    from evalbench.engine.settings import make_spec
+    from evalbench.engine.results.result import Result
+    from evalbench.engine.run import Run, open_run, start_run
 
-__all__ = ["make_spec", "open_run", "resume_run", "start_run"]
+__all__ = ["Result", "Run", "open_run", "start_run"]
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, so that importing a leaf such as evalbench.engine.errors stays cheap.
-    if name == "make_spec":
-        from evalbench.engine.settings import make_spec
+    if name not in __all__:
+        raise AttributeError(name)
+    from evalbench.engine import run
 
-        return make_spec
-    if name in __all__:
-        from evalbench.engine import process
-
-        return getattr(process, name)
-    raise AttributeError(name)
+    return getattr(run, name)

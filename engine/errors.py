@@ -4,9 +4,11 @@
     ├── UsageError                the user asked for something that cannot be (exit 1)
     │   ├── SpecError             a field of the run specification
     │   ├── DataError             a data file or data set; names file and line
+    │   ├── NotApproved           a run would cost money, and nobody said that it may
     │   └── RunChanged            resume would mix two different things
     ├── RunBusy                   another engine drives this run (exit 1)
     ├── RunNotFound               no such run (exit 1)
+    ├── RunUnfinished             a run has not come to its end, or not yet
     ├── KeyUnavailable            a provider's key is needed and cannot be had (exit 5)
     ├── JournalError              the run's file cannot be used
     │   ├── JournalFull           no space left; nothing was corrupted
@@ -91,12 +93,40 @@ class RunChanged(UsageError):
     """Resume found that spec, benchmark, template or data differ from what the run began with."""
 
 
+class NotApproved(UsageError):
+    """A program asked for a run that costs money, without a budget or a yes to it.
+
+    ``low`` and ``high`` are what it may cost, in US dollars; None where that is unknown.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        why: str = "",
+        cure: str = "",
+        low: float | None = None,
+        high: float | None = None,
+    ) -> None:
+        super().__init__(what, why=why, cure=cure)
+        self.low = low
+        self.high = high
+
+
 class RunBusy(EvalbenchError):
     """Another engine holds this run's lock."""
 
 
 class RunNotFound(EvalbenchError):
     """No run folder matches the given id."""
+
+
+class RunUnfinished(EvalbenchError):
+    """A run is not complete: it still goes on, was stopped, or rests. ``state`` says which."""
+
+    def __init__(self, what: str, *, why: str = "", cure: str = "", state: str = "") -> None:
+        super().__init__(what, why=why, cure=cure)
+        self.state = state
 
 
 class KeyUnavailable(EvalbenchError):

@@ -231,6 +231,18 @@ class JournalReader:
         sql = "SELECT at / ?, count(*) FROM score WHERE at >= ? GROUP BY 1 ORDER BY 1"
         return [(number, count) for number, count in self._rows(sql, (every_ms, since_ms))]
 
+    def scored_since(self, at_ms: int) -> list[tuple[int, int, int]]:
+        """Scores in the order in which they were stored, by one scan.
+
+        Args:
+            at_ms: leave out what was stored before, in milliseconds since the run's creation.
+
+        Returns:
+            (milliseconds, row, epoch) of each.
+        """
+        rows = self._rows("SELECT at, id FROM score WHERE at >= ? ORDER BY at, id", (at_ms,))
+        return [(at, ident >> EPOCH_BITS, ident & ((1 << EPOCH_BITS) - 1)) for at, ident in rows]
+
     def tally(self, epochs: int = 1) -> Tally:
         """All scores, grouped; with several epochs also the means of each sample."""
         return tally_of(self._shelf, self.path, epochs)

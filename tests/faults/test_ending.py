@@ -64,7 +64,8 @@ def test_a_hang_up_changes_nothing(engines: Engines) -> None:
 
 _STARTER = """
 import json, sys
-from evalbench.engine import make_spec, start_run
+from evalbench.engine.process import start_run
+from evalbench.engine.settings import make_spec
 engine = start_run(make_spec("synthetic", "scripted/good", options={"size": 100}, concurrency=4))
 print(json.dumps([engine.pid, str(engine.runs[0].path)]), flush=True)
 sys.stdin.read()

@@ -221,10 +221,19 @@ class HeldRun:
             }
             yield HeldSample(held.row, held.sample, said, held.scores.get(0))
 
-    def walk(self) -> Iterator[WholeSample]:
-        """All of them with all they have, in order, a page at a time."""
-        last = 0
-        while page := list(self._journal.samples(last + 1, _PAGE)):
+    def scored_since(self, at_ms: int) -> list[tuple[int, int, int]]:
+        """See :meth:`.JournalReader.scored_since`."""
+        return self._journal.scored_since(at_ms)
+
+    def at(self, row: int) -> WholeSample | None:
+        """One sample with all it has; None where there is none of that number."""
+        found = next(self.walk(row, 1), None)
+        return found if found and found.row == row else None
+
+    def walk(self, first: int = 1, page_size: int = _PAGE) -> Iterator[WholeSample]:
+        """All from row ``first`` on with all they have, in order, a page at a time."""
+        last = first - 1
+        while page := list(self._journal.samples(last + 1, page_size)):
             first, last = page[0].row, page[-1].row
             scores: dict[int, dict[int, ScoreRow]] = {}
             for score in self._journal.scores(first):

@@ -55,10 +55,11 @@ def rows(run: HeldRun) -> Iterator[dict[str, Any]]:
     name = run.headline
     for held in run.walk():
         for epoch in sorted(held.scores) or [0]:
-            yield _row(run, held, epoch, name)
+            yield row_of(run, held, epoch, name)
 
 
-def _row(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[str, Any]:
+def row_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[str, Any]:
+    """One row: a sample in one epoch; ``headline`` names the metric that it is scored by."""
     score = held.scores.get(epoch)
     detail: Mapping[str, Any] = score.detail if score else {}
     answers = held.answers(epoch)
