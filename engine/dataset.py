@@ -34,6 +34,9 @@ from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.settings import RunSpec, build_benchmark
 
+Progress = Callable[[str, int, int | None], None]
+"""Told what is being prepared, how much of it is done, and of how much, where that is known."""
+
 _FORMAT = 2
 _EXAMPLES = 1000
 
@@ -106,9 +109,7 @@ def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
         return size == MISSING
 
 
-def prepare(
-    spec: RunSpec, cache: Path, progress: Callable[[str, int, int | None], None] | None = None
-) -> Path:
+def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Path:
     """Make sure the sample file of a spec exists; returns its path.
 
     Raises:
@@ -128,7 +129,7 @@ def _write(
     bench: Benchmark,
     source: DataSource,
     path: Path,
-    progress: Callable[[str, int, int | None], None] | None,
+    progress: Progress | None,
 ) -> Path:
     data = bench.prepare(source)
     digest = hashlib.sha256()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from evalbench.engine import registry
 from evalbench.engine.ask import bind
 from evalbench.engine.benchmark import Asked, Sample
 from evalbench.engine.calls import Prompt, Reply, WorkerProvider
-from evalbench.engine.dataset import prepare, read_header, read_samples
+from evalbench.engine.dataset import Progress, prepare, read_header, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.fit import Fit, Loading, Sized, Verdict, Work, fit, flag
 from evalbench.engine.money.tokens import characters_a_token, input_tokens
@@ -23,8 +23,6 @@ from evalbench.engine.paths import cache_dir
 from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
 from evalbench.engine.room import find_room
 from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
-
-Progress = Callable[[str, int, int | None], None]
 
 _LONGEST = 16
 """So many of the longest samples are looked at, and the longest of each group."""

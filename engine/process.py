@@ -21,6 +21,7 @@ import orjson
 
 from evalbench.engine import desk, modes, registry
 from evalbench.engine.calls import KeyNeed, Outcome
+from evalbench.engine.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
 from evalbench.engine.keys import (
     HUGGINGFACE,
@@ -76,7 +77,7 @@ def start_run(
     *,
     run_dir: Path | None = None,
     foreground: bool = False,
-    progress: desk.Progress | None = None,
+    progress: Progress | None = None,
     pilot: int | None = None,
     approve: Callable[[Sequence[desk.Checked]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
@@ -128,7 +129,7 @@ def resume_run(
     accept_changes: bool = False,
     retry: Iterable[Outcome] = (),
     foreground: bool = False,
-    progress: desk.Progress | None = None,
+    progress: Progress | None = None,
     spec: RunSpec | None = None,
     leave: bool = False,
 ) -> Engine:
@@ -190,7 +191,7 @@ def resume_runs(
     folders: Sequence[RunFolder],
     *,
     foreground: bool = False,
-    progress: desk.Progress | None = None,
+    progress: Progress | None = None,
     leave: bool = False,
     cancel: Sequence[str] = (),
 ) -> Engine:
@@ -212,7 +213,7 @@ def resume_runs(
 def _look_again(
     specs: Sequence[RunSpec],
     held: Sequence[Mapping[str, HeldKey]],
-    progress: desk.Progress | None,
+    progress: Progress | None,
 ) -> list[desk.Checked | None]:
     """Check begun runs; those whose files are gone live from their journals alone."""
     there = [spec for spec in specs if all(file.exists() for file in _files(spec))]

@@ -117,7 +117,7 @@ class CommandLine:
 
         def look() -> int | None:
             for process in psutil.Process(child.pid).children():
-                if "evalbench.engine.desk" in process.cmdline():
+                if "evalbench.engine.desk_answers" in process.cmdline():
                     return process.pid
             return None
 
