@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Progress = Callable[[str, int, int | None], None]
-"""Told what is being prepared: what, how much of it is done, and of how much, where that is known."""
-
 INTERRUPTED = "interrupted"
 """The state of a run that is not at rest although no engine drives it."""
 

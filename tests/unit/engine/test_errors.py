@@ -63,6 +63,8 @@ EXIT_CODES = {
     "RunChanged": 1,
     "RunBusy": 1,
     "RunNotFound": 1,
+    "NotApproved": 1,
+    "RunUnfinished": 1,
     "KeyUnavailable": 5,
     "JournalError": 5,
     "JournalFull": 5,
