@@ -13,26 +13,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import orjson
 
-from evalbench.engine import desk, modes, registry
-from evalbench.engine.calls import KeyNeed, Outcome
+from evalbench.engine import desk, modes
+from evalbench.engine.calls import Outcome
 from evalbench.engine.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
-from evalbench.engine.keys import (
-    HUGGINGFACE,
-    KeyRef,
-    find_key,
-    looks_like_key,
-    not_here,
-    strip_environment,
-)
+from evalbench.engine.keys import strip_environment
 from evalbench.engine.options import Option
-from evalbench.engine.roles import RoleSpec
+from evalbench.engine.run_keys import HeldKey, find_keys, secrets_for_prices
 from evalbench.engine.runfolder import Lock, RunFolder, find_run, make_run
 from evalbench.engine.settings import RunSpec
 
@@ -48,13 +41,6 @@ PILOT = Option(
     minimum=2,
 )
 """One sample alone says nothing about how much samples differ."""
-
-
-class HeldKey(NamedTuple):
-    """A key on its way to an engine: where it lay, and the key itself. Never stored."""
-
-    ref: KeyRef
-    secret: str
 
 
 @dataclass(slots=True)
@@ -108,7 +94,9 @@ def start_run(
         raise UsageError("there is nothing to run")
     pilot = PILOT.parse(pilot)
     held = find_keys(specs)
-    checked = desk.check(specs, progress, estimate=approve is not None, secrets=_secrets(held))
+    checked = desk.check(
+        specs, progress, estimate=approve is not None, secrets=secrets_for_prices(held)
+    )
     specs = [
         modes.in_mode(one, done.mode) if modes.is_open(one) and done.mode else one
         for one, done in zip(specs, checked, strict=True)
@@ -218,76 +206,13 @@ def _look_again(
     """Check begun runs; those whose files are gone live from their journals alone."""
     there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
     keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
-    found = iter(desk.check(there, progress, secrets=_secrets(keys)) if there else ())
+    found = iter(desk.check(there, progress, secrets=secrets_for_prices(keys)) if there else ())
     return [next(found) if spec in there else None for spec in specs]
 
 
 def _files(spec: RunSpec) -> list[Path]:
     data = spec.get("data")
     return [*([Path(data)] if data else []), *spec.option_files()]
-
-
-def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
-    """The keys of every spec by role, looked for anew: environment, keychain, or as it says.
-
-    Raises:
-        KeyUnavailable: one is needed and not there; nothing was started.
-    """
-    return [
-        {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
-        for spec in specs
-    ]
-
-
-def price_keys(specs: Sequence[RunSpec]) -> list[dict[str, str]]:
-    """Keys by role for each spec, of providers that tell prices themselves, where there are any."""
-    return [
-        {
-            role: secret
-            for role, part in spec.cast().items()
-            if _tells_prices(part.ref.provider)
-            and (need := part.key_need)
-            and (secret := _key_at_hand(part, need, spec.get("env_file")))
-        }
-        for spec in specs
-    ]
-
-
-def _key_at_hand(part: RoleSpec, need: KeyNeed, env_file: str | None) -> str:
-    file = Path(env_file) if env_file else None
-    try:
-        # Not required: the keychain is asked only for keys that were set.
-        need = replace(need, required=False)
-        return find_key(part.ref.provider, need, part.get("key"), env_file=file)[1]
-    except EvalbenchError:
-        return ""
-
-
-def _secrets(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, str]]:
-    """Of the keys of runs those that a price may be asked for with; nobody else needs them."""
-    return [
-        {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
-        for keys in held
-    ]
-
-
-def _tells_prices(provider: str) -> bool:
-    known = provider in registry.provider_names()
-    return known and bool(getattr(registry.provider_class(provider), "tells_prices", False))
-
-
-def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
-    provider, need = part.ref.provider, part.key_need
-    if need is None:
-        # A model on this machine may lie behind a hub token.
-        provider, need = "huggingface", HUGGINGFACE
-    named = part.get("key")
-    if named and looks_like_key(named):
-        raise not_here()
-    named = named if provider != "huggingface" else None
-    file = Path(env_file) if env_file else None
-    profile = part.provider_options.get("profile")
-    return HeldKey(*find_key(provider, need, named, env_file=file, profile=profile))
 
 
 def _spawn(

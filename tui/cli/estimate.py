@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine import desk
-from evalbench.engine.process import price_keys
+from evalbench.engine.run_keys import price_keys
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.plain import Plain

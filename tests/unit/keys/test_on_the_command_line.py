@@ -9,7 +9,7 @@ import pytest
 from evalbench.engine import desk
 from evalbench.engine.errors import BadKey, ConnectionFailed, ServerFault, UsageError
 from evalbench.engine.keys import KeychainState, looks_like_key, probe, set_key
-from evalbench.engine.process import find_keys
+from evalbench.engine.run_keys import find_keys
 from evalbench.engine.settings import make_spec
 from tests.simulator.hub import Hub, Repository
 
