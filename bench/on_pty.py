@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -64,18 +65,25 @@ class OnPty:
         """Type something."""
         os.write(self._master, keys.encode())
 
-    def cpu_s(self) -> float:
-        """CPU seconds so far of all its processes that are there."""
-        total = 0
+    def processes(self) -> list[int]:
+        """All its processes that are there."""
+        found = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 fields = (process / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) != self._child.pid:
-                    continue
-                for thread in (process / "task").iterdir():
-                    total += int((thread / "schedstat").read_text().split()[0])
             except OSError:
                 continue
+            if int(fields[3]) == self._child.pid:
+                found.append(int(process.name))
+        return found
+
+    def cpu_s(self) -> float:
+        """CPU seconds so far of all its processes that are there."""
+        total = 0
+        for process in self.processes():
+            with contextlib.suppress(OSError):
+                for thread in Path(f"/proc/{process}/task").iterdir():
+                    total += int((thread / "schedstat").read_text().split()[0])
         return total / 1e9
 
     def close(self) -> None:
