@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-HERMETIC := not local and not terminal and not keychain and not compiler and not slow and not peers
+HERMETIC := not local and not terminal and not keychain and not compiler and not shells and not slow and not peers
 
 .PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench clean
 
@@ -53,7 +53,7 @@ demo: .make/local
 test: .make/dev
 	$(PYTEST) -m '$(HERMETIC)' $(PYTEST_ARGS)
 
-# What `test` leaves out: needs tmux, a keychain service, a C compiler, torch and the model's
+# What `test` leaves out: needs tmux, a keychain service, a C compiler, shells, torch and the model's
 # weights, packages that our files are made for, or time.
 rest: .make/all .make/peers
 	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)

@@ -42,6 +42,7 @@ COMMANDS: dict[str, Command] = {
     "parse": Command("try a benchmark's reply parsers on replies of your own", "parse"),
     "data": Command("fetch, verify or describe a benchmark's data", "data"),
     "gpu": Command("read graphics cards and local workers", "gpu"),
+    "completion": Command("print completion for bash, zsh or fish", "completion"),
     "doctor": Command("check this installation", "doctor"),
 }
 

@@ -68,6 +68,14 @@ class Parser(argparse.ArgumentParser):
         """Every flag declared so far."""
         return dict(self._option_string_actions)
 
+    def sections(self) -> list[tuple[str, list[argparse.Action]]]:
+        """What the help lists, under its titles."""
+        return [
+            (group.title or "", list(group._group_actions))
+            for group in self._action_groups
+            if group._group_actions
+        ]
+
     def examples(self, *lines: str) -> None:
         """End the help text with commands that work."""
         self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
