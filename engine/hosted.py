@@ -48,6 +48,7 @@ from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.settings import build_benchmark, seconds_of
 from evalbench.engine.status import State, exit_code, metrics_json
+from evalbench.engine.traces.beside import Traces
 
 log = logging.getLogger("evalbench")
 
@@ -83,6 +84,7 @@ class HostedRun:
         self._halt: State | None = None
         self._metrics_fault: Exception | None = None
         self._budget = Budget()
+        self._traces = Traces(folder, self.spec, self._secrets)
         self._gpus = Gpus()
         self._gpu_readings: list[dict[str, Any]] = []
 
@@ -164,7 +166,7 @@ class HostedRun:
             "identity": now,
             "fits": self._fits,
             "spec": self.spec.to_json(),
-            "keys": {role: ref.to_json() for role, ref in self._keys.items()},
+            "keys": {role: self._keys[role].to_json() for role in self._cast},
         }
         if header:
             facts |= {
@@ -228,7 +230,7 @@ class HostedRun:
         try:
             state, problem = await self._drive()
             if isinstance(problem, BadKey | NoCredit | AccessDenied):
-                told = ", ".join(dict.fromkeys(map(str, self._keys.values())))
+                told = ", ".join(dict.fromkeys(str(self._keys[role]) for role in self._cast))
                 problem.why = f"{problem.why} ({told})" if problem.why else told
         except EvalbenchError as error:
             problem = error
@@ -286,6 +288,8 @@ class HostedRun:
             self._open_budget(driver.before)
             driver.notes = dict(self.status.params)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
+            self.journal.flush()
+            await self._traces.start()
             if self._halt:
                 driver.halt(self._halt)
             return await driver.drive(loading), driver.failure
@@ -480,6 +484,7 @@ class HostedRun:
                 outcomes=status.outcomes,
                 params=status.params,
             )
+            await self._tell_the_rest()
         with contextlib.suppress(JournalError):
             await self.journal.close()
         try:
@@ -488,6 +493,15 @@ class HostedRun:
             log.warning("status of %s not written: %s", self.folder.id, error)
         self._lock.release()
         return status.exit_code
+
+    async def _tell_the_rest(self) -> None:
+        """Wait a little for the last traces; how many arrived is recorded, whatever they did."""
+        self.journal.flush()
+        if told := await self._traces.end():
+            self.status.traces = told
+            self.journal.set(traces=told)
+            for report in told:
+                self.journal.event("traces", **report)
 
     async def abandon(self) -> None:
         """Let go of a run that was opened but will not be driven."""

@@ -13,6 +13,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import HUGGINGFACE, KeyRef, find_key, looks_like_key, not_here
 from evalbench.engine.roles import RoleSpec
 from evalbench.engine.settings import RunSpec
+from evalbench.engine.traces.credentials import trace_keys
 
 
 class HeldKey(NamedTuple):
@@ -30,6 +31,7 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
     """
     return [
         {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
+        | {kind: HeldKey(*found) for kind, found in trace_keys(spec).items()}
         for spec in specs
     ]
 

@@ -23,6 +23,7 @@ from evalbench.engine.roles import (
     parse_judge,
 )
 from evalbench.engine.roles import parse_model as parse_model
+from evalbench.engine.traces.options import TRACE_OPTIONS, completed
 
 COMMON: tuple[Option, ...] = (
     Option("data", str, None, "read the data set from this file or folder", affects_data=True),
@@ -61,6 +62,7 @@ COMMON: tuple[Option, ...] = (
         None,
         "ask at once what a batch has not answered after so long, for example 6h or 30m",
     ),
+    *TRACE_OPTIONS,
     Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
@@ -226,7 +228,7 @@ def make_spec(
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
-    values = parse_options(COMMON, common, "run")
+    values = completed(parse_options(COMMON, common, "run"))
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")

@@ -38,7 +38,8 @@ class Status:
     that were cut or failed may have cost besides, at worst. ``roles`` counts the
     calls of this engine by role (``sent``, ``from_journal``, ``in_flight``);
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
-    ``batches`` is as :meth:`evalbench.engine.dispatch.batch_state.Batch.shown` gives it.
+    ``batches`` is as :meth:`evalbench.engine.dispatch.batch_state.Batch.shown` gives it,
+    ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`.
     """
 
     run: str
@@ -75,6 +76,7 @@ class Status:
     roles: dict[str, dict[str, int]] = field(default_factory=dict)
     latest: list[tuple[int, int]] = field(default_factory=list)
     batches: list[dict[str, Any]] = field(default_factory=list)
+    traces: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def at_rest(self) -> bool:

@@ -9,7 +9,9 @@ Asking a person is the caller's business. Journals and records hold a
 from evalbench.engine.keys.env_file import read_env_file
 from evalbench.engine.keys.finding import find_again, find_key, key_in
 from evalbench.engine.keys.keeping import (
+    GALILEO_KEY,
     HUGGINGFACE,
+    OTLP_HEADERS,
     clean_key,
     implausible,
     key_needs,
@@ -32,7 +34,9 @@ from evalbench.engine.keys.scrubbing import (
 __all__ = [
     "ATTENDED_S",
     "DEFAULT_NAME",
+    "GALILEO_KEY",
     "HUGGINGFACE",
+    "OTLP_HEADERS",
     "UNATTENDED_S",
     "KeyRef",
     "KeySource",

@@ -26,12 +26,23 @@ HUGGINGFACE = KeyNeed(
 )
 """The Hugging Face hub is no provider, but private models and data need its token."""
 
+GALILEO_KEY = KeyNeed(("GALILEO_API_KEY",), page="https://app.galileo.ai/settings/api-keys")
+"""For traces, see :mod:`evalbench.engine.traces`."""
+
+OTLP_HEADERS = KeyNeed(
+    ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"), required=False
+)
+"""Headers for those who take traces, ``NAME=VALUE,…``, percent-encoded."""
+
+NOT_PROVIDERS = {"galileo": GALILEO_KEY, "huggingface": HUGGINGFACE, "otlp": OTLP_HEADERS}
+"""Keys that are kept like those of providers, by the name to set them under."""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def key_needs() -> dict[str, KeyNeed]:
-    """What keys can be set, by the name to set them under: providers and ``huggingface``."""
-    return {**provider_needs(), "huggingface": HUGGINGFACE}
+    """What keys can be set, by the name to set them under: of providers and others."""
+    return {**provider_needs(), **NOT_PROVIDERS}
 
 
 def looks_like_key(text: str) -> bool:
