@@ -1,6 +1,6 @@
 """How long the app's samples page takes: to open, to page, to jump, to filter; and its memory.
 
-    python bench/app_samples.py [--size 100000] [--rounds 5] [--width 120 --height 40]
+    python -m bench.app_samples [--size 100000] [--rounds 5] [--width 120 --height 40]
 
 A finished run of ``--size`` samples is made first (``made_run.py``). The app
 runs headless under Textual's pilot, drawing into memory. *Blocked* is how long
@@ -26,11 +26,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"))
 
-from made_run import make
-
+from bench.figures import Figure, declare, tell
+from bench.made_run import make
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.bootstrap import prepare_environment
 
@@ -178,6 +177,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=120)
     parser.add_argument("--height", type=int, default=40)
     parser.add_argument("--run", type=Path, help="a run made before, instead of a new one")
+    declare(parser)
     args = parser.parse_args()
     prepare_environment(low=False)
     figures: Figures = defaultdict(list)
@@ -191,6 +191,21 @@ def main() -> None:
     )
     for name, values in figures.items():
         print(f"{name:<46} median {statistics.median(values):8.1f}   worst {max(values):8.1f}")
+    blocked = {n: v for n, v in figures.items() if n.endswith("longest blocked, CPU ms")}
+    slowest = max(blocked, key=lambda name: statistics.median(blocked[name]))
+    page = f"page of {args.size:,} samples"
+    told = [
+        Figure(f"{page}, opened, CPU", statistics.median(figures["open, CPU ms"]), "ms"),
+        Figure(
+            f"{page}, longest without a look at the keyboard, CPU",
+            statistics.median(blocked[slowest]),
+            "ms",
+            50,
+            note=slowest.partition(":")[0],
+        ),
+        Figure(f"{page}, memory", statistics.median(figures["memory, MB"]), "MB", 150),
+    ]
+    tell(args.figures, told)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the app puts on the line and takes of the processor while it watches a run.
 
-    python bench/app_screen.py [--rounds 3] [--seconds 15] [--rate 500]
+    python -m bench.app_screen [--rounds 3] [--seconds 15] [--rate 500]
 
 A real engine asks a model that answers after a while (``tests/plugins``), as
 many calls at once as give at least ``--rate`` calls a second where the machine
@@ -22,15 +22,16 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from on_pty import OnPty
+from bench.figures import Figure, declare, tell
+from bench.on_pty import OnPty
 
 _PLUGINS = str(Path(__file__).resolve().parents[1] / "tests" / "plugins")
 _LATENCY_S = 0.2
 _MORE = 2
 """More calls at once than would do if the engine took no time itself."""
 _SETTLE_S = 5.0
+_TARGETS = {"run page": (25.0, 5.0), "run page, low bandwidth": (4.0, None)}
+"""Most KB/s and most percent of a core, by what is looked at."""
 
 
 def watch(words: list[str], env: dict[str, str], text: str, seconds: float) -> tuple[float, float]:
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=15, help="of watching, each time")
     parser.add_argument("--rate", type=int, default=500, help="calls a second that are wanted")
+    declare(parser)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVALBENCH_HOME"] = home
@@ -61,11 +63,11 @@ def main() -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
         os.environ["SCRIPTED_LATENCY"] = str(_LATENCY_S)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        measure(Path(home), args.rounds, args.seconds, args.rate)
+        tell(args.figures, measure(Path(home), args.rounds, args.seconds, args.rate))
 
 
-def measure(home: Path, rounds: int, seconds: float, rate: int) -> None:
-    """Start the run, watch it in every way, and print medians."""
+def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
+    """Start the run, watch it in every way, print medians and give them."""
     from evalbench.engine.process import start_run, stop_run
     from evalbench.engine.settings import make_spec
 
@@ -101,10 +103,18 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> None:
             time.sleep(0.1)
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, 120×40")
     print(f"{statistics.median(rates):.0f} calls a second")
+    figures = []
     for name, pairs in found.items():
         line = statistics.median(pair[0] for pair in pairs) / 1000
         cpu = statistics.median(pair[1] for pair in pairs)
         print(f"{name:<26}{line:7.2f} KB/s {cpu:7.1f} % of a processor")
+        most_kb, most_cpu = _TARGETS.get(name, (None, None))
+        note = f"{statistics.median(rates):.0f} calls a second" if "no run" not in name else ""
+        figures += [
+            Figure(f"app's output, {name}", line, "KB/s", most_kb, note=note),
+            Figure(f"app's CPU, {name}", cpu, "% of a core", most_cpu, note=note),
+        ]
+    return figures
 
 
 if __name__ == "__main__":

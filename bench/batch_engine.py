@@ -25,6 +25,7 @@ from typing import Any
 
 import orjson
 
+from bench.figures import Figure, declare, tell
 from evalbench.engine import registry
 from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
@@ -203,6 +204,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=50_000)
     parser.add_argument("--lanes", default=",".join(LANES))
     parser.add_argument("--inside", help=argparse.SUPPRESS)
+    declare(parser)
     options = parser.parse_args()
     if options.inside:
         with tempfile.TemporaryDirectory() as folder:
@@ -220,6 +222,15 @@ def main() -> None:
             f"  CPU {told['cpu_s'] / options.samples * 1e3:.2f} ms a sample"
             f"  peak {told['peak'] / MEGA:.0f} MB"
         )
+        of = f"batches through the engine, {lane}"
+        figures = [
+            Figure(f"{of}, CPU a sample, there and back", told["cpu_s"] / options.samples * 1e3,
+                   "ms", note=f"{options.samples:,} samples of 2 KB"),
+            Figure(f"{of}, samples to request files", written, "MB/s", note="by the clock"),
+            Figure(f"{of}, results to scores", read, "MB/s", note="by the clock"),
+            Figure(f"{of}, memory", told["peak"] / MEGA, "MB", 120),
+        ]  # fmt: skip
+        tell(options.figures, figures)
 
 
 if __name__ == "__main__":

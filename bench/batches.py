@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from bench.figures import Figure, declare, tell
 from evalbench.engine import registry
 from evalbench.engine.calls import BatchJob, Call, JobState, ModelRef, generate
 from tests.simulator.handle import InProcess
@@ -53,8 +54,17 @@ def best(rounds: int, work: Callable[[], Any]) -> float:
     return min(spent)
 
 
+_TOLD: list[Figure] = []
+_WORDS = {"batch_line": "line written", "item + reply": "item and reply read"}
+
+
 def show(lane: str, what: str, lines: int, size: int, seconds: float, bare: float) -> None:
     """One line of the result."""
+    if what in _WORDS:
+        _TOLD.append(
+            Figure(f"batches of {lane}, {_WORDS[what]}", size / seconds / MEGA, "MB/s of CPU", 20,
+                   at_least=True, beside="orjson alone", beside_value=size / bare / MEGA)
+        )  # fmt: skip
     print(
         f"{lane:10} {what:12} {lines / seconds:>9,.0f} lines/s {size / seconds / MEGA:>7.1f} MB/s"
         f"   orjson alone {size / bare / MEGA:>7.1f} MB/s   ratio {seconds / bare:.1f}"
@@ -140,6 +150,8 @@ async def measure_files(lane: str, sim: InProcess, folder: Path, megabytes: int)
 def show_transfer(lane: str, what: str, file: Path, seconds: float, memory: int) -> None:
     """One line of the result."""
     size = file.stat().st_size
+    name = f"memory while a file of {size / MEGA:.0f} MB is {what}, {lane}, over what it was"
+    _TOLD.append(Figure(name, memory / MEGA, "MB"))
     print(
         f"{lane:10} {what:12} {size / MEGA:>7.1f} MB in {seconds:6.2f} s"
         f" {size / seconds / MEGA:>7.1f} MB/s   memory +{memory / MEGA:.1f} MB"
@@ -178,10 +190,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--lanes", default=",".join(LANES))
+    declare(parser)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, InProcess("--count-only") as sim:
         os.environ["EVALBENCH_HOME"] = folder
         asyncio.run(run(options, sim, Path(folder)))
+    tell(options.figures, _TOLD)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What ``evalbench compare`` takes for runs as long as MMLU.
 
-    python bench/comparing.py [--size 14042] [--runs 2] [--rounds 5]
+    python -m bench.comparing [--size 14042] [--runs 2] [--rounds 5]
 
 Finished runs are made first (``made_run.py``). The whole command is measured, in
 turns with a Python that only imports what it stands on (NumPy and SciPy's special
@@ -18,10 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"))
 
-from made_run import make
+from bench.figures import Figure, declare, median, tell
+from bench.made_run import make
 
 _BARE = ("-c", "import numpy, scipy.special")
 
@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=14_042)
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    declare(parser)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = [make(Path(folder), args.size, seed) for seed in range(args.runs)]
@@ -57,6 +58,14 @@ def main() -> None:
         found = {
             name: [took(words, env) for _ in range(args.rounds)] for name, words in kinds.items()
         }
+    seconds, cpu, memory = (median(part) for part in zip(*found["compare"], strict=True))
+    bare = median(cpu for _, cpu, _ in found["imports alone"])
+    figures = [
+        Figure(f"`compare` of {args.runs} runs of {args.size:,} samples, CPU", cpu, "s", 3,
+               beside="importing NumPy and SciPy", beside_value=bare,
+               note=f"{seconds:.1f} s by the clock, {memory:.0f} MB")
+    ]  # fmt: skip
+    tell(args.figures, figures)
     print(f"{args.runs} runs of {args.size:,} samples, {args.rounds} rounds")
     for name, rounds in found.items():
         cells = [

@@ -1,6 +1,6 @@
 """What the engine costs on top of the calls: CPU, bytes on disk, memory, time to open and resume.
 
-    python bench/engine_overhead.py [--sizes 10000,100000] [--rounds 3] [--million] [--data FILE]
+    python -m bench.engine_overhead [--sizes 10000,100000] [--rounds 3] [--million] [--data FILE]
 
 Real questions (MMLU's, where the shared data lies beside the checkout, else made
 up ones) go through a provider that answers at once, in bodies as providers send
@@ -36,6 +36,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from evalbench_bench import Instant, prompt  # noqa: E402
 
+from bench.figures import Figure, declare, tell  # noqa: E402
 from evalbench.engine import desk  # noqa: E402
 from evalbench.engine.benchmark import Sample  # noqa: E402
 from evalbench.engine.calls import Call, ModelRef  # noqa: E402
@@ -207,6 +208,27 @@ def table(runs: list[Measured]) -> Iterator[str]:
         yield f"| {key[0]:,} | {key[1]} | " + " | ".join(medians) + " |"
 
 
+def figures(runs: list[Measured]) -> Iterator[Figure]:
+    """What is told of the runs, by size and body."""
+    for size, body in dict.fromkeys((run.samples, run.body) for run in runs):
+        group = [run for run in runs if (run.samples, run.body) == (size, body)]
+        names = ("cpu_ms", "bare_ms", "overhead_ms", "stored_bytes", "peak_mb", "first_request_ms")
+        all_in, bare_ms, over, stored, peak, first = (
+            statistics.median(getattr(run, name) for run in group) for name in names
+        )
+        busy = statistics.median(run.busy for run in group)
+        short = body == "chat"
+        of = f"{size:,} samples, bodies of {'0.8' if short else '3'} KB"
+        yield Figure(f"engine over the call itself, CPU a sample, {of}", over, "ms",
+                     0.3 if short else None, note=f"busy {busy:.2f}")  # fmt: skip
+        yield Figure(f"engine all in, CPU a sample, {of}", all_in, "ms",
+                     beside="bare loop over the same provider", beside_value=bare_ms)  # fmt: skip
+        yield Figure(f"journal on disk a sample, {of}", stored, "bytes", 512 if short else None)
+        yield Figure(f"memory of the engine, {of}", peak, "MB", 120)
+        yield Figure(f"first request after the engine's birth, {of}", first / 1000, "s", 0.6,
+                     note="by the clock")  # fmt: skip
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -216,6 +238,7 @@ def main() -> None:
     parser.add_argument("--million", action="store_true", help="one run of a million as well")
     parser.add_argument("--data", type=Path, default=SHARED, help="MMLU's test.parquet")
     parser.add_argument("--out", type=Path, help="append the JSON lines to this file as well")
+    declare(parser)
     args = parser.parse_args()
     data = args.data if args.data.exists() else None
     plan = [
@@ -242,6 +265,7 @@ def main() -> None:
                 with args.out.open("a") as out:
                     out.write(line + "\n")
     print("\n".join(table(runs)))
+    tell(args.figures, list(figures(runs)))
 
 
 if __name__ == "__main__":

@@ -63,15 +63,23 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--figures", type=Path, help="append what was measured to this file")
 
 
-def tell(into: Path | None, figures: Sequence[Figure]) -> None:
-    """Append the figures to a file, where one is wanted."""
-    if into is not None:
-        with into.open("a", encoding="utf-8") as lines:
-            lines.writelines(json.dumps(asdict(figure)) + "\n" for figure in figures)
+def tell(into: Path | None, figures: Sequence[Figure], *, skipped: Sequence[str] = ()) -> None:
+    """Append the figures to a file, where one is wanted, and what could not be measured and why."""
+    if into is None:
+        return
+    with into.open("a", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(asdict(figure)) + "\n" for figure in figures)
+        lines.writelines(json.dumps({"skipped": words}) + "\n" for words in skipped)
 
 
-def read(file: Path) -> list[Figure]:
-    """The figures that a script told."""
-    if not file.exists():
-        return []
-    return [Figure(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+def read(file: Path) -> tuple[list[Figure], list[str]]:
+    """The figures that a script told, and what it could not measure."""
+    figures: list[Figure] = []
+    skipped: list[str] = []
+    for line in file.read_text("utf-8").splitlines() if file.exists() else ():
+        told = json.loads(line)
+        if "skipped" in told:
+            skipped.append(told["skipped"])
+        else:
+            figures.append(Figure(**told))
+    return figures, skipped

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from bench.figures import Figure, declare, tell
 from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.bedrock import Bedrock
@@ -274,6 +275,9 @@ async def measure(
                     show(lane, pause, concurrency, bares, mine)
 
 
+_TOLD: list[Figure] = []
+
+
 def show(
     lane: str,
     pause: float,
@@ -284,6 +288,12 @@ def show(
     """One line: best rate and least CPU of each, and the ratios."""
     rate_bare, rate = max(one.rate for one in bares), max(one.rate for one in mine)
     cpu_bare, cpu = min(one.cpu for one in bares), min(one.cpu for one in mine)
+    at = f"{lane}, {pause * 1000:.0f} ms, {concurrency} at once"
+    short = f"{rate / rate_bare:.2f} of its calls a second"
+    _TOLD.append(
+        Figure(f"provider {at}, CPU a call", cpu / 1000, "ms",
+               beside="bare loop over the same client", beside_value=cpu_bare / 1000, note=short)
+    )  # fmt: skip
     lag_bare, lag = min(one.lag for one in bares), min(one.lag for one in mine)
     print(
         f"| {lane} | {pause * 1000:.0f} | {concurrency} | {rate_bare:,.0f} | {rate:,.0f} "
@@ -305,6 +315,7 @@ def main() -> None:
     parser.add_argument("--lanes", default=",".join(LANES))
     parser.add_argument("--latencies", type=_numbers, default=LATENCIES, help="in seconds")
     parser.add_argument("--concurrencies", type=_numbers, default=CONCURRENCIES)
+    declare(parser)
     given = parser.parse_args()
     print(
         "| lane | latency ms | concurrency | bare /s | ours /s | ratio | bare µs | ours µs | + µs "
@@ -316,6 +327,7 @@ def main() -> None:
         for lane in given.lanes.split(","):
             concurrencies = [int(one) for one in given.concurrencies]
             asyncio.run(measure(lane, given.calls, given.rounds, given.latencies, concurrencies))
+    tell(given.figures, _TOLD)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What ``evalbench report`` takes for a run as long as MMLU.
 
-    python bench/reports.py [--size 14042] [--rounds 5]
+    python -m bench.reports [--size 14042] [--rounds 5]
 
 A finished run with all subjects is made first (``tests/reported.py``). The whole command
 is measured; the files' sizes are printed beside it. Medians, least and most of all rounds.
@@ -12,15 +12,11 @@ import argparse
 import asyncio
 import os
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from comparing import took
-
+from bench.comparing import took
+from bench.figures import Figure, declare, median, tell
 from tests.reported import large_run
 
 
@@ -29,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=14_042)
     parser.add_argument("--rounds", type=int, default=5)
+    declare(parser)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["EVALBENCH_HOME"] = folder
@@ -49,6 +46,15 @@ def main() -> None:
                     zip(*rounds, strict=True), ("s", "s CPU", "MB"), strict=True
                 )
             ]
+            wall, cpu, _ = (median(part) for part in zip(*rounds, strict=True))
+            figure = Figure(
+                f"`report`, {name}, of {args.size:,} samples, CPU",
+                cpu,
+                "s",
+                5 if name == "page" else None,
+                note=f"{wall:.1f} s by the clock, {size:.2f} MB on disk",
+            )
+            tell(args.figures, [figure])
             print(f"{name:<20}" + "   ".join(cells) + f"   {size:.2f} MB on disk")
 
 

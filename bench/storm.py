@@ -22,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.figures import Figure, declare, median, tell
 from bench.whole_cost import measure
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -200,19 +202,50 @@ def main() -> None:
     parser.add_argument("--lanes", default=",".join(MODELS))
     parser.add_argument("--no-bare", action="store_true")
     parser.add_argument("--auto", action="store_true", help="let the concurrency find itself")
+    declare(parser)
     given = parser.parse_args()
     print("| lane | who | first to last s | requests a call | early | twice | most at once | all |")
     print("| --- | --- | --: | --: | --: | --: | --: | --- |")
+    sdk: dict[str, list[float]] = defaultdict(list)
+    mine: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for seed in range(given.rounds):
         for lane in given.lanes.split(","):
             if not given.no_bare:
                 with server(seed) as one:
                     asyncio.run(bare(lane, one.url, given.calls))
+                    sdk[lane].append(one.seen()["seconds"])
                     show(lane, "SDK", one.seen(), given.calls, "")
             with server(seed) as one:
                 extra = ("--attempts", "8") if given.auto else ()
                 wall, cpu, _ = ours(lane, one.url, given.calls, *extra)
+                mine[lane].append(one.seen())
                 show(lane, "evalbench", one.seen(), given.calls, f"{wall:.1f} s, CPU {cpu:.1f} s")
+    tell(given.figures, [figure for lane in mine for figure in figures(given, lane, sdk, mine)])
+
+
+def figures(
+    given: argparse.Namespace,
+    lane: str,
+    sdk: dict[str, list[float]],
+    mine: dict[str, list[dict[str, Any]]],
+) -> list[Figure]:
+    """What is told of a lane."""
+    storm = f"{given.calls:,} calls, 20 % refused, 5 % failed, {lane}"
+    seconds, early, twice = (
+        median(one[name] for one in mine[lane]) for name in ("seconds", "early", "twice")
+    )
+    return [
+        Figure(
+            f"{storm}, first request to last answer",
+            seconds,
+            "s",
+            beside="SDK with its own retries",
+            beside_value=median(sdk[lane]) or None,
+            note="by the clock",
+        ),
+        Figure(f"{storm}, asked before its retry-after or again after an answer", early + twice, "",
+               0),
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":
