@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "data": Command("fetch, verify or describe a benchmark's data", "data"),
     "gpu": Command("read graphics cards and local workers", "gpu"),
     "completion": Command("print completion for bash, zsh or fish", "completion"),
+    "man": Command("print the manual page", "man"),
     "doctor": Command("check this installation", "doctor"),
 }
 
