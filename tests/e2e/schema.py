@@ -35,7 +35,9 @@ def _sections() -> dict[str, dict[str, str]]:
     return found
 
 
-_OF_SHOW = frozenset({"spec", "record", "prices", "key", "judges", "imported", "local_models"})
+_OF_SHOW = frozenset(
+    {"spec", "record", "prices", "key", "judges", "imported", "local_models", "traces"}
+)
 
 
 def check_line(line: Mapping[str, Any], *, of_show: bool = False) -> None:

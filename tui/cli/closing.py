@@ -9,6 +9,7 @@ from evalbench.tui.state.batch_words import saved
 from evalbench.tui.state.clean import clean
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
+from evalbench.tui.state.trace_words import trace_pairs
 from evalbench.tui.state.watch import INTERRUPTED, Watch
 
 
@@ -35,6 +36,8 @@ def print_closing(out: Out, watch: Watch) -> None:
         out.line(f"{'':<10}{possible} possibly billed besides, for calls that were cut or failed")
     if status.mixed:
         out.line("mixed     settings or data changed along the way: the scores mix two things")
+    for name, text in trace_pairs(watch.id, status.traces):
+        out.line(f"{name:<10}{text}")
     out.line(f"run       {watch.folder.path}")
     for number, command in enumerate(_next(watch)):
         out.line(f"{'next' if not number else '':<10}{command}")

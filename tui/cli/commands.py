@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
     "compare": Command("is one run better than another? on which samples?", "compare"),
     "report": Command("write a run, or several side by side, as a page or plots", "report"),
     "score": Command("score a run anew from its stored replies, for free", "score"),
+    "trace": Command("send a run's calls to Langfuse, Phoenix, Galileo and others", "trace"),
     "import": Command("take results of other systems over as runs", "importing"),
     "export": Command("write runs as files for other tools", "export"),
     "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),

@@ -99,6 +99,7 @@ class JsonLines:
             failed=status.failed,
             mixed=status.mixed,
             problem=watch.problem() or None,
+            traces=status.traces,
         )
 
     def detached(self, watches: Sequence[Watch]) -> None:

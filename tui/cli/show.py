@@ -26,6 +26,7 @@ from evalbench.tui.state.run_facts import (
     work_pairs,
 )
 from evalbench.tui.state.speed_words import speed_words
+from evalbench.tui.state.trace_words import trace_pairs
 from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
 
@@ -67,6 +68,7 @@ def execute(args: argparse.Namespace) -> int:
             "prices": facts.prices.get(CANDIDATE),
             "key": facts.keys.get(CANDIDATE),
             "imported": facts.imported,
+            "traces": status.traces,
             "local_models": {name: held.to_json() for name, held in facts.measures.items()},
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
@@ -107,6 +109,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     _print_pairs(out, "settings", settings_pairs(spec))
     _print_pairs(out, "parameters", fate_pairs(status.params))
     _print_pairs(out, "money and key", money_pairs(status, facts))
+    _print_traces(out, folder, status)
     _print_pairs(out, "record", flat_pairs(facts.record or {}))
     _print_pairs(out, "files", {"folder": str(folder.path)})
 
@@ -119,3 +122,11 @@ def _print_pairs(out: Out, title: str, pairs: Mapping[str, str]) -> None:
     width = max(len(name) for name in pairs)
     for name, text in pairs.items():
         out.line(f"  {name:<{width}}  {one_line(text)}")
+
+
+def _print_traces(out: Out, folder: RunFolder, status: Status) -> None:
+    if not status.traces:
+        return
+    out.line()
+    for name, text in trace_pairs(folder.id, status.traces):
+        out.line(f"{name:<8}  {text}")

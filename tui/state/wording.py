@@ -9,6 +9,7 @@ from evalbench.engine.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.speed_words import speed_words
+from evalbench.tui.state.trace_words import trace_words
 
 if TYPE_CHECKING:
     from evalbench.engine.journal import Event
@@ -21,6 +22,8 @@ STATE_MARKS: Mapping[str, tuple[str, str]] = {
     "created": ("·", "dim"),
 }
 """A state's glyph and tone; those of others are ``–`` and ``warn``."""
+
+_OF_WORKERS = ("worker-restarted", "worker-lost", "worker-given-up")
 
 _SILENT = ("started", "ended", "problem", "command")
 """Said elsewhere: by the start, the end and whoever gave the command."""
@@ -45,6 +48,12 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "worker-restarted": lambda body: (
         f"the local worker died ({_ending(body.get('exit'))}) and was started again"
         + (", with a smaller batch" if body.get("halved") else "")
+    ),
+    "worker-lost": lambda body: (
+        f"worker at {body.get('worker')} lost, its calls go to others: {body.get('why', '')}"
+    ),
+    "worker-given-up": lambda body: (
+        f"no worker at {body.get('worker')} any more: {body.get('why', '')}"
     ),
     "out-of-memory": lambda body: (
         f"a batch did not fit into memory; going on with {body.get('budget')} tokens"
@@ -87,6 +96,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "imported": lambda body: "; ".join(
         [f"imported from {body.get('source')}", *body.get("notes", [])]
     ),
+    "traces": lambda body: "traces: " + trace_words(body),
     "rescored": lambda body: (
         f"scored anew: {body.get('scored')} scores, {body.get('changed')} of them changed"
     ),
@@ -134,7 +144,7 @@ def event_tone(event: Event) -> str:
     """How an event is meant: ``bad``, ``warn``, ``dim`` or plain."""
     if event.kind in ("problem", "sample-failed", "out-of-memory", "command-refused"):
         return "bad"
-    if event.kind in ("wait", "budget-reached", "cut-off", "worker-restarted", "changes-accepted"):
+    if event.kind in ("wait", "budget-reached", "cut-off", *_OF_WORKERS, "changes-accepted"):
         return "warn"
     return "dim" if event.kind in ("started", "ended", "command") else ""
 

@@ -1,0 +1,69 @@
+"""``evalbench trace``: send the calls of a run that is there already as OpenTelemetry spans."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from evalbench.engine.errors import UsageError
+from evalbench.engine.process import open_run
+from evalbench.engine.settings import RunSpec
+from evalbench.engine.traces.afterwards import tell_run
+from evalbench.engine.traces.options import TRACE_OPTIONS, completed
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.cli.parser import Parser, add_options, given
+from evalbench.tui.state.trace_words import trace_pairs
+
+_NOT_ALL_SENT = 2
+
+
+def declare(parser: Parser, words: Sequence[str]) -> None:
+    """Arguments."""
+    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    add_options(parser, TRACE_OPTIONS, "where to (left out: where the run itself sent them)")
+    parser.add_argument(
+        "--again", action="store_true", help="also what was sent there before; ids stay the same"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.examples(
+        "evalbench trace last --otlp http://localhost:6006",
+        "evalbench trace 7854 --otlp http://localhost:6006 --otlp-content",
+        "evalbench trace 7854 --enable-galileo --galileo-project MyFirstEvaluation",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Send, and say what arrived."""
+    folder = open_run(args.run)
+    spec = _with(folder.spec(), args)
+    if not spec.get("otlp") and not spec.get("enable_galileo"):
+        raise UsageError(
+            f"run {folder.id} names no place that takes traces",
+            cure=f"evalbench trace {folder.id} --otlp http://localhost:4318",
+        )
+    if not args.json and stderr().isatty():
+        stderr().line("sending …")
+    told = tell_run(folder, spec, again=args.again)
+    out = stdout()
+    if args.json:
+        from evalbench.tui.cli import jsonlines
+
+        jsonlines.write(out, "traced", run=folder.id, traces=told)
+    else:
+        for name, text in trace_pairs(folder.id, told):
+            out.line(f"{name:<10}{text}")
+    complete = all(not report["refused"] and report["left"] == 0 for report in told)
+    return 0 if complete else _NOT_ALL_SENT
+
+
+def _with(spec: RunSpec, args: argparse.Namespace) -> RunSpec:
+    """The run's spec with the places that are meant: those given, else its own."""
+    told = {
+        option.name: option.parse(value)
+        for option in TRACE_OPTIONS
+        if (value := given(args, TRACE_OPTIONS).get(option.name)) is not None
+    }
+    if "otlp" in told or "enable_galileo" in told:
+        told = {option.name: option.default for option in TRACE_OPTIONS} | told
+    return replace(spec, common=completed({**spec.common, **told}))

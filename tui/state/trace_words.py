@@ -1,0 +1,39 @@
+"""What became of a run's traces, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+
+
+def trace_words(report: Mapping[str, Any]) -> str:
+    """One line on what one destination took, see ``Teller.report``."""
+    place = "Galileo" if report["service"] == "galileo" else urlsplit(report["to"]).netloc
+    told = [f"{figures.count(report['sent'])} calls sent to {place}"]
+    if report.get("project"):
+        told[0] += f" ({report['project']} / {report['log_stream']})"
+    if report["left"]:
+        told.append(f"{figures.count(report['left'])} not sent")
+    if report["refused"]:
+        told.append(f"{figures.count(report['refused'])} spans refused")
+    if report["why"]:
+        told.append(report["why"])
+    return one_line("; ".join(told))
+
+
+def trace_pairs(run: str, reports: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Lines on all destinations: what each is about (or empty), and what there is to say."""
+    pairs = []
+    for report in reports:
+        pairs.append(("traces", trace_words(report)))
+        links = report.get("links", {})
+        known = [name for name in ("project", "log_stream") if name in links]
+        for name in known or links:
+            pairs.append(("", f"{name.replace('_', ' ')}: {one_line(links[name])}"))
+    if any(report["left"] or report["refused"] or report["left"] is None for report in reports):
+        pairs.append(("", f"send the rest: evalbench trace {run}"))
+    return pairs
