@@ -14,7 +14,9 @@ from evalbench.engine.dispatch.base import Dispatcher
 from evalbench.engine.dispatch.batch import Batching, BatchWishes
 from evalbench.engine.dispatch.batch_state import batch_of
 from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.local import IMAGE_WINDOW, Local
+from evalbench.engine.dispatch.links import Ground
+from evalbench.engine.dispatch.local import IMAGE_WINDOW, WINDOW, Local
+from evalbench.engine.dispatch.machine import Machine
 from evalbench.engine.dispatch.pace import SharedPace
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.journal import Journal
@@ -114,7 +116,9 @@ class Casting:
                 need=(self._fits.get(part.role) or {}).get("need"),
                 log=self._folder.worker_log,
                 env={HUGGINGFACE.variables[0]: secret} if secret else {},
-                window=part.get("concurrency") or (IMAGE_WINDOW if self._shows(part) else None),
+                window=part.get("concurrency"),
+                each=IMAGE_WINDOW if self._shows(part) else WINDOW,
+                ground=self._ground(part),
             )
         pace = None
         # Where the SDK finds credentials itself, the provider says whose they are.
@@ -152,6 +156,11 @@ class Casting:
             attempts=part.get("attempts"),
             report=self._journal.event,
         )
+
+    def _ground(self, part: RoleSpec) -> Ground:
+        """Where the workers of a local model can be."""
+        device = str(part.provider_options.get("device") or "auto")
+        return Machine(self._folder.worker_log, part.get("workers") or 1, device)
 
     def _has_batches(self, part: RoleSpec) -> bool:
         """Whether calls of a role go out in batches, or some of an earlier engine still are."""

@@ -60,6 +60,7 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
         except ProviderError:
             continue
         room = find_room(str(part.provider_options.get("device") or "auto"))
+        room = room.shared_out(part.get("workers") or 1)
         room = replace(room, free=max(0, room.free - taken.get(room.device, 0)))
         loading = Loading.chosen(part.provider_options, room)
         found[part.role] = one = fit(footprint, room, loading, work.get(part.role))

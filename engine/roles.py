@@ -77,6 +77,16 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         choices=("realtime", "batch", "auto"),
     ),
     Option("batch_size", int, None, "at most so many calls in one batch", minimum=1),
+    Option(
+        "workers",
+        int,
+        None,
+        "of a model on this machine: so many worker processes, each with the whole model on a"
+        " GPU of its own, or with its share of the CPU; left out, one, which spreads a model"
+        " that is too large over all GPUs",
+        minimum=1,
+        maximum=1024,
+    ),
 )
 """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
 
@@ -194,6 +204,13 @@ class RoleSpec:
                 why=getattr(provider, "batch_lacks", "")
                 or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
+            )
+        if self.get("workers") and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "workers",
+                f"{self.model} runs in no worker of ours",
+                why="--workers is for models on this machine",
+                cure="for calls in flight at once there is --concurrency",
             )
         for need in sorted(needs):
             if not getattr(able, need):

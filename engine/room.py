@@ -10,7 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ class Room:
     cards: int = 1
     bf16: bool = True
 
+    def shared_out(self, workers: int) -> Room:
+        """What each of several workers has: a card of its own, or a part of main memory."""
+        if workers == 1:
+            return self
+        parts = self.cards if self.device == "cuda" else workers
+        return replace(self, free=self.free // parts, total=self.total // parts, cards=1)
+
 
 def find_room(device: str = "auto") -> Room:
     """The room on a device; ``auto`` takes what a local model would take."""
@@ -52,12 +59,20 @@ def find_room(device: str = "auto") -> Room:
     return Room("cpu", "CPU", free, total)
 
 
+def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
+    """The cards on which a model could be loaded, each by itself.
+
+    Args:
+        device: what was asked for; none but ``auto`` and ``cuda`` have cards.
+    """
+    if device not in ("auto", "cuda") or (device == "auto" and _torch_is_for_cpus()):
+        return []
+    return named_cards(Gpus().read(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+
+
 def _cards(*, forced: bool) -> Room | None:
     """All cards together; None where there are none or torch could not use them."""
-    if not forced and _torch_is_for_cpus():
-        return None
-    read = Gpus().read()
-    named = visible(read, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    named = _together(cards_to_use("cuda" if forced else "auto"))
     cards = [card for card in named if card["total"] and card["used"] is not None]
     if not cards:
         return None
@@ -78,6 +93,11 @@ def visible(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mappi
     Numbers, or beginnings of UUIDs, up to the first that names no card; None
     leaves all. Of MIG devices a program can use but one.
     """
+    return _together(named_cards(cards, named))
+
+
+def named_cards(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mapping[str, Any]]:
+    """The cards that programs may use, if not together; see :func:`visible`."""
     found: list[Mapping[str, Any]] = []
     for word in ("" if named is None else named).split(","):
         word = word.strip()
@@ -88,9 +108,12 @@ def visible(cards: Sequence[Mapping[str, Any]], named: str | None) -> list[Mappi
         if not fitting:
             break
         found += [card for card in fitting if card not in found]
-    chosen = list(cards) if named is None else found
-    parts = [card for card in chosen if str(card["uuid"]).startswith("MIG-")]
-    return parts[:1] or chosen
+    return list(cards) if named is None else found
+
+
+def _together(cards: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    parts = [card for card in cards if str(card["uuid"]).startswith("MIG-")]
+    return parts[:1] or list(cards)
 
 
 def _torch_is_for_cpus() -> bool:

@@ -8,7 +8,8 @@ descriptor 1 elsewhere before any library can print there).
 Engine to worker::
 
     {"type":"load", ...}                     body of WorkerProvider.load_request; ``smaller``:
-                                             halve the batch so often, memory ran out before
+                                             halve the batch so often, memory ran out before;
+                                             ``sharing``: so many workers share the processors
     {"type":"answer", "calls":[{"key":K, "call":{...}}, ...], "media":{SHA256:BASE64, ...}}
     {"type":"cancel", "keys":[K, ...]}       empty list: everything not yet answered
     {"type":"memory"}                        ask for a memory frame now

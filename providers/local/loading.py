@@ -50,7 +50,9 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     dtype = choose_dtype(settings["dtype"], device, quantized=quantize != "none")
     if limit := parse_bytes(settings["memory_limit"]):
         limit_device(device, limit)
-    threads = settings["threads"] or choose_threads()
+    # How sums are split over threads decides their last bits.
+    sharing = 1 if settings.get("deterministic") else settings.get("sharing", 1)
+    threads = max(1, (settings["threads"] or choose_threads()) // sharing)
     torch.set_num_threads(threads)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

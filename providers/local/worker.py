@@ -171,7 +171,10 @@ class Worker:
         source = resolve(frame["model"])
         try:
             self._answering = Answering.load(
-                source, frame["settings"], self._wire.progress, frame.get("smaller", 0)
+                source,
+                {**frame["settings"], "sharing": frame.get("sharing", 1)},
+                self._wire.progress,
+                frame.get("smaller", 0),
             )
         except ProviderError:
             raise

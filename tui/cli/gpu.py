@@ -123,19 +123,33 @@ def _workers() -> list[dict[str, Any]]:
         if not status or status.state not in (State.RUNNING, State.PAUSING, State.STOPPING):
             continue
         gauges = status.gauges
-        if gauges.get("worker_pid") and folder.live_pid(status):
-            measures = gauges.get("measures") or {}
-            found.append(
-                {
-                    "run": folder.id,
-                    "model": status.model,
-                    "pid": gauges["worker_pid"],
-                    "memory": gauges.get("memory") or {},
-                    "tokens_per_second": measures.get("tokens_per_second"),
-                    "idle": gauges.get("idle"),
-                }
-            )
+        if folder.live_pid(status):
+            for one in _of_run(gauges):
+                if one.get("pid"):
+                    found.append({"run": folder.id, "model": status.model, **one})
     return found
+
+
+def _of_run(gauges: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each worker of a run: its only one, or all of several."""
+    measures = gauges.get("measures") or {}
+    only = {
+        "pid": gauges.get("worker_pid"),
+        "memory": gauges.get("memory"),
+        "tokens_per_second": measures.get("tokens_per_second"),
+        "idle": gauges.get("idle"),
+    }
+    return [
+        {
+            "worker": one.get("worker") or "",
+            "node": one.get("node") or "",
+            "pid": one.get("pid"),
+            "memory": one.get("memory") or {},
+            "tokens_per_second": one.get("tokens_per_second"),
+            "idle": one.get("idle"),
+        }
+        for one in gauges.get("workers") or [only]
+    ]
 
 
 def _worker(one: Mapping[str, Any]) -> str:
@@ -148,4 +162,5 @@ def _worker(one: Mapping[str, Any]) -> str:
         told.append(f"{one['tokens_per_second']:.1f} tokens/s")
     if one["idle"] is not None:
         told.append(f"{one['idle']:.0%} idle".replace("%", " %"))
-    return f"{one_line(one['run'])}: worker {one['pid']}  {' · '.join(told)}".rstrip()
+    named = f" at {one_line(one['worker'])}" if one["worker"] else ""
+    return f"{one_line(one['run'])}: worker {one['pid']}{named}  {' · '.join(told)}".rstrip()

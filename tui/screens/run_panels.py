@@ -13,6 +13,7 @@ from evalbench.tui.state.scores import ScoreLine, score_line
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import forecast, is_free, spent_words
 from evalbench.tui.state.wording import STATE_MARKS, activity_words, holdup_words
+from evalbench.tui.state.worker_words import workers_words
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge
 from evalbench.tui.widgets.lines import Line, Piece
@@ -22,6 +23,7 @@ _OUTCOME_TONES = {"parsed": "good", "failed": "bad"}
 _MOST_METRICS = 4
 _MOST_ERRORS = 3
 _MOST_WAITS = 3
+_MOST_WORKERS = 8
 _SPARK_COLUMNS = 60
 _OUTCOME_BAR = 24
 _NEARLY = 0.9
@@ -136,7 +138,12 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
 
 
 def _worker_lines(gauges: Mapping[str, Any]) -> list[Line]:
-    """Memory of a local worker, on a card as its allocator tells it, and its idle share."""
+    """Memory of a local worker, on a card as its allocator tells it, and its idle share.
+
+    Of several workers a line for each.
+    """
+    if workers := gauges.get("workers"):
+        return [[(words, "dim")] for words in workers_words(workers, _MOST_WORKERS)]
     memory = gauges.get("memory") or {}
     told = []
     if resident := memory.get("rss"):

@@ -278,6 +278,7 @@ _UNSET = {
     "data": "its own",
     "mode": "realtime",
     "batch_size": "the provider's",
+    "workers": "one",
     "batch_fallback": "never",
     "qps": "no limit",
     "stop": "none",

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalbench.engine.calls import Call, ModelRef, Prompt, Reply, frames
 from evalbench.engine.calls.replies import reply_from_json
-from evalbench.engine.dispatch.local import answer_frames
+from evalbench.engine.dispatch.answer_frames import answer_frames
 from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 

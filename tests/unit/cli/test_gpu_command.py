@@ -96,6 +96,28 @@ def test_workers_of_live_runs_are_told(cards: Any, capsys: pytest.CaptureFixture
     assert [(one["run"], one["idle"]) for one in told["workers"]] == [(live.folder.id, 0.125)]
 
 
+def test_each_of_several_workers_is_told(cards: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    cards(CARD)
+    workers = [
+        {"worker": "gpu 0", "pid": 7, "memory": {"used": 2 * GB}, "idle": 0.5},
+        {"worker": "gpu 1", "pid": 8, "memory": {}, "tokens_per_second": 9.0},
+        {"worker": "gpu 2", "pid": None},
+    ]
+    live = pretend(model="local/gpt2-large")
+    live.status(State.RUNNING, gauges={"worker_pid": 7, "workers": workers})
+    assert main(["gpu"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        f"{live.folder.id}: worker 7 at gpu 0  2.0 GB · 50 % idle",
+        f"{live.folder.id}: worker 8 at gpu 1  9.0 tokens/s",
+    ]
+    assert main(["gpu", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["workers"]
+    assert [(one["worker"], one["node"], one["pid"]) for one in told] == [
+        ("gpu 0", "", 7),
+        ("gpu 1", "", 8),
+    ]
+
+
 def test_watching_goes_on_until_it_is_interrupted(
     cards: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

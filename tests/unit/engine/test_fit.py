@@ -8,7 +8,7 @@ import pytest
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
-from evalbench.engine.room import Room, system_memory, visible
+from evalbench.engine.room import Room, named_cards, system_memory, visible
 
 GB = 1_000_000_000
 MODEL = Footprint(
@@ -174,6 +174,18 @@ def test_of_the_parts_of_a_card_a_program_uses_one() -> None:
     parts = [{"uuid": f"MIG-{n}", "name": str(n)} for n in range(3)]
     assert [card["name"] for card in visible(parts, None)] == ["0"]
     assert [card["name"] for card in visible(parts, "MIG-2")] == ["2"]
+
+
+def test_several_programs_use_all_the_parts() -> None:
+    parts = [{"uuid": f"MIG-{n}", "name": str(n)} for n in range(3)]
+    assert [card["name"] for card in named_cards(parts, None)] == ["0", "1", "2"]
+
+
+def test_a_worker_has_a_card_or_a_part_of_main_memory() -> None:
+    cards, cpu = Room("cuda", "4 × A", 80, 120, 4), Room("cpu", "CPU", 80, 120)
+    assert cards.shared_out(1) == cards
+    assert cards.shared_out(2) == Room("cuda", "4 × A", 20, 30, 1)
+    assert cpu.shared_out(2) == Room("cpu", "CPU", 40, 60)
 
 
 def test_a_footprint_crosses_a_pipe() -> None:

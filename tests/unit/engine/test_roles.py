@@ -50,6 +50,12 @@ def test_a_run_has_its_judges_beside_the_candidate() -> None:
     check_spec(spec)
 
 
+def test_workers_are_for_models_on_this_machine() -> None:
+    with pytest.raises(SpecError, match="runs in no worker of ours") as error:
+        check_spec(make_spec("synthetic", "scripted/good", workers=2))
+    assert "--concurrency" in str(error.value)
+
+
 def test_what_judges_decide_is_part_of_the_identity() -> None:
     def identity(judge: str) -> object:
         return make_spec("judged", "scripted/good", judge=[judge]).identity()

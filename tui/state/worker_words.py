@@ -1,0 +1,33 @@
+"""What each of several workers of a local model does, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.wording import activity_words
+
+
+def workers_words(workers: Sequence[Mapping[str, Any]], most: int) -> list[str]:
+    """A line for each of several workers, for the first of very many."""
+    lines = [worker_words(one) for one in workers[:most]]
+    return lines + ([f"… and {len(workers) - most} more workers"] if len(workers) > most else [])
+
+
+def worker_words(one: Mapping[str, Any]) -> str:
+    """What one of several workers does: ``gpu 0: 64 in work, 512 answers, 5 % idle``."""
+    memory = one.get("memory") or {}
+    told = [f"{figures.count(one.get('in_flight') or 0)} in work"]
+    if answers := one.get("answers"):
+        told.append(f"{figures.count(answers)} answers")
+    if rate := one.get("tokens_per_second"):
+        told.append(f"{rate:.3g} tokens a second")
+    if used := memory.get("used"):
+        told.append(figures.amount(used, "B"))
+    if (idle := one.get("idle")) is not None:
+        told.append(f"{100 * idle:.0f} % idle")
+    if activity := activity_words(one.get("progress")):
+        told = [activity]
+    return f"{one_line(str(one.get('worker') or ''))}: {', '.join(told)}"
