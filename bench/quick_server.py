@@ -1,7 +1,8 @@
 """A loopback server that answers every request with one chat completion after a pause.
 
 It does as little as a server in Python can, so that a client is what is
-measured. Run it in a process of its own; it prints its port.
+measured. Run it in a process of its own; it prints its port. ``GET /asked``
+tells how many requests it has seen.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _ANSWER = (
 class Connection(asyncio.Protocol):
     """Reads requests by their content length and answers in order."""
 
+    asked = 0
+
     def __init__(self, pause: float, loop: asyncio.AbstractEventLoop) -> None:
         self._pause = pause
         self._loop = loop
@@ -42,10 +45,20 @@ class Connection(asyncio.Protocol):
             if len(self._held) < end + 4 + size:
                 return
             self._held = self._held[end + 4 + size :]
+            if head.startswith(b"get /asked"):
+                self._tell()
+                continue
+            Connection.asked += 1
             if self._pause:
                 self._loop.call_later(self._pause, self._answer)
             else:
                 self._answer()
+
+    def _tell(self) -> None:
+        body = str(Connection.asked).encode()
+        if self._transport is not None:
+            self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body))
+            self._transport.write(body)
 
     def _answer(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
