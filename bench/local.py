@@ -142,7 +142,9 @@ class Bench:
         return (same or dtype != "float32") and ratio >= LEAST_RATIO[dtype]
 
     def _writing(self, dtype: str) -> bool:
-        prompts, most = _first_turns(self.options.mt_bench)[: self.options.answers], 256
+        turns, most = _first_turns(self.options.mt_bench), self.options.tokens
+        # Spread over all categories, whose answers differ in length.
+        prompts = turns[:: max(1, len(turns) // self.options.answers)][: self.options.answers]
         batch = self.options.batch
         theirs, ours, costs = self._in_turns(
             lambda: self.theirs.write(prompts, most, dtype, batch),
@@ -204,6 +206,7 @@ def main() -> int:
     parser.add_argument("--subject", action="append", help="default: abstract_algebra, anatomy")
     parser.add_argument("--questions", type=int, default=200, help="of MMLU, in all")
     parser.add_argument("--answers", type=int, default=32, help="to be written")
+    parser.add_argument("--tokens", type=int, default=128, help="of one answer, at most")
     parser.add_argument("--batch", type=int, default=8, help="of lm-eval's writing")
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
