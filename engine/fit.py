@@ -25,6 +25,9 @@ SMALLEST_BATCH = 32
 
 _BATCH = {"cpu": 512}
 _BATCH_GPU = 4096
+FIXED_BATCH = 512
+"""Tokens of a forward pass where answers may not depend on what is free."""
+
 _SLOTS = {"cpu": 32}
 _SLOTS_GPU = 64
 _PROCESS = {"cpu": 400_000_000, "mps": 400_000_000}
@@ -121,6 +124,9 @@ class Loading:
     @classmethod
     def chosen(cls, options: Mapping[str, Any], room: Room) -> Loading:
         """By a provider's options, as far as it has them, on a device."""
+        if options.get("deterministic"):
+            batch = options.get("max_batch_tokens") or FIXED_BATCH
+            options = {**options, "dtype": "float32", "slots": 1, "max_batch_tokens": batch}
         form = str(options.get("quantize") or "none")
         if form == "none":
             form = str(options.get("dtype") or "auto")

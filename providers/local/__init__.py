@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
 from evalbench.engine.errors import NoSuchModel, SpecError
-from evalbench.engine.fit import Footprint, parse_bytes
+from evalbench.engine.fit import FIXED_BATCH, Footprint, parse_bytes
 from evalbench.engine.options import Option
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
@@ -22,6 +22,9 @@ from evalbench.providers.local.shapes import footprint, known_footprint
 from evalbench.providers.local.sight import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
+
+_DETERMINISTIC = {"dtype": ("auto", "float32"), "quantize": ("none",), "slots": (0, 1)}
+"""What settings may be beside ``deterministic``."""
 
 _ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -73,7 +76,7 @@ class Local:
             "threads",
             int,
             0,
-            "CPU threads; 0 takes the free physical cores",
+            "CPU threads, of all workers together; 0 takes the free physical cores",
             minimum=0,
         ),
         Option(
@@ -89,6 +92,14 @@ class Local:
             0,
             "Answers generated side by side; 0 chooses from the free memory",
             minimum=0,
+        ),
+        Option(
+            "deterministic",
+            bool,
+            False,
+            "Compute every call by itself, in float32, so that an answer is the same to the last"
+            " bit whatever is asked beside it; several times slower",
+            affects_answers=True,
         ),
         Option(
             "prefix_cache",
@@ -143,6 +154,7 @@ class Local:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
         parse_bytes(self._settings.get("memory_limit"))
+        self._check_deterministic()
         if self._settings.get("quantize", "none") != "none" and find_spec("bitsandbytes") is None:
             raise SpecError(
                 "quantize",
@@ -181,7 +193,34 @@ class Local:
         """
         source = resolve(model)
         name = str(source.path) if isinstance(source, FolderModel) else model
-        return {"model": name, "settings": self._settings}
+        return {"model": name, "settings": fixed(self._settings)}
+
+    def _check_deterministic(self) -> None:
+        if not self._settings.get("deterministic"):
+            return
+        for name, allowed in _DETERMINISTIC.items():
+            value = self._settings.get(name, allowed[0])
+            if value not in allowed:
+                raise SpecError(
+                    name,
+                    f"--{name} {value} and --deterministic exclude each other",
+                    why="it computes every call by itself, in float32",
+                    cure="leave one of them out",
+                )
+
+
+def fixed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without choices by load or free memory, where ``deterministic`` is asked for."""
+    if not settings.get("deterministic"):
+        return dict(settings)
+    batch, threads = settings.get("max_batch_tokens"), settings.get("threads")
+    return {
+        **settings,
+        "dtype": "float32",
+        "slots": 1,
+        "max_batch_tokens": batch or FIXED_BATCH,
+        "threads": threads or 1,
+    }
 
 
 def _notes(known: KnownModel) -> str:

@@ -45,22 +45,29 @@ class Answering:
         smaller: int = 0,
     ) -> None:
         self._model = model
+        self._apart = apart = settings["deterministic"]
         limit = parse_bytes(settings["memory_limit"])
-        if limit is not None and model.device.type == "cpu":
-            memory.limit_process(limit)
+        # Each on a card of its own, or all together in the main memory.
+        sharing = settings.get("sharing", 1) if model.device.type != "cuda" else 1
+        if limit is not None:
+            limit //= sharing
+            if model.device.type == "cpu":
+                memory.limit_process(limit)
         self._budget = Budget(
             model,
             max_batch_tokens=settings["max_batch_tokens"],
             slots=settings["slots"],
             limit=limit,
             smaller=smaller,
+            fixed=apart,
+            sharing=sharing,
         )
-        self._prefixes = Prefixes(model)
+        self._prefixes = Prefixes(model, whole=apart)
         encoder = Encoder(model.tokenizer, model.context_tokens, model.chat)
         shared = model, encoder, self._budget, self._prefixes
         share, may_cut = settings["prefix_cache"], settings["too_long"] == "cut"
-        self._scoring = Scoring(*shared, share=share)
-        self._generation = Generation(*shared, share=share, may_cut=may_cut)
+        self._scoring = Scoring(*shared, share=share, apart=apart)
+        self._generation = Generation(*shared, share=share, may_cut=may_cut, apart=apart)
         self._seeing = Seeing(model, may_cut=may_cut)
         self._kinds: deque[Scoring | Generation | Seeing] = deque(
             (self._scoring, self._generation, self._seeing)
@@ -69,6 +76,7 @@ class Answering:
         self.info = {
             **info,
             **model.info,
+            "layout": "alone" if apart else "together",
             "batch_tokens": self._budget.batch,
             "slots": self._budget.slots,
         }
@@ -165,7 +173,11 @@ class Answering:
         self._strikes = 0
         if keys:
             turn.cancel(keys)
-        failure = OutOfMemory("this call alone does not fit into memory", why=reason)
+        failure = OutOfMemory(
+            "this call alone does not fit into memory",
+            why=reason,
+            cure=f"--max-batch-tokens below {self._budget.batch} takes less" if self._apart else "",
+        )
         return [(key, failure) for key in keys]
 
     def memory(self) -> dict[str, int]:

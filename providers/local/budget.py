@@ -33,6 +33,8 @@ class Budget:
         slots: int,
         limit: int | None = None,
         smaller: int = 0,
+        fixed: bool = False,
+        sharing: int = 1,
     ) -> None:
         """Choose limits.
 
@@ -41,9 +43,12 @@ class Budget:
             max_batch_tokens, slots: as the options; 0 chooses.
             limit: most bytes that the model and its work may take.
             smaller: how often to halve at once, since memory ran out before.
+            fixed: answers may not depend on the size of a batch, so it is never halved.
+            sharing: so many workers live on the same memory.
         """
+        self._fixed = fixed
         on_cpu = model.device.type == "cpu"
-        free = free_bytes(model.device)
+        free = free_bytes(model.device) // sharing
         if limit is not None:
             free = max(0, min(free, limit - readings(model.device)["used"]))
         kept, passing = bytes_per_token(model.network.config.get_text_config(), model.dtype)
@@ -56,7 +61,7 @@ class Budget:
 
     def halve(self) -> bool:
         """Go down one step; False when there is none left."""
-        if self.batch <= SMALLEST and self.slots == 1:
+        if self._fixed or (self.batch <= SMALLEST and self.slots == 1):
             return False
         self.batch = min(self.batch, max(SMALLEST, self.batch // 2))
         self.resident = max(self.batch, self.resident // 2)

@@ -41,8 +41,18 @@ class Generation:
         *,
         share: bool,
         may_cut: bool,
+        apart: bool = False,
     ) -> None:
+        """Generate with ``model``.
+
+        Args:
+            model, encoder, budget, prefixes: what answers, and within which limits.
+            share: beginnings that prompts have in common are computed once.
+            may_cut: see :class:`.sequences.Sequence`.
+            apart: what others are asked may not change how an answer is computed.
+        """
         self.tokens_asked = 0
+        self._apart = apart
         self._may_cut = may_cut
         self._model = model
         self._encoder = encoder
@@ -104,9 +114,13 @@ class Generation:
     def retreat(self) -> list[str]:
         """Give all slots back after memory ran out; returns the calls that were touched.
 
-        What was generated so far is kept and computed as part of the prompt later.
+        What was generated so far is kept and computed as part of the prompt later; apart from
+        others it is generated again.
         """
         touched = [one.key for one in self._active] or [one.key for one in list(self._waiting)[:1]]
+        if self._apart:
+            for one in self._active:
+                one.restart()
         self._waiting.extendleft(reversed(self._active))
         self._active = []
         self._slots = Slots(self._budget.slots, self._model.layers)
@@ -144,11 +158,13 @@ class Generation:
         if not self._share:
             return 0
         tokens = sequence.tokens
-        others = islice(self._waiting, 1, 1 + _NEIGHBOURS)
-        wanted = max(sequence.prompt.shared, *(common(tokens, o.prompt.tokens) for o in others), 0)
-        covered = self._prefixes.covered(tokens)
-        if wanted - covered < SHORTEST_PREFIX:
-            wanted = covered
+        wanted = sequence.prompt.shared
+        if not self._apart:
+            others = islice(self._waiting, 1, 1 + _NEIGHBOURS)
+            wanted = max(wanted, *(common(tokens, o.prompt.tokens) for o in others), 0)
+            covered = self._prefixes.covered(tokens)
+            if wanted - covered < SHORTEST_PREFIX:
+                wanted = covered
         wanted = min(wanted, len(tokens) - 1)
         return wanted if wanted >= SHORTEST_PREFIX else 0
 
@@ -185,7 +201,7 @@ class Generation:
         """One whole answer with the model's own loop, for models that cannot run in slots."""
         sequence = self._waiting[0]
         sequence.begin()
-        sequence.ids.clear()
+        sequence.restart()
         reply = generate_alone(self._model, sequence, self._ends)
         self._waiting.popleft()
         self.tokens_asked += len(sequence.ids)
@@ -195,6 +211,9 @@ class Generation:
         moved = self._slots.remove(slot)
         self._active[slot] = self._active[moved]
         self._active.pop()
+        if self._apart:
+            # Wide buffers that an answer leaves behind would change how the next is computed.
+            self._slots = Slots(self._budget.slots, self._model.layers)
 
 
 def end_tokens(model: LoadedModel) -> frozenset[int]:

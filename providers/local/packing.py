@@ -30,11 +30,13 @@ class Row:
         tokens: the whole sequence, in model order.
         take: how many of the last positions are read, at least 1.
         hint: length of the beginning that later rows will repeat, or 0.
+        owner: of a row that runs with no other call's rows, the key of its call.
     """
 
     tokens: tuple[int, ...]
     take: int
     hint: int = 0
+    owner: str = ""
 
     def sort_key(self) -> bytes:
         """Bytes that sort as ``tokens`` do; comparing them is far faster for long equal starts."""

@@ -11,10 +11,15 @@ _MOST = 8
 
 
 class Prefixes:
-    """A few prefixes of one model; the one unused for longest goes first."""
+    """A few prefixes of one model; the one unused for longest goes first.
 
-    def __init__(self, model: LoadedModel) -> None:
+    With ``whole`` each is computed by itself from its first token, and serves only calls that
+    share all of it: a part of another one may differ in the last bits.
+    """
+
+    def __init__(self, model: LoadedModel, *, whole: bool = False) -> None:
         self._model = model
+        self._whole = whole
         self._kept: list[Prefix] = []
 
     def get(self, tokens: tuple[int, ...], *, chunk: int, most_tokens: int) -> Prefix:
@@ -54,6 +59,8 @@ class Prefixes:
     def _nearest(self, tokens: tuple[int, ...]) -> tuple[Prefix | None, int]:
         best, covered = None, 0
         for prefix in self._kept:
+            if self._whole and prefix.tokens != tokens:
+                continue
             length = common(prefix.tokens, tokens)
             if length > covered:
                 best, covered = prefix, length

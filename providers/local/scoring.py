@@ -52,8 +52,17 @@ class Scoring:
         prefixes: Prefixes,
         *,
         share: bool,
+        apart: bool = False,
     ) -> None:
+        """Score with ``model``.
+
+        Args:
+            model, encoder, budget, prefixes: what scores, and within which limits.
+            share: beginnings that rows have in common are computed once.
+            apart: rows of different calls never run together.
+        """
         self.tokens_asked = 0
+        self._apart = apart
         self._model = model
         self._encoder = encoder
         self._budget = budget
@@ -83,7 +92,12 @@ class Scoring:
         job = self._jobs[key] = _Job(key, context, targets, [None] * len(choices), cut)
         self.tokens_asked += context + sum(len(tokens) - 1 for tokens in targets)
         for index, choice in enumerate(choices):
-            row = Row(choice.tokens, len(choice.targets), choice.shared if self._share else 0)
+            row = Row(
+                choice.tokens,
+                len(choice.targets),
+                choice.shared if self._share else 0,
+                key if self._apart else "",
+            )
             self._rows.setdefault(row, []).append((job, index))
 
     def cancel(self, keys: Collection[str]) -> list[str]:
@@ -141,6 +155,8 @@ class Scoring:
     def _plan(self) -> list[Pack]:
         """The packs of the group that is best done next."""
         size = self._budget.batch
+        if self._apart:
+            return self._plan_call(next(iter(self._rows)).owner, size)
         if not self._model.packs:
             return _padded_batches(list(self._rows), size)
         if not self._share:
@@ -152,6 +168,14 @@ class Scoring:
             # More of this group may come while the others are done.
             packs.pop()
         return packs
+
+    def _plan_call(self, key: str, size: int) -> list[Pack]:
+        """The packs of one call: they depend on nothing but it."""
+        rows = [row for row in self._rows if row.owner == key]
+        if not self._model.packs or not self._share:
+            return [pack_rows(Group(0, (row,)), size)[0] for row in rows]
+        groups = group_rows(rows, size)
+        return [pack for group in groups for pack in pack_rows(group, size)]
 
     def _urgency(self, group: Group) -> tuple[bool, int]:
         tokens = group.rows[0].tokens[: group.prefix]

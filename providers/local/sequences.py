@@ -91,11 +91,18 @@ class Sequence:
             digest = hashlib.sha256(key.encode()).digest()[:6]
             seed = int.from_bytes(digest) if params.seed is None else params.seed
             self.seed = seed % _SEEDS
-            self._generator = torch.Generator().manual_seed(self.seed)
+            self._generator = torch.Generator()
+        self.restart()
 
     def begin(self) -> None:
         """Its turn has come: from here on its time counts."""
         self._began = self._began or time.monotonic()
+
+    def restart(self) -> None:
+        """Forget the answer so far, and draw as from the beginning."""
+        self.ids.clear()
+        if self._generator is not None:
+            self._generator.manual_seed(self.seed)
 
     @property
     def tokens(self) -> tuple[int, ...]:
