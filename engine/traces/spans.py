@@ -256,7 +256,7 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
         "gen_ai.output.type": "json" if row.prompt.params.schema else "text",
         "openinference.span.kind": "LLM" if row.key.role == CANDIDATE else "EVALUATOR",
         "evalbench.role": row.key.role,
-        "evalbench.call.step": row.key.step,
+        "evalbench.call.step": _short(row.key.step),
         "evalbench.call.repeat": row.key.repeat,
         "evalbench.call.reask": row.reask,
         "evalbench.call.batched": one.batched,

@@ -91,9 +91,9 @@ class Teller:
         """
         self._not_before = 0.0
         while True:
-            failures = self._failures
+            self.why = ""
             self.tell(everything=True, deadline=deadline)
-            if self._failures == failures or deadline is not None:
+            if not self.why or deadline is not None:
                 break
             if self._failures >= _GIVE_UP_AFTER:
                 return
