@@ -24,6 +24,8 @@ class Measures:
         peak: most bytes that the model took: of its card, or of the worker's process.
         total: bytes of the card, or of the machine.
         device: where it ran, in words.
+        numbers: its number format, or how it was quantised.
+        layout: ``alone`` where every call was computed by itself, ``together`` where not.
         expected: most bytes that it was reckoned to take before it was loaded; 0: unknown.
     """
 
@@ -36,7 +38,16 @@ class Measures:
     peak: int = 0
     total: int = 0
     device: str = ""
+    numbers: str = ""
+    layout: str = ""
     expected: int = 0
+
+    def loaded(self, info: Mapping[str, Any]) -> None:
+        """Take over how the model was loaded, as its worker tells it."""
+        quantize = str(info.get("quantize") or "none")
+        self.device = str(info.get("device") or "")
+        self.numbers = str(info.get("dtype") or "") if quantize == "none" else quantize
+        self.layout = str(info.get("layout") or "")
 
     def count(self, reply: Reply) -> None:
         """Add one answer."""
@@ -52,7 +63,8 @@ class Measures:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("slowest", "peak", "total", "expected"):
             setattr(self, name, max(getattr(self, name), getattr(other, name)))
-        self.device = other.device or self.device
+        for name in ("device", "numbers", "layout"):
+            setattr(self, name, getattr(other, name) or getattr(self, name))
 
     @property
     def seconds_per_answer(self) -> float | None:

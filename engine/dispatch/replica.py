@@ -305,7 +305,7 @@ class Replica:
     def _take_model(self, info: dict[str, Any]) -> None:
         self.loaded = True
         self.info = info
-        self.measures.device = str(info.get("device", ""))
+        self.measures.loaded(info)
         self.measures.expected = self._expected()
         self.ready_at = self.ready_at or time.monotonic()
         self.progress = {}

@@ -6,9 +6,11 @@ from evalbench.engine.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
+_LAYOUTS = {"alone": "every call by itself"}
+
 
 def speed_words(held: Measures) -> list[str]:
-    """Lines about one model: its answers, its speed, its memory; what is not known is left out."""
+    """Lines about one model: answers, speed, memory, numbers; what is not known is left out."""
     lines = []
     if (mean := held.seconds_per_answer) is not None:
         lines.append(
@@ -22,6 +24,8 @@ def speed_words(held: Measures) -> list[str]:
         where = f" ({one_line(held.device)})" if held.device else ""
         before = f", reckoned {figures.amount(held.expected, 'B')}" if held.expected else ""
         lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}{before}")
+    if held.layout:
+        lines.append(f"{one_line(held.numbers)}, {_LAYOUTS.get(held.layout, 'calls together')}")
     return lines
 
 

@@ -611,7 +611,7 @@ async def test_images_travel_once_in_each_frame_of_bounded_size(
 async def test_what_was_measured_is_told_at_the_end_over_all_lives(bench: Open) -> None:
     body = """
 read()
-say(type="loaded", info={"device": "cpu"})
+say(type="loaded", info={"device": "cpu", "dtype": "float32", "layout": "alone"})
 for key, text in calls():
     say(type="memory", used=5, peak=life * 100, total=1000, rss=7, busy_s=2.0)
     usage = {"input_tokens": 3, "output_tokens": 8}
@@ -638,6 +638,8 @@ for key, text in calls():
         "total": 1000,
         "expected": 5000,
         "device": "cpu",
+        "numbers": "float32",
+        "layout": "alone",
         "seconds_per_answer": 1.5,
         "tokens_per_second": 4.0,
     }

@@ -32,6 +32,25 @@ def test_answers_and_speed_are_told() -> None:
     assert speed_words(Measures()) == []
 
 
+@pytest.mark.parametrize(
+    ("info", "said"),
+    [
+        ({"dtype": "float32", "layout": "alone"}, "float32, every call by itself"),
+        (
+            {"dtype": "bfloat16", "quantize": "none", "layout": "together"},
+            "bfloat16, calls together",
+        ),
+        ({"dtype": "bfloat16", "quantize": "4bit", "layout": "together"}, "4bit, calls together"),
+    ],
+)
+def test_how_it_was_computed_is_told(info: dict[str, str], said: str) -> None:
+    held, other = Measures(), Measures(answers=1)
+    held.loaded(info)
+    held.add(other)
+    assert speed_words(held) == ["1 answers, 0 s each, the slowest 0 s", said]
+    assert Measures.from_json(held.to_json()) == held
+
+
 def test_a_run_adds_up_what_its_engines_did(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(PLUGINS))
     registry._found.cache_clear()
