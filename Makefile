@@ -12,7 +12,7 @@ JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 HERMETIC := not local and not terminal and not keychain and not compiler and not shells and not slow and not peers
 
-.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench packages clean
+.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench bench-peers packages clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
