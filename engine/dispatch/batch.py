@@ -89,6 +89,7 @@ class Batching:
         self._provider = provider
         self._realtime = realtime
         self._purse = purse
+        self._told_left: Decimal | None = None
         self._journal = journal
         self._wishes = wishes
         self._role = role
@@ -261,9 +262,12 @@ class Batching:
         try:
             return await self._purse.budget.admit(worst)
         except BudgetReached as reached:
-            self._report(
-                "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
-            )
+            # Every call that waits ends so; one of them tells.
+            if reached.left != self._told_left:
+                self._told_left = reached.left
+                self._report(
+                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
+                )
             raise BudgetSpent from None
 
     def close_collection(self) -> None:

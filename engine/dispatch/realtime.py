@@ -55,6 +55,7 @@ class Realtime:
         self._report = report
         self._waiting = 0
         self._retries = 0
+        self._told_left: Decimal | None = None
         self._halted = asyncio.Event()
         self._ready = False
         self._warming = Warming(provider.capabilities, report)
@@ -143,9 +144,12 @@ class Realtime:
         try:
             return await self.purse.admit(call)
         except BudgetReached as reached:
-            self._report(
-                "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
-            )
+            # Every call that waits ends so; one of them tells.
+            if reached.left != self._told_left:
+                self._told_left = reached.left
+                self._report(
+                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
+                )
             raise BudgetSpent from None
 
     async def _wait(self, failure: ProviderError, pause: float) -> None:

@@ -389,9 +389,9 @@ async def test_no_more_calls_are_in_flight_than_the_budget_could_pay() -> None:
 async def test_a_budget_that_is_spent_ends_what_waits_for_it() -> None:
     budget = Budget(Decimal(10))
     desk = Desk(writing(4), budget=budget, prices=A_DOLLAR_A_TOKEN)
-    calls = [desk.ask(f"q{n}") for n in range(3)]
+    calls = [desk.ask(f"q{n}") for n in range(9)]
     ended = await asyncio.gather(*calls, return_exceptions=True)
-    assert [type(end) for end in ended] == [Reply, Reply, BudgetSpent]
+    assert [type(end) for end in ended] == [Reply, Reply, *[BudgetSpent] * 7]
     assert desk.begun == ["q0", "q1"]
     ((kind, told),) = desk.events
     assert (kind, *map(Decimal, told.values())) == ("budget-reached", 4, 2)
