@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
@@ -18,6 +19,9 @@ from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Park
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 from evalbench.engine.roles import CANDIDATE
+
+if TYPE_CHECKING:
+    from evalbench.engine.reuse import EarlierReplies
 
 _EPOCHS_MOST = 1000
 _EPOCHS_APART = 1_000_000
@@ -126,6 +130,7 @@ class SampleAsk:
         ask_again: frozenset[Outcome],
         final: set[int],
         count: Callable[[str, Reply, bool], None],
+        earlier: EarlierReplies | None = None,
     ) -> None:
         """Prepare asking.
 
@@ -140,6 +145,7 @@ class SampleAsk:
             ask_again: outcomes of stored replies that are worth another call.
             final: calls whose stored reply stands all the same: it failed in this engine's life.
             count: told every reply with its role, and whether it came from the journal.
+            earlier: replies of earlier runs that may be taken; None: none may.
         """
         self._journal = journal
         self._cast = cast
@@ -151,6 +157,7 @@ class SampleAsk:
         self._ask_again = ask_again
         self._final = final
         self._count = count
+        self._earlier = earlier
         self._asked: set[CallKey] = set()
 
     async def __call__(
@@ -192,23 +199,21 @@ class SampleAsk:
     async def _send(
         self, role: str, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
-        async def intend() -> None:
-            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
-
-        async def before_send() -> None:
-            if self._halted():
-                raise Halted
-            await intend()
-
-        reply: Reply | None = None
         ident = self._journal.call_id(self._row, key, reask)
-        if park := getattr(part.dispatcher, "park", None):
-            reply = await park(call, ident, intend)
-        name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
-        if key.role != CANDIDATE:
-            name += f"/{key.model}"
-        if reply is None:
-            reply = await part.dispatcher.answer(call, name, before_send)
+        # What failed here, or is to be asked again, is asked.
+        if self._earlier and key not in self._known:
+            reply = await self._earlier.take(role, key, digest)
+            if reply is not None:
+                # Both are of one turn, so that no call stands in the journal as being sent.
+                self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+                await self._journal.store_reply(self._row, key, reask, reply)
+                self._count(role, reply, False)
+                return _answered(reply)
+        try:
+            reply = await self._reply(part, key, reask, call, digest, ident)
+        finally:
+            if self._earlier:
+                self._earlier.asked(role)
         try:
             stored = self._journal.store_reply(self._row, key, reask, reply)
         except TypeError:
@@ -219,6 +224,28 @@ class SampleAsk:
             self._final.add(ident)
         self._count(role, reply, False)
         return _answered(reply)
+
+    async def _reply(
+        self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
+    ) -> Reply:
+        """The reply to a call that is asked now."""
+
+        async def intend() -> None:
+            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+
+        async def before_send() -> None:
+            if self._halted():
+                raise Halted
+            await intend()
+
+        if park := getattr(part.dispatcher, "park", None):
+            reply: Reply | None = await park(call, ident, intend)
+            if reply is not None:
+                return reply
+        name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
+        if key.role != CANDIDATE:
+            name += f"/{key.model}"
+        return await part.dispatcher.answer(call, name, before_send)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions at once; replies in order.

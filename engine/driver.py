@@ -24,10 +24,12 @@ from evalbench.engine.journal.reader import (
     Shelf,
     Totals,
     count_samples,
+    reused_replies,
     scores_by_sample,
     tally_of,
     totals,
 )
+from evalbench.engine.reuse import EarlierReplies
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.status import State
 
@@ -64,7 +66,9 @@ class Driver:
     Attributes:
         tally: all scores so far, live.
         before: what all replies of earlier engines add up to.
-        roles: calls of each role by how they were answered, ``sent`` or ``from_journal``.
+        roles: calls of each role by how they were answered: ``sent``, ``from_journal`` or
+            ``reused`` from an earlier run.
+        reused: replies taken from earlier runs, over all engines.
         latest: (row, epoch) of the scores stored last, oldest first.
         halting: set to PAUSING or STOPPING to end after the calls in flight.
         failure: the error that ended the run, if one did.
@@ -80,6 +84,7 @@ class Driver:
         ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
         rows: Collection[int] | None = None,
         leave: bool = False,
+        earlier: EarlierReplies | None = None,
     ) -> None:
         """Prepare driving.
 
@@ -91,6 +96,7 @@ class Driver:
             ask_again: outcomes of stored replies that are worth another call.
             rows: work on these samples only, and pause when they are finished.
             leave: do not wait for batches: go when all that can be sent is out.
+            earlier: replies of earlier runs that may be taken; None: none may.
         """
         self._journal = journal
         self._benchmark = benchmark
@@ -99,6 +105,7 @@ class Driver:
         self._ask_again = ask_again
         self._rows = rows
         self._leave = leave
+        self._earlier = earlier
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
         self.tally = Tally()
@@ -106,13 +113,14 @@ class Driver:
         self.total = 0
         self.sent = 0
         self.from_journal = 0
+        self.reused = 0
         self.input_tokens = 0
         self.output_tokens = 0
         self.first_sent: float | None = None
         self.last_score: float | None = None
         self.errors: dict[str, int] = {}
         self.notes: dict[str, dict[str, str]] = {}
-        self.roles = {role: {"sent": 0, "from_journal": 0} for role in cast}
+        self.roles = {role: {"sent": 0, "from_journal": 0, "reused": 0} for role in cast}
         self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
         self._recent: deque[tuple[float, int]] = deque()
         self._answered = False
@@ -185,6 +193,7 @@ class Driver:
 
         def read(shelf: Shelf) -> tuple[Tally, int, Totals]:
             size = count_samples(shelf) if expected is None else expected
+            self.reused = sum(reused_replies(shelf, path).values())
             return tally_of(shelf, path), size, totals(shelf, path)
 
         self._journal.forget_scores(self._ask_again)
@@ -396,6 +405,7 @@ class Driver:
             ask_again=self._ask_again,
             final=self._final,
             count=self._count_new if woken else self._count,
+            earlier=self._earlier,
         )
         if self.first_sent is None:
             self.first_sent = time.monotonic()
@@ -422,9 +432,12 @@ class Driver:
         return self.halting is not None or self.failure is not None
 
     def _count(self, role: str, reply: Reply, from_journal: bool) -> None:
-        self.roles[role]["from_journal" if from_journal else "sent"] += 1
+        how = "from_journal" if from_journal else "reused" if reply.reused else "sent"
+        self.roles[role][how] += 1
         if from_journal:
             self.from_journal += 1
+        elif reply.reused:
+            self.reused += 1
         else:
             self.sent += 1
             self.input_tokens += reply.usage.input_tokens or 0

@@ -36,13 +36,14 @@ from evalbench.engine.errors import (
 from evalbench.engine.gpu import Gpus
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import count_scores
-from evalbench.engine.journal.reader import Shelf, Totals
+from evalbench.engine.journal.reader import Shelf, Totals, reused_replies
 from evalbench.engine.journal.schema import create
 from evalbench.engine.keys import KeyRef
 from evalbench.engine.loading import load_samples
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.record import identity, record
+from evalbench.engine.reuse import EarlierReplies, taken
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import Lock, RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
@@ -81,6 +82,7 @@ class HostedRun:
         self._seconds_before = 0.0
         self._driver: Driver | None = None
         self._casting: Casting | None = None
+        self._earlier: EarlierReplies | None = None
         self._halt: State | None = None
         self._metrics_fault: Exception | None = None
         self._budget = Budget()
@@ -273,7 +275,9 @@ class HostedRun:
                     cancel=frozenset(self._cancel),
                 ),
                 images="images" in self.benchmark.needs(),
+                address=self.spec.get("address"),
             )
+            self._earlier = await self._earlier_replies()
             self._driver = driver = Driver(
                 self.journal,
                 self.benchmark,
@@ -282,6 +286,7 @@ class HostedRun:
                 ask_again=self._ask_again,
                 rows=self._pilot_rows(),
                 leave=self._leave,
+                earlier=self._earlier,
             )
             self._close_cut_calls(casting)
             driver.open(self._size if self._loaded else expected)
@@ -299,6 +304,19 @@ class HostedRun:
                 await asyncio.wait({loading})
             if self._casting:
                 await self._casting.close()
+            if self._earlier:
+                self._earlier.close()
+
+    async def _earlier_replies(self) -> EarlierReplies | None:
+        """Replies of earlier runs, where they may be taken."""
+        if not self.spec.get("reuse"):
+            return None
+        across = self.spec.get("reuse_across_modes")
+        earlier = EarlierReplies(self._cast, self.journal, across_modes=across)
+        held = self.journal.query(taken)
+        await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, held)
+        self.journal.event("reuse-found", replies=earlier.found)
+        return earlier
 
     def _close_cut_calls(self, casting: Casting) -> None:
         """Count calls that an earlier engine left in flight at their worst case."""
@@ -371,6 +389,10 @@ class HostedRun:
     def _batching(self) -> list[Batching]:
         return [one for one in self._dispatchers.values() if isinstance(one, Batching)]
 
+    @property
+    def _locals(self) -> list[Local]:
+        return [one for one in self._dispatchers.values() if isinstance(one, Local)]
+
     def _cancelled(self, batch: str) -> bool:
         return any(dispatcher.cancel(batch) for dispatcher in self._batching)
 
@@ -394,7 +416,7 @@ class HostedRun:
                 with contextlib.suppress(JournalError):
                     self.obey(command)
             if time.monotonic() >= due:
-                if any(isinstance(one, Local) for one in self._dispatchers.values()):
+                if any(one.here for one in self._locals):
                     # The driver may be slow to answer, the first time above all.
                     self._gpu_readings = await asyncio.to_thread(self._gpus.read)
                 self._write_status()
@@ -430,6 +452,7 @@ class HostedRun:
             status.failed = driver.failed
             status.sent = driver.sent
             status.from_journal = driver.from_journal
+            status.reused = driver.reused
             status.input_tokens = driver.input_tokens
             status.output_tokens = driver.output_tokens
             status.rate = round(driver.rate(), 3)
@@ -447,8 +470,9 @@ class HostedRun:
             status.budget_usd = None if ceiling is None else float(ceiling)
         if self._dispatchers:
             status.gauges = self._dispatchers[CANDIDATE].gauges()
-            if self._gpu_readings:
-                status.gauges["gpus"] = self._gpu_readings
+            cards = [card for one in self._locals for card in one.cards()]
+            if told_of := [*self._gpu_readings, *cards]:
+                status.gauges["gpus"] = told_of
             if told := [batch for one in self._batching for batch in one.shown()]:
                 status.batches = told
         try:
@@ -483,6 +507,7 @@ class HostedRun:
                 metrics=metrics_json(self._metrics()),
                 outcomes=status.outcomes,
                 params=status.params,
+                reused=self.journal.query(partial(reused_replies, path=self.journal.path)),
             )
             await self._tell_the_rest()
         with contextlib.suppress(JournalError):

@@ -14,6 +14,8 @@ from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf
 
 _DECIDING = ("revision", "dtype", "quantize")
+_SAME_ANSWERS = (*_DECIDING, "layout", "device")
+"""What has to be alike for a reply to be taken for one that this model would give."""
 
 
 def model_changes(journal: Journal, model: str, info: Mapping[str, Any]) -> list[str]:
@@ -33,6 +35,16 @@ def note_model(journal: Journal, model: str, info: Mapping[str, Any]) -> None:
     held = _held(journal)
     if held.get(model) != (now := _deciding(info)):
         journal.set(models={**held, model: now})
+    known = loadings(journal.query(Shelf.meta), model)
+    if (facts := {name: info.get(name) for name in _SAME_ANSWERS}) not in known:
+        all_known = journal.query(Shelf.meta).get("loadings") or {}
+        journal.set(loadings={**all_known, model: [*known, facts]})
+
+
+def loadings(meta: Mapping[str, Any], model: str) -> list[dict[str, Any]]:
+    """The different ways in which a run has loaded a local model; none before it was."""
+    found: list[dict[str, Any]] = (meta.get("loadings") or {}).get(model) or []
+    return found
 
 
 def _held(journal: Journal) -> dict[str, Any]:

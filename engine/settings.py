@@ -11,7 +11,8 @@ from typing import Any
 
 from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import ModelRef
+from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.cluster_address import check_address
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.options import Option, parse_options, split_name
 from evalbench.engine.roles import (
@@ -63,6 +64,26 @@ COMMON: tuple[Option, ...] = (
         "ask at once what a batch has not answered after so long, for example 6h or 30m",
     ),
     *TRACE_OPTIONS,
+    Option(
+        "reuse",
+        bool,
+        False,
+        "take replies of earlier runs to the very same calls instead of paying for them again;"
+        " each is marked",
+    ),
+    Option(
+        "reuse_across_modes",
+        bool,
+        False,
+        "with --reuse, take replies from batches for calls at once, and the other way round",
+    ),
+    Option(
+        "address",
+        str,
+        "auto",
+        "with --mode cluster: HOST:PORT of the Ray cluster's head; auto, the cluster that this"
+        " machine is a node of",
+    ),
     Option("env_file", str, None, "look for keys in this .env file first"),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
@@ -141,7 +162,7 @@ class RunSpec:
         kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)
         judges = {
             part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
-            | {"provider options": _deciding(part.model, part.provider_options)}
+            | {"provider options": deciding_options(part.model, part.provider_options)}
             for part in self.cast().values()
             if part.role != CANDIDATE
         }
@@ -151,7 +172,7 @@ class RunSpec:
             **{name: _plain(self.common[name]) for name in kept},
             "judges": judges,
             "options": _plain(self.options),
-            "provider options": _deciding(self.model, self.provider_options),
+            "provider options": deciding_options(self.model, self.provider_options),
             "filters": _plain(self.filters),
         }
 
@@ -161,6 +182,8 @@ def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
     if judge.get("mode") not in (None, "auto"):
         return judge
     fits = mode != "batch" or judge.batch_terms() is not None
+    if mode == "cluster":
+        fits = isinstance(judge.provider(), WorkerProvider)
     return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
 
 
@@ -183,7 +206,7 @@ def seconds_of(text: str | None) -> float | None:
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
 
 
-def _deciding(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def deciding_options(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """A provider's options that decide what its model answers, where they are not the default."""
     declared = registry.provider_class(ModelRef.parse(model).provider).options
     return {
@@ -235,6 +258,8 @@ def make_spec(
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
     seconds_of(values["batch_fallback"])
+    if values["mode"] == "cluster":
+        check_address(values["address"])
     return RunSpec(
         benchmark,
         model,

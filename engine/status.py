@@ -36,7 +36,8 @@ class Status:
     in the journal. ``seconds`` adds up over all engines that worked on it.
     ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
     that were cut or failed may have cost besides, at worst. ``roles`` counts the
-    calls of this engine by role (``sent``, ``from_journal``, ``in_flight``);
+    calls of this engine by role (``sent``, ``from_journal``, ``reused``, ``in_flight``);
+    ``reused`` counts replies that were taken from earlier runs, over all engines;
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
     ``batches`` is as :meth:`evalbench.engine.dispatch.batch_state.Batch.shown` gives it,
     ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`.
@@ -59,6 +60,7 @@ class Status:
     failed: int = 0
     sent: int = 0
     from_journal: int = 0
+    reused: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     rate: float = 0.0

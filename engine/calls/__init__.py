@@ -30,7 +30,7 @@ from evalbench.engine.calls.provider import (
     WorkerCommand,
     WorkerProvider,
 )
-from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply, Usage
+from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply, Reused, Usage
 
 __all__ = [
     "NETWORK_OPTIONS",
@@ -54,6 +54,7 @@ __all__ = [
     "Provider",
     "RateLimits",
     "Reply",
+    "Reused",
     "TextPart",
     "Usage",
     "WorkerCommand",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
@@ -73,6 +73,21 @@ class ParamNote:
 
 
 @dataclass(frozen=True, slots=True)
+class Reused:
+    """Where a reply was taken from that nobody was asked for in this run.
+
+    Attributes:
+        run: id of the run in which it was given.
+        call: its number in that run's journal.
+        at: when it came in, ISO 8601 in UTC.
+    """
+
+    run: str
+    call: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """The answer to one call.
 
@@ -91,7 +106,7 @@ class Reply:
         raw: the provider's body, as parsed JSON.
         error: for outcome ``error``: class name and text.
         possibly_billed: an error whose work may have been charged.
-        attempts: how often the call was sent to get this reply.
+        attempts: how often the call was sent to get this reply; 0 for a reused one.
         cut_tokens: first tokens of the prompt that the model did not read, because its
             context could not hold them.
         limits: the provider's rate-limit headers; for the limiter, never stored.
@@ -101,6 +116,7 @@ class Reply:
             unknown. Set by the dispatcher.
         possible_cost: US dollars, at worst, of earlier attempts at this call that
             failed and may have been billed.
+        reused: the earlier run that it was taken from; None: it was asked for here.
     """
 
     text: str = ""
@@ -122,6 +138,7 @@ class Reply:
     billed: Decimal | None = None
     cost: Decimal | None = None
     possible_cost: Decimal = Decimal(0)
+    reused: Reused | None = None
 
 
 def reply_to_json(reply: Reply) -> dict[str, Any]:
@@ -145,6 +162,8 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
         out["usage"] = usage
     if reply.params:
         out["params"] = [[note.name, note.fate, note.reason] for note in reply.params]
+    if reply.reused:
+        out["reused"] = asdict(reply.reused)
     return out
 
 
@@ -157,6 +176,7 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
         outcome=Outcome(value.get("outcome", "ok")),
         usage=Usage(**value.get("usage", {})),
         params=tuple(ParamNote(*note) for note in value.get("params", ())),
+        reused=Reused(**value["reused"]) if value.get("reused") else None,
         **known,
     )
 

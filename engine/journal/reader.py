@@ -25,7 +25,13 @@ from evalbench.engine.journal.records import (
     ScoreRow,
     dollars,
 )
-from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
+from evalbench.engine.journal.schema import (
+    EPOCH_BITS,
+    SLOT_BITS,
+    connect,
+    has_reused,
+    understand,
+)
 from evalbench.engine.scoring.tally import Tally
 
 T = TypeVar("T")
@@ -328,7 +334,7 @@ def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
 
 
 class Totals(NamedTuple):
-    """Sums over all replies.
+    """Sums over all replies that were asked for in the run.
 
     ``cost`` is what they cost in US dollars, ``possible`` what failed attempts
     may have cost besides.
@@ -340,16 +346,31 @@ class Totals(NamedTuple):
     possible: Decimal = Decimal(0)
 
 
+_SUMS = (
+    "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),"
+    " coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
+)
+
+
 def totals(shelf: Shelf, path: Path) -> Totals:
-    """Sums over all replies, by one scan."""
+    """Sums over all replies but those of earlier runs, by one scan."""
     try:
-        tokens_in, tokens_out, cost, possible = shelf.db.execute(
-            "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),"
-            " coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
-        ).fetchone()
+        ours = "WHERE id NOT IN (SELECT call FROM reused)" if has_reused(shelf.db) else ""
+        tokens_in, tokens_out, cost, possible = shelf.db.execute(f"{_SUMS} {ours}").fetchone()
     except sqlite3.Error as error:
         raise understand(error, path) from error
     return Totals(tokens_in, tokens_out, dollars(cost), dollars(possible))
+
+
+def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
+    """How many replies were taken from earlier runs, by the run's id."""
+    try:
+        if not has_reused(shelf.db):
+            return {}
+        rows = shelf.db.execute("SELECT run, count(*) FROM reused GROUP BY run").fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    return {orjson.loads(shelf.name(run)): count for run, count in rows}
 
 
 def count_samples(shelf: Shelf) -> int:

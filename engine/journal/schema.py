@@ -5,6 +5,7 @@ Row numbers carry structure, so no table needs a second index::
     sample.row           1, 2, 3 … in the order of the data
     call.id, reply.id    sample.row << 20 | slot.id
     batched.call         a call.id
+    reused.call          a call.id
     score.id             sample.row << 10 | epoch
 
 A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
@@ -16,6 +17,9 @@ long. Money is whole picodollars (10⁻¹² US dollars).
 Version 2 added ``batch`` and ``batched``: what went out in provider batches,
 and which call is in which line of which. A call is in one batch at most, the
 newest it was sent in.
+
+Version 3 added ``reused``: replies that were taken from earlier runs, each with
+the run (a ``name``) and the call's number there.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
 
-VERSION = 2
+VERSION = 3
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
@@ -61,6 +65,11 @@ _BATCH_TABLES = """
 CREATE TABLE batch (id INTEGER PRIMARY KEY, name TEXT UNIQUE, state TEXT, body BLOB);
 CREATE TABLE batched (call INTEGER PRIMARY KEY, batch INTEGER, item INTEGER);
 """
+_REUSED_TABLE = """
+CREATE TABLE reused (call INTEGER PRIMARY KEY, run INTEGER, source INTEGER);
+"""
+_ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE}
+"""What each version added to the one before."""
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -107,7 +116,8 @@ def create(path: Path) -> None:
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute(f"PRAGMA journal_mode = {journal_mode(path)}")
             connection.executescript(
-                f"BEGIN; {_TABLES} {_BATCH_TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+                f"BEGIN; {_TABLES} {''.join(_ADDED.values())}"
+                f" PRAGMA user_version = {VERSION}; COMMIT;"
             )
             connection.close()
             os.fsync(file)
@@ -120,13 +130,24 @@ def create(path: Path) -> None:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring a journal that is about to be written to the newest version."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] < VERSION:
-        connection.executescript(f"BEGIN; {_BATCH_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    found = _version(connection)
+    if found < VERSION:
+        missing = "".join(tables for version, tables in _ADDED.items() if version > found)
+        connection.executescript(f"BEGIN; {missing} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
 def has_batches(connection: sqlite3.Connection) -> bool:
     """Whether the journal is of a version that knows batches."""
-    return bool(connection.execute("PRAGMA user_version").fetchone()[0] >= 2)
+    return _version(connection) >= 2
+
+
+def has_reused(connection: sqlite3.Connection) -> bool:
+    """Whether the journal is of a version that knows replies of earlier runs."""
+    return _version(connection) >= 3
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def understand(error: Exception, path: Path) -> JournalError:

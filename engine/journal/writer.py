@@ -58,6 +58,7 @@ _INTO = {
         "event": 5,
         "batch": 4,
         "batched": 3,
+        "reused": 3,
     }.items()
 }
 
@@ -175,9 +176,12 @@ class Journal:
         Raises:
             TypeError: the reply holds what JSON cannot carry, see ``replies.plain``.
         """
+        ident = row << SLOT_BITS | self._slot(key, reask)
+        if reply.reused:
+            self._put("reused", ident, self._name(f'"{reply.reused.run}"'), reply.reused.call)
         self._put(
             "reply",
-            row << SLOT_BITS | self._slot(key, reask),
+            ident,
             self.now_ms(),
             OUTCOME_CODE[reply.outcome],
             reply.usage.input_tokens,

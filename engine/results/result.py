@@ -34,6 +34,7 @@ class Result:
         note: how the score came about.
         error: why it failed.
         calls: how many were made, judges' included.
+        reused: how many of them were not asked but taken from earlier runs.
         input_tokens, output_tokens: of all calls; None where nobody said.
         cost_usd: of all calls, in US dollars; None where it is unknown.
         latency_s: seconds that its answered calls took, added up.
@@ -55,6 +56,7 @@ class Result:
     note: str
     error: str
     calls: int
+    reused: int
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
@@ -72,6 +74,7 @@ _AS_IN_ROWS = (
     "note",
     "error",
     "calls",
+    "reused",
     "input_tokens",
     "output_tokens",
     "cost_usd",

@@ -165,7 +165,8 @@ def test_a_pilot_is_measured_and_the_same_run_goes_on(cli: CommandLine, tmp_path
 
 def test_a_pilot_draws_its_samples_at_random_and_pauses(cli: CommandLine) -> None:
     code = (
-        "from evalbench.engine import make_spec, start_run\n"
+        "from evalbench.engine.process import start_run\n"
+        "from evalbench.engine.settings import make_spec\n"
         "spec = make_spec('synthetic', 'scripted/good', options={'size': 400}, price='3/15')\n"
         "start_run(spec, pilot=20)"
     )

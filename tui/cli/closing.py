@@ -7,6 +7,7 @@ from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import saved
 from evalbench.tui.state.clean import clean
+from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.trace_words import trace_pairs
@@ -29,6 +30,8 @@ def print_closing(out: Out, watch: Watch) -> None:
     out.line(f"outcomes  {figures.outcome_line(status.outcomes)}")
     if not is_free(status):
         out.line(f"spent     {spent_words(status)}")
+    if status.reused:
+        out.line(f"reused    {reused_words(status.reused)}")
     if less := saved(status.batches):
         out.line(f"saved     {figures.dollars(less)} by batches")
     if status.possible_usd:

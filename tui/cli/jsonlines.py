@@ -97,6 +97,7 @@ class JsonLines:
             done=status.done,
             total=status.total,
             failed=status.failed,
+            reused=status.reused,
             mixed=status.mixed,
             problem=watch.problem() or None,
             traces=status.traces,

@@ -79,6 +79,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
         "failed": status.failed,
         "sent": status.sent,
         "from_journal": status.from_journal,
+        "reused": status.reused,
         "input_tokens": status.input_tokens,
         "output_tokens": status.output_tokens,
         "rate": status.rate,

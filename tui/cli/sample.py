@@ -15,6 +15,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state.clean import clean, one_line
+from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_view import (
     call_title,
     choice_table,
@@ -123,6 +124,8 @@ def _print_reply(out: Out, call: CallRow) -> None:
     if reply.error:
         _print_block(out, "failed", reply.error)
         return
+    if reply.reused:
+        out.line(one_line(taken_words(reply.reused)))
     if reply.reasoning:
         _print_block(out, "reasoning", reply.reasoning)
     if reply.logprobs:

@@ -68,6 +68,7 @@ def execute(args: argparse.Namespace) -> int:
             "prices": facts.prices.get(CANDIDATE),
             "key": facts.keys.get(CANDIDATE),
             "imported": facts.imported,
+            "reused_of": facts.reused,
             "traces": status.traces,
             "local_models": {name: held.to_json() for name, held in facts.measures.items()},
             "judges": [

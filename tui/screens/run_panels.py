@@ -118,6 +118,8 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
         lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{flying}"])
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
+        if role.reused:
+            lines.append([f"{figures.count(role.reused)} taken from earlier runs, for nothing"])
     if activity := activity_words(gauges.get("progress")):
         progress = gauges["progress"]
         lines.append([(activity, "warn")])

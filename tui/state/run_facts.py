@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal.reader import reused_replies
 from evalbench.engine.keys import KeyRef, KeySource
 from evalbench.engine.measures import Measures, together
 from evalbench.engine.roles import CANDIDATE
@@ -16,6 +17,7 @@ from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
 from evalbench.engine.status import Status
 from evalbench.tui.state import figures
 from evalbench.tui.state.money_words import price_words
+from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.spending import is_free, spent_words
 
 Pairs = Mapping[str, str]
@@ -28,7 +30,8 @@ class RunFacts(NamedTuple):
     ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
     unknown), and of the reference to where the key lay. ``imported`` says of
     another system's results where they were read, when, and with which notes.
-    ``measures`` are those of local models, by name.
+    ``measures`` are those of local models, by name. ``reused`` counts the replies
+    that were taken from earlier runs, by the run's id.
     """
 
     metrics: Mapping[str, Mapping[str, Any]]
@@ -37,6 +40,7 @@ class RunFacts(NamedTuple):
     keys: Mapping[str, Any] = {}
     imported: Mapping[str, Any] | None = None
     measures: Mapping[str, Measures] = {}
+    reused: Mapping[str, int] = {}
 
 
 def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
@@ -52,7 +56,13 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
         prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
         measures = together(_unloaded(journal))
         return RunFacts(
-            metrics, journal.meta("record"), prices, keys, journal.meta("imported"), measures
+            metrics,
+            journal.meta("record"),
+            prices,
+            keys,
+            journal.meta("imported"),
+            measures,
+            journal.query(reused_replies),
         )
 
 
@@ -88,10 +98,11 @@ def _metrics(
 
 def work_pairs(status: Status) -> dict[str, str]:
     """How much was done, and how long it took."""
+    earlier = f", {figures.count(status.reused)} from earlier runs" if status.reused else ""
     return {
         "samples": f"{figures.count(status.done)} of {figures.count(status.total)} done",
         "calls": f"{figures.count(status.sent)} sent,"
-        f" {figures.count(status.from_journal)} from the journal",
+        f" {figures.count(status.from_journal)} from the journal{earlier}",
         "tokens": f"{figures.count(status.input_tokens)} in,"
         f" {figures.count(status.output_tokens)} out",
         "time": figures.duration(status.seconds),
@@ -103,6 +114,8 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
     pairs = {}
     if not is_free(status):
         pairs["spent"] = spent_words(status)
+    if facts.reused:
+        pairs["reused"] = reused_words(sum(facts.reused.values()), facts.reused)
     if status.possible_usd:
         pairs["possibly billed besides"] = figures.dollars(status.possible_usd)
     for role, key in facts.keys.items():

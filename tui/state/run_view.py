@@ -38,6 +38,7 @@ class RoleWork(NamedTuple):
     role: str
     sent: int
     from_journal: int
+    reused: int
     in_flight: int
 
 
@@ -225,7 +226,7 @@ class RunView:
         """Calls by role; those of all roles together while they are not told apart."""
         status = self.status
         if not status.roles:
-            return [RoleWork("candidate", status.sent, status.from_journal, 0)]
+            return [RoleWork("candidate", status.sent, status.from_journal, status.reused, 0)]
         return [
             RoleWork(role, *(held.get(name, 0) for name in RoleWork._fields[1:]))
             for role, held in status.roles.items()

@@ -13,6 +13,7 @@ from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.results.browse import Line
 from evalbench.tui.state import figures
+from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
     Verdict,
     as_text,
@@ -257,9 +258,11 @@ def reply_facts(reply: Reply) -> Pairs:
     facts: Pairs = []
     if tokens := token_words(reply):
         facts.append(("tokens", tokens))
+    if reply.reused:
+        facts.append(("reused", taken_words(reply.reused)))
     facts += list(_money(reply))
     if reply.latency_s or reply.attempts > 1:
-        tries = "" if reply.attempts == 1 else f", {reply.attempts} attempts"
+        tries = "" if reply.attempts <= 1 else f", {reply.attempts} attempts"
         facts.append(("time", figures.duration(reply.latency_s) + tries))
     answered = ", ".join(
         filter(

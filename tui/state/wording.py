@@ -97,6 +97,14 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         [f"imported from {body.get('source')}", *body.get("notes", [])]
     ),
     "traces": lambda body: "traces: " + trace_words(body),
+    "reuse-found": lambda body: (
+        f"earlier runs hold {body.get('replies')} replies of these models; those to the very"
+        " same calls are taken"
+    ),
+    "reuse-refused": lambda body: (
+        f"nothing is taken from run {body.get('run')}: {body.get('model')} was loaded otherwise"
+        " there"
+    ),
     "rescored": lambda body: (
         f"scored anew: {body.get('scored')} scores, {body.get('changed')} of them changed"
     ),

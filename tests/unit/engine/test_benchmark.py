@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import evalbench.engine
-from evalbench.engine import process, settings
+from evalbench.engine import run
 from evalbench.engine.benchmark import answer_outcome
 from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.results import result
 from evalbench.engine.settings import build_benchmark, make_spec
 
 OK, TRUNCATED, UNPARSED = Outcome.OK, Outcome.TRUNCATED, Outcome.UNPARSED
@@ -58,9 +59,9 @@ def test_a_benchmark_generates_unless_it_says_otherwise() -> None:
 
 
 def test_the_python_api_is_at_the_front_door() -> None:
-    assert evalbench.engine.make_spec is settings.make_spec
-    assert evalbench.engine.start_run is process.start_run
-    assert evalbench.engine.resume_run is process.resume_run
-    assert evalbench.engine.open_run is process.open_run
+    assert evalbench.engine.start_run is run.start_run
+    assert evalbench.engine.open_run is run.open_run
+    assert evalbench.engine.Run is run.Run
+    assert evalbench.engine.Result is result.Result
     with pytest.raises(AttributeError, match="stop_everything"):
         _ = evalbench.engine.stop_everything
