@@ -2,8 +2,8 @@
 
 A reply stands for a call when everything that decides it is the same: the
 content hash of the call (model with revision, every requested parameter,
-prompt, bytes of media), the options of the provider that decide answers, where
-the model was asked, and the mode. Of a local model, which is known only once
+prompt, bytes of media), the provider's options, among them where the model was
+asked, and the mode. Of a local model, which is known only once
 it is loaded, also its weights, number format, quantisation, layout and device.
 
 Nothing is taken twice: a reply belongs to one epoch, one repeat and one sample,
@@ -25,6 +25,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine import registry
 from evalbench.engine.calls import Outcome, Reply, Reused, WorkerProvider
 from evalbench.engine.errors import EvalbenchError, JournalError
 from evalbench.engine.journal import CallKey, Journal
@@ -36,8 +37,8 @@ from evalbench.engine.roles import RoleSpec
 from evalbench.engine.runfolder import RunFolder, all_runs
 from evalbench.engine.settings import deciding_options
 
-_WHERE = ("base_url", "region", "location")
-"""Options that may lead to another model under the same name."""
+_INDIFFERENT = ("timeout", "profile", "prompt_cache", "batches", "batch_bucket", "batch_role")
+"""Options of providers over a network that change neither a request nor who answers it."""
 
 _GOOD = (Outcome.OK, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED)
 
@@ -53,15 +54,19 @@ CREATE INDEX by_origin ON held (source, origin);
 
 def maker(part: RoleSpec) -> str:
     """Who answers, as a text: equal for two roles whose replies to equal calls are exchangeable."""
-    options = part.provider_options
-    return orjson.dumps(
-        [
-            part.model,
-            deciding_options(part.model, options),
-            {name: options[name] for name in _WHERE if options.get(name)},
-        ],
-        option=orjson.OPT_SORT_KEYS,
-    ).decode()
+    cls = registry.provider_class(part.ref.provider)
+    given = part.provider_options
+    if isinstance(part.provider(), WorkerProvider):
+        # How the others turned out on this machine is known once it is loaded.
+        options = deciding_options(part.model, given)
+    else:
+        options = {
+            option.name: value
+            for option in cls.options
+            if option.name not in _INDIFFERENT
+            and (value := given.get(option.name, option.default)) != option.default
+        }
+    return orjson.dumps([part.model, options], option=orjson.OPT_SORT_KEYS).decode()
 
 
 @dataclass(slots=True)
