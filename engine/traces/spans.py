@@ -265,11 +265,6 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
     }
     asked = row.prompt.params.asked()
     told |= {f"gen_ai.request.{_PARAMS[name]}": asked[name] for name in _PARAMS if name in asked}
-    told |= {
-        f"gen_ai.usage.{word}": count
-        for name, word in _USAGE.items()
-        if (count := getattr(reply.usage, name)) is not None
-    }
     if model.revision:
         told["evalbench.model.revision"] = model.revision
     if reply.provider_model:
@@ -280,12 +275,25 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
         told["evalbench.request_id"] = _short(reply.request_id)
     if reply.latency_s:
         told["evalbench.latency_s"] = reply.latency_s
-    if reply.cost is not None:
-        # No convention knows money; Langfuse reads this name.
-        told["gen_ai.usage.cost"] = float(reply.cost)
+    told |= _usage(reply)
     if error := _error_type(reply):
         told["error.type"] = error
     return told | _server(run.servers.get(row.key.model, ""))
+
+
+def _usage(reply: Reply) -> dict[str, Value]:
+    """Tokens and money; of a reply from an earlier run they were counted there."""
+    if reply.reused:
+        return {"evalbench.reused.run": _short(reply.reused.run)}
+    told: dict[str, Value] = {
+        f"gen_ai.usage.{word}": count
+        for name, word in _USAGE.items()
+        if (count := getattr(reply.usage, name)) is not None
+    }
+    if reply.cost is not None:
+        # No convention knows money; Langfuse reads this name.
+        told["gen_ai.usage.cost"] = float(reply.cost)
+    return told
 
 
 def _server(address: str) -> dict[str, Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -16,11 +17,12 @@ from evalbench.engine.calls import (
     system,
     user,
 )
+from evalbench.engine.calls.replies import Reused
 from evalbench.engine.traces.content import LONGEST
 from evalbench.engine.traces.options import GALILEO, Destination
 from tests.nasty import STORABLE
 from tests.simulator.collector import Collector
-from tests.unit.traces.conftest import ANSWER, QUESTION, Story, destination, teller
+from tests.unit.traces.conftest import ANSWER, GOOD, QUESTION, Story, destination, teller
 
 
 async def test_each_call_is_one_span_below_its_sample(story: Story, collector: Collector) -> None:
@@ -207,3 +209,14 @@ async def test_providers_have_their_well_known_names(
     (call,) = collector.calls()
     assert call.attributes["gen_ai.provider.name"] == name
     assert call.attributes["gen_ai.request.model"] == model.partition("/")[2]
+
+
+async def test_a_reply_of_an_earlier_run_costs_nothing_here(
+    story: Story, collector: Collector
+) -> None:
+    await story.call(1, replace(GOOD, reused=Reused("EARLIER-RUN", 7, "2026-11-28T00:00:00Z")))
+    await story.score(1, accuracy=1.0)
+    teller(story, destination(collector)).tell()
+    (call,) = collector.calls()
+    assert call.attributes["evalbench.reused.run"] == "EARLIER-RUN"
+    assert not [name for name in call.attributes if name.startswith("gen_ai.usage")]
