@@ -24,4 +24,3 @@ ENV EVALBENCH_HOME=/data
 VOLUME /data
 WORKDIR /data
 ENTRYPOINT ["evalbench"]
-CMD ["--help"]
