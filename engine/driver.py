@@ -9,6 +9,7 @@ import traceback
 import typing
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.journal.paging import unfinished
+from evalbench.engine.journal.paging import Held, unfinished
 from evalbench.engine.journal.reader import (
     Shelf,
     Totals,
@@ -39,6 +40,8 @@ _LOAD_LOOK_S = 0.005
 _PARKED_LOOK_S = 1.0
 _RATE_WINDOW_S = 20.0
 _LATEST = 8
+_MOST_AT_HAND = 256
+"""Samples kept in memory while they wait for their turn after replies to them arrived."""
 SAME_FAILURES = 20
 """That many failures of one kind before anything succeeded end the run: nothing will."""
 
@@ -138,6 +141,7 @@ class Driver:
         ]
         self._parked: set[tuple[int, int]] = set()
         self._woken: set[tuple[int, int]] = set()
+        self._at_hand: dict[tuple[int, int], tuple[Sample, dict[int, CallRow]]] = {}
         self._final: set[int] = set()
         self._news = asyncio.Event()
 
@@ -301,16 +305,33 @@ class Driver:
 
     # -- what batches bring, see dispatch.base.Host --------------------------------
 
+    def at_hand(self, sample: Held) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        for epoch in {call.key.epoch for call in sample.calls}:
+            place = sample.row, epoch
+            room = place in self._at_hand or len(self._at_hand) < _MOST_AT_HAND
+            # One that is at work may store calls that were not read.
+            if room and place in self._parked:
+                calls = {call.id: call for call in sample.calls if call.key.epoch == epoch}
+                self._at_hand[place] = sample.sample, calls
+
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """See :class:`evalbench.engine.dispatch.base.Host`."""
         if reply.outcome is Outcome.ERROR:
             self._final.add(call.id)
         self._count(role, reply, False)
-        self.go_on(call.row, call.key.epoch)
+        place = call.row, call.key.epoch
+        if place in self._at_hand:
+            self._at_hand[place][1][call.id] = replace(call, reply=reply)
+        self._wake(place)
 
     def go_on(self, row: int, epoch: int) -> None:
         """See :class:`evalbench.engine.dispatch.base.Host`."""
-        self._woken.add((row, epoch))
+        self._at_hand.pop((row, epoch), None)
+        self._wake((row, epoch))
+
+    def _wake(self, place: tuple[int, int]) -> None:
+        self._woken.add(place)
         self._news.set()
 
     def give_up(self, error: EvalbenchError) -> None:
@@ -374,6 +395,12 @@ class Driver:
             return False
         self._woken.difference_update(wanted)
         self._parked.difference_update(wanted)
+        for row, epoch in [place for place in wanted if place in self._at_hand]:
+            sample, calls = self._at_hand.pop((row, epoch))
+            self._jobs.append((row, epoch, sample, list(calls.values()), True))
+            wanted.remove((row, epoch))
+        if not wanted:
+            return True
         page = self._journal.query(
             partial(
                 unfinished,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from evalbench.engine.calls import Call, Outcome, Reply
 from evalbench.engine.errors import EvalbenchError, ProviderError
+from evalbench.engine.journal.paging import Held
 from evalbench.engine.journal.records import CallRow
 
 ZERO = Decimal(0)
@@ -59,6 +60,9 @@ class Dispatcher(Protocol):
 
 class Host(Protocol):
     """Who drives the samples, as seen by a dispatcher whose replies come by themselves."""
+
+    def at_hand(self, sample: Held) -> None:
+        """What the journal has of a sample now, just before replies to its calls arrive."""
 
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """A reply is in the journal; its sample can go on."""

@@ -12,7 +12,7 @@ from evalbench.engine.dispatch.base import Report
 from evalbench.engine.dispatch.batch_state import Batch
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import answered
-from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.paging import Held, held
 from evalbench.engine.journal.records import CallRow
 from evalbench.engine.journal.schema import SLOT_BITS
 from evalbench.engine.money.purse import Purse
@@ -80,14 +80,12 @@ class Ground:
     def rows(self, calls: Iterable[int]) -> list[CallRow]:
         """Calls of the journal by their numbers; 0 stands for none."""
         wanted = {ident for ident in calls if ident}
-        path = self.journal.path
+        return [call for one in self.samples(wanted) for call in one.calls if call.id in wanted]
 
-        def read(shelf: Shelf) -> list[CallRow]:
-            rows = sorted({ident >> SLOT_BITS for ident in wanted})
-            held = (call for row in rows for call in calls_of(shelf, path, row))
-            return [call for call in held if call.id in wanted]
-
-        return self.journal.query(read) if wanted else []
+    def samples(self, calls: Iterable[int]) -> list[Held]:
+        """The samples that asked some calls, each with all its calls."""
+        rows, path = {ident >> SLOT_BITS for ident in calls}, self.journal.path
+        return self.journal.query(lambda shelf: held(shelf, path, rows)) if rows else []
 
     def with_reply(self, calls: Iterable[int]) -> set[int]:
         """Those of some calls that have a reply."""

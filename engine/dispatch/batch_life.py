@@ -327,7 +327,9 @@ class Life:
         again: list[int] = []
         for page in results.pages(_PAGE):
             new = [(ident, line) for ident, line in page if ident not in has_reply]
-            rows = {row.id: row for row in ground.rows(ident for ident, _ in new)}
+            samples = ground.samples(ident for ident, _ in new)
+            self._settling.have_at_hand(samples)
+            rows = {call.id: call for sample in samples for call in sample.calls}
             for ident, line in new:
                 if (row := rows.get(ident)) and not self._settling.took(row, line):
                     again.append(ident)

@@ -12,6 +12,7 @@ from evalbench.engine.dispatch.base import ZERO, Host, failed_reply
 from evalbench.engine.dispatch.batch_ground import Ground
 from evalbench.engine.dispatch.batch_state import Batch
 from evalbench.engine.errors import DeadlineExceeded, ProviderError, RunFatal, TransientError
+from evalbench.engine.journal.paging import Held
 from evalbench.engine.journal.records import CallRow
 
 ROUNDS = 3
@@ -35,6 +36,11 @@ class Settling:
         self._ground = ground
         self._host = host
         self.fatal: RunFatal | None = None
+
+    def have_at_hand(self, samples: Iterable[Held]) -> None:
+        """Show the host samples that were just read, so that it need not read them again."""
+        for sample in samples:
+            self._host.at_hand(sample)
 
     def took(self, row: CallRow, line: bytes) -> bool:
         """Store what a line says; False when the call is to be asked again."""

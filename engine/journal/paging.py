@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
+from evalbench.engine.journal import codec
 from evalbench.engine.journal.reader import Shelf, calls_of
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, CallRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
@@ -92,14 +93,70 @@ def unfinished(
         found_rows = shelf.db.execute(sql, limits).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
+    samples = {row: shelf.sample(row, *columns).sample for row, *columns, _, _ in found_rows}
+    asked = {row: samples[row] for row, *_, has_asked in found_rows if has_asked}
+    calls = _calls(shelf, path, asked) if asked else {}
     found = []
-    for row, *columns, done, asked in found_rows:
+    for row, *_, done, _ in found_rows:
         scored = set(map(int, done.split(","))) if done else ()
         missing = [epoch for epoch in range(epochs) if epoch not in scored]
-        sample = shelf.sample(row, *columns).sample
-        calls = calls_of(shelf, path, row) if asked else []
-        found.append(Unfinished(row, sample, missing, calls))
+        found.append(Unfinished(row, samples[row], missing, calls.get(row, [])))
     return found
+
+
+class Held(NamedTuple):
+    """A sample with all the calls that it has made."""
+
+    row: int
+    sample: Sample
+    calls: list[CallRow]
+
+
+def held(shelf: Shelf, path: Path, rows: Collection[int]) -> list[Held]:
+    """Samples by their rows, with their calls; in row order. Rows that are gone are left out."""
+    try:
+        columns = shelf.db.execute(
+            "SELECT row, hash, occurrence, tags, body FROM sample"
+            " WHERE row IN (SELECT value FROM json_each(?)) ORDER BY row",
+            (str(sorted(rows)),),
+        ).fetchall()
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    samples = {found[0]: shelf.sample(*found).sample for found in columns}
+    calls = _calls(shelf, path, samples)
+    return [Held(row, sample, calls.get(row, [])) for row, sample in samples.items()]
+
+
+def _calls(shelf: Shelf, path: Path, samples: Mapping[int, Sample]) -> dict[int, list[CallRow]]:
+    """The calls of some samples, by row and in the order of their slots."""
+    try:
+        columns = shelf.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
+        found: dict[int, list[CallRow]] = {}
+        quotes: list[str] = []
+        last = 0
+        for ident, digest, sent, shape, body, outcome, *rest in columns:
+            row = ident >> SLOT_BITS
+            if row != last:
+                quotes, last = codec.quotable(samples[row]), row
+            key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+            prompt = shelf.prompt(shape, body, quotes)
+            reply = None if outcome is None else shelf.reply(outcome, *rest)
+            call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
+            found.setdefault(row, []).append(call)
+    except sqlite3.Error as error:
+        raise understand(error, path) from error
+    return found
+
+
+# The samples lead, so that each is one look at a stretch of the calls.
+_CALLS = """
+SELECT c.id, c.hash, c.sent, c.shape, c.body,
+    r.outcome, r.input, r.output, r.cost, r.possible, r.body
+FROM json_each(:rows) s
+CROSS JOIN call c ON c.id BETWEEN s.value << :slot_bits AND (s.value + 1 << :slot_bits) - 1
+LEFT JOIN reply r ON r.id = c.id
+ORDER BY c.id
+"""
 
 
 class Scored(NamedTuple):
