@@ -13,6 +13,7 @@ from evalbench.engine.calls import BatchProvider, Call, WorkerProvider
 from evalbench.engine.dispatch.base import Dispatcher
 from evalbench.engine.dispatch.batch import Batching, BatchWishes
 from evalbench.engine.dispatch.batch_state import batch_of
+from evalbench.engine.dispatch.cluster import Cluster
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.links import Ground
 from evalbench.engine.dispatch.local import IMAGE_WINDOW, WINDOW, Local
@@ -53,6 +54,7 @@ class Casting:
         fits: Mapping[str, Mapping[str, Any]],
         on_changes: Callable[[list[str]], None],
         images: bool = False,
+        address: str = "auto",
     ) -> None:
         """Prepare casting.
 
@@ -67,6 +69,7 @@ class Casting:
             fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
             on_changes: told when a local model is loaded otherwise than before; may raise.
             images: the candidate's calls show images.
+            address: of the cluster, for models that run on one.
         """
         self._cast = cast
         self._secrets = secrets
@@ -78,6 +81,7 @@ class Casting:
         self._on_changes = on_changes
         self._prices = prices
         self._images = images
+        self._address = address
         self._purses = {
             role: Purse(budget, prices.get(role), part.video_fps) for role, part in cast.items()
         }
@@ -160,7 +164,11 @@ class Casting:
     def _ground(self, part: RoleSpec) -> Ground:
         """Where the workers of a local model can be."""
         device = str(part.provider_options.get("device") or "auto")
-        return Machine(self._folder.worker_log, part.get("workers") or 1, device)
+        log, workers = self._folder.worker_log, part.get("workers")
+        if not part.clustered:
+            return Machine(log, workers or 1, device)
+        models = {other.model for other in self._cast.values() if other.clustered}
+        return Cluster(self._address, log, most=workers, device=device, models=len(models))
 
     def _has_batches(self, part: RoleSpec) -> bool:
         """Whether calls of a role go out in batches, or some of an earlier engine still are."""
@@ -187,5 +195,9 @@ class Casting:
 
 def _same_worker(one: RoleSpec, other: RoleSpec) -> bool:
     """Whether two roles can be answered by one worker: the same local model, loaded alike."""
-    alike = one.model == other.model and one.provider_options == other.provider_options
+    alike = (
+        one.model == other.model
+        and one.provider_options == other.provider_options
+        and one.clustered == other.clustered
+    )
     return alike and isinstance(one.provider(), WorkerProvider)

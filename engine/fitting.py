@@ -46,7 +46,8 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
         spec: the run.
         file: its prepared samples.
     """
-    parts = [part for part in _workers(spec) if _sized(part)]
+    # What the nodes of a cluster have is known only there.
+    parts = [part for part in _workers(spec) if _sized(part) and not part.clustered]
     if not parts:
         return {}
     work = await longest(spec, file)

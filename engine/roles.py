@@ -72,9 +72,10 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         str,
         None,
         "how calls are answered: realtime; batch, through the provider's batch API, for less"
-        " money and within hours; auto, whichever is worth it; left out, realtime, and a judge"
-        " as the run where its provider can",
-        choices=("realtime", "batch", "auto"),
+        " money and within hours; auto, whichever is worth it; cluster, local models on the nodes"
+        " of a Ray cluster (--address); left out, realtime, and a judge as the run where its"
+        " provider can",
+        choices=("realtime", "batch", "auto", "cluster"),
     ),
     Option("batch_size", int, None, "at most so many calls in one batch", minimum=1),
     Option(
@@ -83,7 +84,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         None,
         "of a model on this machine: so many worker processes, each with the whole model on a"
         " GPU of its own, or with its share of the CPU; left out, one, which spreads a model"
-        " that is too large over all GPUs",
+        " that is too large over all GPUs, and in a cluster one for every GPU, or node",
         minimum=1,
         maximum=1024,
     ),
@@ -139,6 +140,11 @@ class RoleSpec:
     def batched(self) -> bool:
         """Whether its calls go out in batches."""
         return bool(self.settings.get("mode") == "batch")
+
+    @property
+    def clustered(self) -> bool:
+        """Whether it runs on the nodes of a cluster."""
+        return bool(self.settings.get("mode") == "cluster")
 
     def batch_terms(self) -> BatchTerms | None:
         """What its provider takes in one batch; None where there are no batches."""
@@ -204,6 +210,14 @@ class RoleSpec:
                 why=getattr(provider, "batch_lacks", "")
                 or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
+            )
+        if self.clustered and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "mode",
+                f"{self.ref.provider} is asked over the network, not on a cluster",
+                why="--mode cluster is for models that run in workers of ours; limits of a"
+                " provider hold for a key, however many machines use it",
+                cure="leave --mode cluster out",
             )
         if self.get("workers") and not isinstance(provider, WorkerProvider):
             raise SpecError(

@@ -81,11 +81,19 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes | None:
 
 async def read_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
     """The next frame from an asyncio stream, or None when the other side is gone."""
+    body = await read_body(stream)
+    if body is None:
+        return None
+    frame: dict[str, Any] = orjson.loads(body)
+    return frame
+
+
+async def read_body(stream: asyncio.StreamReader) -> bytes | None:
+    """The bytes of the next frame, for who only hands it on."""
     try:
         (size,) = _LENGTH.unpack(await stream.readexactly(_LENGTH.size))
         if size > MAX_FRAME:
             raise ValueError(f"frame of {size} bytes")
-        frame: dict[str, Any] = orjson.loads(await stream.readexactly(size))
+        return await stream.readexactly(size)
     except (asyncio.IncompleteReadError, ConnectionResetError):
         return None
-    return frame

@@ -88,6 +88,10 @@ class Ground(Protocol):
     def most(self) -> int | None:
         """Workers in all; None: as many as there are places."""
 
+    @property
+    def here(self) -> bool:
+        """It is this machine, whose cards the engine reads itself."""
+
     async def places(self) -> Sequence[Place]:
         """Where workers can be, in the order in which they should be taken.
 

@@ -10,7 +10,7 @@ whose machine is gone gives its calls back to the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +172,16 @@ class Local:
         }
         if not self._lone:
             told["workers"] = [one.gauges() for one in replicas]
-        if cards := self._ground.cards():
-            told["gpus"] = cards
         return told
+
+    @property
+    def here(self) -> bool:
+        """The model runs on this machine."""
+        return self._ground.here
+
+    def cards(self) -> list[dict[str, Any]]:
+        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        return self._ground.cards()
 
     def _progress(self) -> dict[str, Any]:
         """What keeps the workers from answering, while none of them can."""
@@ -208,7 +215,7 @@ class Local:
                 return
             await asyncio.sleep(self._ground.look_s)
 
-    def _staff(self, places: list[Place] | Any) -> None:
+    def _staff(self, places: Sequence[Place]) -> None:
         taken = {replica.place.name for replica in self._replicas}
         free = [one for one in places if one.name not in taken and one.name not in self._refused]
         most = self._ground.most
@@ -228,8 +235,8 @@ class Local:
         now = asyncio.get_running_loop().time()
         if self._replicas or self._deserted is None:
             self._deserted = now
-        elif self._refused and not free:
-            self._give_up(next(iter(self._refused.values())))
+        elif not free and (refused := [self._refused[place.name] for place in places]):
+            self._give_up(refused[-1])
         elif now - self._deserted > _NOBODY_S:
             self._give_up(
                 WorkerFailed(

@@ -16,6 +16,7 @@ class Machine:
     """This machine. Each of several workers sees one card; without cards they share the cores."""
 
     look_s: float | None = None
+    here = True
 
     def __init__(self, log: Path, workers: int = 1, device: str = "auto") -> None:
         """Describe it.
@@ -39,7 +40,7 @@ class Machine:
         return places_for(self.most or 1, names, self._log)
 
     def cards(self) -> list[dict[str, Any]]:
-        """See :class:`.links.Ground`. The engine reads those of this machine itself."""
+        """See :class:`.links.Ground`."""
         return []
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalbench.engine.gpu import Gpus
 from evalbench.engine.options import Option
@@ -48,7 +48,8 @@ def execute(args: argparse.Namespace) -> int:
     drawn = 0
     try:
         while True:
-            cards, workers = gpus.read(), _workers()
+            told = _told_by_runs()
+            cards, workers = [*gpus.read(), *told.cards], told.workers
             if args.json:
                 from evalbench.tui.cli import jsonlines
 
@@ -94,14 +95,16 @@ def _card(number: int, card: Mapping[str, Any], history: bool) -> list[str]:
     if card["power"] is not None:
         most = f" of {card['power_limit']:.0f}" if card["power_limit"] is not None else ""
         told.append(f"{card['power']:.0f}{most} W")
-    lines = [f"{number}  {one_line(card['name'])}  {' · '.join(told) or 'tells nothing'}"]
+    named = " ".join(one_line(card[name]) for name in ("node", "name") if card.get(name))
+    lines = [f"{number}  {named}  {' · '.join(told) or 'tells nothing'}"]
     if history and card["history"]:
         shown = card["history"][-_COLUMNS:]
         columns = "".join(_STEPS[min(7, value * len(_STEPS) // 100)] for value in shown)
         lines.append(f"   {columns} busy, the last {len(shown)} readings")
     for pid, used in card["processes"].items():
         held = figures.amount(used, "B") if used is not None else "unknown memory"
-        lines.append(f"   process {pid} {_command(pid)}".rstrip() + f": {held}")
+        command = "" if card.get("node") else _command(pid)
+        lines.append(f"   process {pid} {command}".rstrip() + f": {held}")
     return lines
 
 
@@ -115,9 +118,20 @@ def _command(pid: str) -> str:
         return ""
 
 
-def _workers() -> list[dict[str, Any]]:
-    """The local workers of live runs, as their engines told last."""
-    found = []
+class _Told(NamedTuple):
+    """What the engines of live runs told last.
+
+    Attributes:
+        workers: of local models.
+        cards: of other nodes of a cluster.
+    """
+
+    workers: list[dict[str, Any]]
+    cards: list[dict[str, Any]]
+
+
+def _told_by_runs() -> _Told:
+    found = _Told([], [])
     for folder in all_runs():
         status = folder.status()
         if not status or status.state not in (State.RUNNING, State.PAUSING, State.STOPPING):
@@ -126,7 +140,13 @@ def _workers() -> list[dict[str, Any]]:
         if folder.live_pid(status):
             for one in _of_run(gauges):
                 if one.get("pid"):
-                    found.append({"run": folder.id, "model": status.model, **one})
+                    found.workers.append({"run": folder.id, "model": status.model, **one})
+            known = {(card["node"], card["uuid"]) for card in found.cards}
+            found.cards.extend(
+                card
+                for card in gauges.get("gpus") or ()
+                if card.get("node") and (card["node"], card["uuid"]) not in known
+            )
     return found
 
 

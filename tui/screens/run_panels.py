@@ -260,12 +260,13 @@ def gpu_lines(view: RunView, *, compact: bool) -> list[Line]:
 
 def _card_line(card: Gpu) -> Line:
     busy = "" if card.utilisation is None else f" {card.utilisation} %"
-    return [*(_memory(card) or [one_line(card.name)]), busy]
+    where: list[Piece] = [f"{one_line(card.node)} "] if card.node else []
+    return [*where, *(_memory(card) or [one_line(card.name)]), busy]
 
 
 def _card_lines(card: Gpu) -> list[Line]:
     peak = "" if card.peak is None else f"  peak {figures.amount(card.peak, 'B')}"
-    lines: list[Line] = [[(one_line(card.name), "strong"), (peak, "dim")]]
+    lines: list[Line] = [[(one_line(card.title), "strong"), (peak, "dim")]]
     if memory := _memory(card):
         lines.append(memory)
     facts = []

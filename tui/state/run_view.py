@@ -63,6 +63,13 @@ class Gpu(NamedTuple):
     power_limit: float | None
     history: Sequence[int] | None
     """Load at the last readings, the newest last."""
+    node: str | None = None
+    """The machine in a cluster; None: that of the engine."""
+
+    @property
+    def title(self) -> str:
+        """What it is called, with its machine where that is another."""
+        return f"{self.node}: {self.name}" if self.node else self.name
 
 
 class RunView:

@@ -1,0 +1,34 @@
+"""Addresses of clusters, as users give them."""
+
+from __future__ import annotations
+
+import os
+
+from evalbench.engine.errors import SpecError
+
+_CLIENT = "ray://"
+
+
+def check_address(address: str) -> None:
+    """Refuse what is no address of a cluster that this process can be a part of.
+
+    Raises:
+        SpecError: with what to do instead.
+    """
+    told = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    if told.startswith(_CLIENT):
+        raise SpecError(
+            "address",
+            f"{told} is an address of Ray Client",
+            why="through it every call would go by a proxy, and a broken line ends all workers",
+            cure="start evalbench on a node of the cluster with --address auto, for example"
+            " by ssh, sbatch or ray job submit; evalbench attach follows it from elsewhere",
+        )
+    host, colon, port = address.rpartition(":")
+    if address != "auto" and not (host and colon and port.isdecimal()):
+        raise SpecError(
+            "address",
+            f"--address cannot be {address!r}",
+            why="it is auto, or HOST:PORT of the cluster's head",
+            cure="--address auto, on a node of the cluster",
+        )
