@@ -34,11 +34,21 @@ _EXTRAS = {
     "bedrock": ("boto3",),
     "compatible": ("aiohttp",),
     "google": ("google-genai", "aiohttp"),
-    "local": ("torch", "transformers", "safetensors", "huggingface-hub", "gguf", "accelerate"),
+    "together": ("together",),
+    "local": (
+        *("torch", "transformers", "safetensors", "gguf", "accelerate"),
+        *("nvidia-ml-py", "psutil"),
+    ),
     "gpu": ("bitsandbytes",),
+    "cluster": ("ray",),
+    "vision": ("av", "pillow"),
+    "report": ("matplotlib",),
+    "images": ("textual-image",),
+    "otlp": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    "web": ("textual-serve",),
     "flash": ("flash-attn",),
 }
-_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google")
+_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google", "together")
 """Told with the providers that need them."""
 
 
@@ -190,20 +200,29 @@ def _keychain() -> Check:
 
 
 def _extras() -> Iterator[Check]:
+    absent = []
     for extra, packages in _EXTRAS.items():
         if extra in _OF_PROVIDERS:
             continue
         found = {name: _version(name) for name in packages}
         missing = [name for name, installed in found.items() if not installed]
-        if missing:
+        if len(missing) == len(packages):
+            absent.append(extra)
+        elif missing:
             yield Check(
                 "note",
                 f"extra {extra}: without {', '.join(missing)}",
-                f"pip install 'evalbench[{extra}]'" + (", if you need it"),
+                f"pip install 'evalbench[{extra}]'",
             )
         else:
             told = ", ".join(f"{name} {installed}" for name, installed in found.items())
             yield Check("ok", f"extra {extra}: {told}")
+    if absent:
+        yield Check(
+            "note",
+            f"extras that are not installed: {', '.join(absent)}",
+            "pip install 'evalbench[EXTRA]', if you need one",
+        )
 
 
 def _version(package: str) -> str:
