@@ -2,7 +2,8 @@
 
 Three kinds of names: one known by heart; any repository of the Hugging Face hub
 (``org/name``); any folder or GGUF file on this machine (it starts with ``/``,
-``./``, ``../`` or ``~``). ``@revision`` pins the first two.
+``./``, ``../`` or ``~``). ``@revision`` pins the first two; ``org/name:Q4_K_M`` takes one
+of a repository's GGUF files.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ class PackagedWeights:
 
 @dataclass(frozen=True, slots=True)
 class HubModel:
-    """A repository of the Hugging Face hub at a commit, tag or branch."""
+    """A repository of the Hugging Face hub at a commit, tag or branch.
+
+    ``gguf`` is the name of one of its GGUF files, or a part of it, such as ``Q4_K_M``;
+    empty where it is not about those.
+    """
 
     repo: str
     revision: str
+    gguf: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,7 @@ _FROM_THE_HUB = (
 KNOWN = {model.name: model for model in (_SMOLLM2, *_FROM_THE_HUB)}
 DEFAULT = _SMOLLM2.name
 
-_REPO = re.compile(r"[A-Za-z0-9][\w.\-]{0,95}/[A-Za-z0-9][\w.\-]{0,95}")
+_REPO = re.compile(r"([A-Za-z0-9][\w.\-]{0,95}/[A-Za-z0-9][\w.\-]{0,95})(?::([\w.\-]+))?")
 _PATH_STARTS = ("/", "./", "../", "~")
 
 
@@ -148,8 +154,9 @@ def resolve(model: str) -> Source:
     if name in KNOWN:
         known = KNOWN[name]
         return HubModel(known.hub.repo, revision) if revision else known
-    if _REPO.fullmatch(name) and "--" not in name and ".." not in name:
-        return HubModel(name, revision or "main")
+    found = _REPO.fullmatch(name)
+    if found and "--" not in found[1] and ".." not in found[1]:
+        return HubModel(found[1], revision or "main", found[2] or "")
     raise NoSuchModel(
         f"there is no local model named {model!r}",
         why=nearest(name, KNOWN),

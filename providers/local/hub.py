@@ -8,15 +8,26 @@ mean everywhere.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import glob
 import json
 import os
 import re
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, hf_hub_download, snapshot_download
+from huggingface_hub import (
+    DryRunFileInfo,
+    HfApi,
+    constants,
+    hf_hub_download,
+    snapshot_download,
+)
 from huggingface_hub.errors import (
+    DryRunError,
     EntryNotFoundError,
     GatedRepoError,
     HfHubHTTPError,
@@ -35,31 +46,114 @@ from evalbench.providers.local.shapes import safetensors_shapes
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
 _COMMIT = re.compile("[0-9a-f]{40}")
 _UNWANTED = ("*/*", "consolidated*")
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_QUANTISED = re.compile(r"[.-]((?:I?Q\d|B?F\d\d)\w*)\.gguf$", re.IGNORECASE)
+_SHOWN = 12
 
 
 def fetch(model: HubModel, progress: Progress) -> Path:
-    """Download a repository's configuration, tokenizer and safetensors.
+    """Download a repository's configuration, tokenizer and safetensors, or one GGUF file.
 
     Returns:
-        The snapshot's folder; its name is the commit that ``model.revision`` means.
+        The snapshot's folder, whose name is the commit that ``model.revision`` means, or
+        the GGUF file in it.
 
     Raises:
         AccessDenied: the repository is gated, or the token may not read it.
-        NoSuchModel: no such repository or revision, or it holds no safetensors.
+        NoSuchModel: no such repository or revision, or it holds no weights that can be used.
         WorkerFailed: the hub cannot be reached, or the download cannot be stored.
     """
-    if _COMMIT.fullmatch(model.revision) and (folder := _at_hand(model)):
-        return folder
+    if _COMMIT.fullmatch(model.revision) and (held := at_hand(model)):
+        return held
     bar = _reporting(f"downloading {model.repo}", progress)
+    file = ""
     try:
-        folder = Path(snapshot_download(**_request(model), tqdm_class=bar))
+        file, wanted = _plan(model)
+        _need_space(model, wanted)
+    except DryRunError as error:
+        # Where the hub cannot be reached, what is here has to do.
+        refused = isinstance(error.__cause__, (RepositoryNotFoundError, GatedRepoError))
+        if not refused and (held := at_hand(model)):
+            return held
+    except ProviderError:
+        raise
+    except Exception as error:
+        raise explain(error, model) from error
+    try:
+        folder = Path(snapshot_download(**_request(model, file), tqdm_class=bar))
     except Exception as error:
         # The client lets errors of its HTTP library through; all of them mean
         # that the download did not come about.
         raise explain(error, model) from error
+    if file:
+        return folder / file
     if missing := _missing(folder):
         raise _not_usable(model, missing)
     return folder
+
+
+def _plan(model: HubModel) -> tuple[str, list[DryRunFileInfo]]:
+    """The GGUF file that is meant, if one is, and all files that are needed."""
+    wanted = snapshot_download(**_request(model), dry_run=True)
+    if not model.gguf and any(info.filename.endswith(".safetensors") for info in wanted):
+        return "", wanted
+    files = _ggufs(model)
+    if not model.gguf and not files:
+        return "", wanted
+    file = choose_gguf(model, files)
+    return file, snapshot_download(**_request(model, file), dry_run=True)
+
+
+def _ggufs(model: HubModel) -> list[str]:
+    files = HfApi().list_repo_files(model.repo, revision=model.revision)
+    return sorted(name for name in files if name.endswith(".gguf"))
+
+
+def _need_space(model: HubModel, wanted: Iterable[DryRunFileInfo]) -> None:
+    """Refuse a download for which the disk has no room.
+
+    Raises:
+        WorkerFailed: with how much it takes and how much there is.
+    """
+    needed = sum(info.file_size for info in wanted if info.will_download)
+    folder = Path(constants.HF_HUB_CACHE)
+    there = next(path for path in (folder, *folder.parents) if path.is_dir())
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        raise WorkerFailed(
+            f"no room for {model.repo} in {folder}",
+            why=f"its files take {needed / 1e9:.2f} GB, and {free / 1e9:.2f} GB are free",
+            cure=f"free {(needed - free) / 1e9:.2f} GB, or point HF_HOME at a larger disk",
+        )
+
+
+def choose_gguf(model: HubModel, files: Iterable[str]) -> str:
+    """The one of a repository's files that is meant.
+
+    Raises:
+        NoSuchModel: none is, or it could be several; with the names to choose from.
+    """
+    found = sorted(files)
+    exact = [name for name in found if name in (model.gguf, f"{model.gguf}.gguf")]
+    meant = exact or [name for name in found if model.gguf.lower() in name.lower()]
+    if meant and all(map(_PART.search, meant)):
+        raise NoSuchModel(
+            f"{model.repo} cannot be used: {meant[0]} is a part of a file",
+            why="only GGUF files that are whole are converted",
+            cure="choose a smaller quantisation, or the repository that has safetensors",
+        )
+    if len(meant) == 1:
+        return meant[0]
+    names = ", ".join(found[:_SHOWN]) + (" and others" if len(found) > _SHOWN else "")
+    what = "several GGUF files" if meant else f"no GGUF file {model.gguf!r}"
+    raise NoSuchModel(
+        f"{model.repo} has {what}",
+        why=f"it has {names or 'none'}",
+        cure=f"name one of them behind a colon: local/{model.repo}:"
+        + (_QUANTISED.findall(found[0]) or [found[0]])[0]
+        if found
+        else "",
+    )
 
 
 def _not_usable(model: HubModel, missing: str) -> NoSuchModel:
@@ -80,7 +174,10 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
     Raises:
         AccessDenied, NoSuchModel, WorkerFailed: as :func:`fetch`.
     """
-    if folder := _at_hand(model):
+    if model.gguf:
+        raise _not_described(model, model.gguf)
+    folder = at_hand(model)
+    if folder and folder.is_dir():
         config = json.loads((folder / "config.json").read_bytes())
         files = sorted(folder.glob("*.safetensors"))
         return config, [shape for file in files for shape in safetensors_shapes(file)], 0
@@ -89,11 +186,11 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
         config = json.loads(Path(path).read_bytes())
         told = HfApi().get_safetensors_metadata(model.repo, revision=model.revision)
     except NotASafetensorsRepoError:
-        raise _not_usable(model, "model.safetensors") from None
+        raise _not_described(model, "model.safetensors") from None
     except LocalEntryNotFoundError as error:
         raise explain(error, model) from error
     except EntryNotFoundError:
-        raise _not_usable(model, "config.json") from None
+        raise _not_described(model, "config.json") from None
     except Exception as error:
         raise explain(error, model) from error
     tensors = [tensor for file in told.files_metadata.values() for tensor in file.tensors.values()]
@@ -101,25 +198,46 @@ def describe(model: HubModel) -> tuple[dict[str, Any], list[list[int]], int | No
     return config, [list(tensor.shape) for tensor in tensors], size
 
 
-def _request(model: HubModel) -> dict[str, Any]:
+def _not_described(model: HubModel, missing: str) -> ProviderError:
+    try:
+        files = _ggufs(model)
+    except Exception as error:
+        return explain(error, model)
+    if not files:
+        return _not_usable(model, missing)
+    return WorkerFailed(
+        f"how large {model.repo} is will be known when its GGUF file is here",
+        cure="a run downloads it",
+    )
+
+
+def _request(model: HubModel, file: str = "") -> dict[str, Any]:
+    """The arguments of a download: of one file, or of all that safetensors need."""
+    chosen = [glob.escape(file)] if file else [] if model.gguf else list(_WANTED)
     return {
         "repo_id": model.repo,
         "revision": model.revision,
-        "allow_patterns": list(_WANTED),
-        "ignore_patterns": list(_UNWANTED),
+        "allow_patterns": chosen,
+        "ignore_patterns": None if file else list(_UNWANTED),
     }
 
 
-def _at_hand(model: HubModel) -> Path | None:
-    """The snapshot of a commit, which cannot change, if all of it is here already.
+def at_hand(model: HubModel) -> Path | None:
+    """What :func:`fetch` would return, if all of it is here already.
 
     Without a network the client would only find it after half a minute of retries.
     """
-    try:
+    with contextlib.suppress(LocalEntryNotFoundError):
         folder = Path(snapshot_download(**_request(model), local_files_only=True))
-    except LocalEntryNotFoundError:
-        return None
-    return None if _missing(folder) else folder
+        if not model.gguf and not _missing(folder):
+            return folder
+    with contextlib.suppress(LocalEntryNotFoundError, NoSuchModel):
+        # Of a repository with GGUF files no other file was fetched.
+        request = {**_request(model), "allow_patterns": []}
+        folder = Path(snapshot_download(**request, local_files_only=True))
+        files = [file.relative_to(folder).as_posix() for file in folder.rglob("*.gguf")]
+        return folder / choose_gguf(model, files)
+    return None
 
 
 def explain(error: Exception, model: HubModel) -> ProviderError:

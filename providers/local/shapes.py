@@ -182,6 +182,9 @@ def _of_gguf(file: Path) -> Footprint:
 def _of_repository(source: HubModel) -> Footprint:
     from evalbench.providers.local import hub
 
+    held = hub.at_hand(source)
+    if held and held.suffix == ".gguf":
+        return _of_folder(FolderModel(held.parent, held))
     config, shapes, size = hub.describe(source)
     try:
         parameters, linear = count_weights(shapes, _vocabulary(config))

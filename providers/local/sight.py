@@ -42,7 +42,7 @@ def sees(config: Mapping[str, Any]) -> bool:
 
 def may_see(source: Source) -> bool:
     """Whether a model sees, as far as is known; a hub model that is not here yet may."""
-    if isinstance(source, KnownModel):
+    if isinstance(source, KnownModel) or (isinstance(source, HubModel) and source.gguf):
         return False
     config = configuration(source)
     return config is None or sees(config)

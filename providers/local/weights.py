@@ -59,7 +59,7 @@ def find(source: Source, progress: Progress) -> Weights:
     """
     if isinstance(source, FolderModel):
         if source.gguf:
-            return _from_gguf(source.gguf, progress)
+            return _from_gguf(source.gguf, f"file {source.gguf}", progress)
         files = [*source.path.glob("*.json"), *source.path.glob("*.safetensors")]
         return Weights(source.path, f"folder {source.path}", _fingerprint(files))
     if isinstance(source, HubModel):
@@ -70,8 +70,11 @@ def find(source: Source, progress: Progress) -> Weights:
 def _from_hub(source: HubModel, progress: Progress) -> Weights:
     from evalbench.providers.local import hub
 
-    folder = hub.fetch(source, progress)
-    return Weights(folder, f"hub {source.repo}@{source.revision}", folder.name)
+    found = hub.fetch(source, progress)
+    origin = f"hub {source.repo}@{source.revision}"
+    if found.suffix == ".gguf":
+        return _from_gguf(found, f"{origin} {found.name}", progress)
+    return Weights(found, origin, found.name)
 
 
 def _known(model: KnownModel, progress: Progress) -> Weights:
@@ -112,8 +115,8 @@ def _known(model: KnownModel, progress: Progress) -> Weights:
         ) from error
 
 
-def _from_gguf(file: Path, progress: Progress) -> Weights:
-    """A GGUF file of the user's own, converted once."""
+def _from_gguf(file: Path, origin: str, progress: Progress) -> Weights:
+    """A GGUF file, converted once."""
     from evalbench.providers.local.shapes import footprint
 
     told = footprint(FolderModel(file.parent, file))
@@ -124,7 +127,7 @@ def _from_gguf(file: Path, progress: Progress) -> Weights:
         _convert_once(
             folder, lambda _: file, file.name, round(told.weights(form) * 1.1), progress, form
         )
-    return Weights(folder, f"file {file} (GGUF, converted to {form})", digest)
+    return Weights(folder, f"{origin} (GGUF, converted to {form})", digest)
 
 
 def _packaged_file(packaged: PackagedWeights, scratch: Path, progress: Progress) -> Path:

@@ -17,11 +17,12 @@ def test_answers_do_not_depend_on_the_run_around_them(cli: CommandLine, tmp_path
     model = tiny.make_llama(tmp_path / "llama")
     found = []
     for more in (["--limit", "3"], ["--limit", "6", "--concurrency", "2"]):
-        done = cli(
+        started = cli.start(
             "run", "quickstart", "--model", f"local/{model}", "--deterministic",
             "--max-tokens", "12", "--threads", "1", "--json", *more,
         )  # fmt: skip
-        assert done.code == 0, done.err
+        _, err = started.communicate(timeout=120)
+        assert started.returncode == 0, err
         run = cli.runs()[0]
         with JournalReader(run.journal) as journal:
             calls = [call for row in journal.samples() for call in journal.calls(row.row)]

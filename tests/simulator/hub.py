@@ -258,4 +258,4 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _is_large(path: str) -> bool:
     """Weights live outside of git on the real hub, behind a redirect."""
-    return path.endswith(".safetensors")
+    return path.endswith((".safetensors", ".gguf"))

@@ -26,16 +26,19 @@ FILES = {
 }
 
 _FETCH = """
-import json, sys
+import json, os, shutil, sys
+from types import SimpleNamespace
 from evalbench.engine.errors import ProviderError
 from evalbench.providers.local import hub
 from evalbench.providers.local.catalogue import HubModel
 seen = []
+if "FREE" in os.environ:
+    shutil.disk_usage = lambda folder: SimpleNamespace(free=int(os.environ["FREE"]))
 try:
-    if sys.argv[3:]:
-        print(json.dumps(hub.describe(HubModel(*sys.argv[1:3]))))
+    if sys.argv[4:]:
+        print(json.dumps(hub.describe(HubModel(*sys.argv[1:4]))))
         sys.exit()
-    folder = hub.fetch(HubModel(*sys.argv[1:3]), lambda *report: seen.append(report))
+    folder = hub.fetch(HubModel(*sys.argv[1:4]), lambda *report: seen.append(report))
     print(json.dumps({"folder": str(folder), "progress": seen}))
 except ProviderError as error:
     print(json.dumps({"error": type(error).__name__, "text": str(error)}))
@@ -57,10 +60,12 @@ class Fetcher:
         token: str = "",
         *,
         describe: bool = False,
+        gguf: str = "",
         **more: str,
     ) -> Any:
         env = {**self.env, "HF_ENDPOINT": url, **({"HF_TOKEN": token} if token else {}), **more}
-        command = [sys.executable, "-c", _FETCH, name, revision, *(["x"] if describe else [])]
+        asked = [name, revision, gguf, *(["x"] if describe else [])]
+        command = [sys.executable, "-c", _FETCH, *asked]
         done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=100)
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -238,3 +243,70 @@ def test_describing_a_gated_model_says_how_to_get_access(fetch: Fetcher) -> None
         got = fetch(hub.url, describe=True)
     assert got["error"] == "AccessDenied"
     assert "ask for access" in got["text"]
+
+
+GGUFS = {
+    "README.md": b"# tiny",
+    "config.json": b"{}",
+    "tiny.Q4_K_M.gguf": b"GGUF four bits",
+    "tiny.Q8_0.gguf": b"GGUF eight bits",
+    "BF16/tiny.BF16-00001-of-00002.gguf": b"GGUF the first half",
+    "BF16/tiny.BF16-00002-of-00002.gguf": b"GGUF the second half",
+}
+
+
+def test_of_several_gguf_files_the_named_one_is_fetched(fetch: Fetcher) -> None:
+    repository = Repository(GGUFS)
+    with Hub({NAME: repository}) as hub:
+        got = fetch(hub.url, gguf="q4_k_m")
+        assert set(hub.transfers) == {"tiny.Q4_K_M.gguf"}
+        file = Path(got["folder"])
+        assert (file.name, file.read_bytes()) == ("tiny.Q4_K_M.gguf", b"GGUF four bits")
+        assert file.parent.name == repository.commit
+    for more in ({"revision": repository.commit}, {"HF_HUB_OFFLINE": "1"}):
+        assert fetch(hub.url, gguf="Q4_K_M", **more)["folder"] == str(file)
+
+
+@pytest.mark.parametrize(
+    ("gguf", "said"),
+    [
+        ("", ["has several GGUF files", "tiny.Q8_0.gguf", f"local/{NAME}:"]),
+        ("Q5", ["no GGUF file 'Q5'", "tiny.Q4_K_M.gguf", f"local/{NAME}:"]),
+        ("BF16", ["BF16/tiny.BF16-00001-of-00002.gguf is a part of a file"]),
+    ],
+)
+def test_which_gguf_file_has_to_be_clear(fetch: Fetcher, gguf: str, said: list[str]) -> None:
+    with Hub({NAME: Repository(GGUFS)}) as hub:
+        got = fetch(hub.url, gguf=gguf)
+        assert not [name for name in hub.transfers if name.endswith(".gguf")]
+    assert got["error"] == "NoSuchModel"
+    assert [words for words in said if words not in got["text"]] == []
+
+
+def test_a_single_gguf_file_needs_no_naming(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository({"tiny.gguf": b"GGUF"})}) as hub:
+        assert Path(fetch(hub.url)["folder"]).name == "tiny.gguf"
+        told = fetch(hub.url, "org/other", describe=True, gguf="Q4")
+    assert told["error"] == "NoSuchModel"
+
+
+def test_the_size_of_a_gguf_file_is_not_known_before_it_is_here(fetch: Fetcher) -> None:
+    with Hub({NAME: Repository(GGUFS)}) as hub:
+        for gguf in ("", "Q8_0"):
+            got = fetch(hub.url, describe=True, gguf=gguf)
+            assert "will be known when its GGUF file is here" in got["text"]
+
+
+def test_a_disk_without_room_is_told_with_figures_before_the_download(fetch: Fetcher) -> None:
+    weights = bytes(30_000_000)
+    files = {**FILES, "model.safetensors": weights}
+    with Hub({NAME: Repository(files)}) as hub:
+        got = fetch(hub.url, FREE="10000000")
+        assert not hub.transfers
+        assert got["error"] == "WorkerFailed"
+        assert f"no room for {NAME}" in got["text"]
+        assert "take 0.03 GB, and 0.01 GB are free" in got["text"]
+        assert "free 0.02 GB" in got["text"]
+        fetch(hub.url, FREE="30001000")
+        # What is here already takes no room.
+        assert "folder" in fetch(hub.url, FREE="0")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import WorkerFailed
-from evalbench.providers.local import weights
+from evalbench.providers.local import hub, weights
 from evalbench.providers.local.catalogue import (
     FolderModel,
     HubModel,
@@ -98,8 +98,8 @@ def test_without_registry_and_hub_the_error_names_both_and_their_cures(
 def test_the_hub_is_asked_at_a_pinned_commit_when_the_registry_has_nothing(
     machine: Machine, tmp_path: Path
 ) -> None:
-    with Hub({REPOSITORY: Repository(HUB_FILES, commit=COMMIT)}) as hub:
-        machine.env["HF_ENDPOINT"] = hub.url
+    with Hub({REPOSITORY: Repository(HUB_FILES, commit=COMMIT)}) as server:
+        machine.env["HF_ENDPOINT"] = server.url
         got = machine.find(elsewhere(tmp_path))
     assert got["origin"] == f"hub {REPOSITORY}@{COMMIT}"
     assert got["revision"] == COMMIT
@@ -111,8 +111,8 @@ def test_a_full_disk_is_said_before_anything_is_fetched(
 ) -> None:
     usage = os.statvfs(tmp_path)
     monkeypatch.setattr(weights, "_NEEDED_BYTES", usage.f_bavail * usage.f_frsize + 2**30)
-    hub = HubModel(REPOSITORY, COMMIT)
-    model = KnownModel("made-up", "Made up", "MIT", 64, hub, elsewhere(tmp_path))
+    repository = HubModel(REPOSITORY, COMMIT)
+    model = KnownModel("made-up", "Made up", "MIT", 64, repository, elsewhere(tmp_path))
     with pytest.raises(WorkerFailed) as caught:
         weights.find(model, lambda *_: None)
     assert "no room for the weights" in str(caught.value)
@@ -205,3 +205,16 @@ def test_a_gguf_file_of_ones_own_is_converted_once(home: Path, tmp_path: Path) -
     assert (converted.parameters, converted.kept) == (header.parameters, header.kept)
     file.write_bytes(file.read_bytes() + b"changed")
     assert weights.find(source, lambda *_: None).folder != found.folder
+
+
+@pytest.mark.local
+def test_a_gguf_file_of_the_hub_is_converted_and_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tiny.make_gguf(tmp_path / "tiny.Q8_0.gguf")
+    monkeypatch.setattr(hub, "fetch", lambda *_: file)
+    source = resolve(f"{REPOSITORY}:Q8_0@v1")
+    assert source == HubModel(REPOSITORY, "v1", "Q8_0")
+    found = weights.find(source, lambda *_: None)
+    assert found.origin == f"hub {REPOSITORY}@v1 {file.name} (GGUF, converted to float32)"
+    assert (found.folder / "model.safetensors").is_file()

@@ -40,6 +40,8 @@ def test_a_known_name_with_a_revision_means_its_repository() -> None:
 def test_hub_names_with_and_without_revision() -> None:
     assert resolve("Qwen/Qwen3-0.6B") == HubModel("Qwen/Qwen3-0.6B", "main")
     assert resolve("Qwen/Qwen3-0.6B@c1899de") == HubModel("Qwen/Qwen3-0.6B", "c1899de")
+    assert resolve("some/one-GGUF:Q4_K_M") == HubModel("some/one-GGUF", "main", "Q4_K_M")
+    assert resolve("some/one:Q8_0@v1") == HubModel("some/one", "v1", "Q8_0")
 
 
 def test_a_folder_by_absolute_and_by_relative_path(
