@@ -59,6 +59,7 @@ SCRIPTS = (
     Script("app_screen", "--rounds 1 --seconds 10", "--rounds 1 --seconds 1 --rate 50"),
     Script("app_samples", "--size 100000 --rounds 2", "--size 500 --rounds 1"),
     Script("comparing", "--rounds 3", "--size 200 --rounds 1"),
+    Script("traces", "--size 5000 --rounds 3", "--size 200 --rounds 1"),
     Script("reports", "--rounds 3", "--size 200 --rounds 1"),
     Script("local", f"--mmlu {_DATA}/mmlu --mt-bench {_DATA}/mt-bench --rounds 1", "", long=True),
     Script("cluster"),
