@@ -18,14 +18,29 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*
 
 _COMMAND = re.compile(r"(?:^|[|;&(]\s*|\s)(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
 _INLINE = re.compile(r"`(evalbench(?: [^`]+)?)`")
-_ENDS = re.compile(r"\s(?:\||>|>>|<|2>&1|&&|;)(?=\s|$)|\s#\s|\s{3,}\S|;")
+_ENDS = re.compile(r"\s(?:\||>|>>|<|2>&1|&&|&|;)(?=\s|$)|\s#\s|\s{3,}\S|;")
+_ELSEWHERE = re.compile(r"(?:docker|podman|apptainer|singularity)\s")
 _SYNOPSIS = re.compile(r"[\[\]]|\.\.\.|\w\|\w")
 _CODE = re.compile(r"`([^`]+)`")
 _LONG_FLAG = re.compile(r"(?<![\w-])--[a-zA-Z][\w-]*")
 _OTHERS = re.compile(
-    r"(?:^|[\s|])(?:pip|python3?|uv|pipx|ssh|git|make|docker|jq|lm_eval|mypy|tmux)\b"
+    r"(?:^|[\s|])"
+    r"(?:pip|python3?|uv|pipx|ssh|git|make|docker|podman|jq|lm_eval|mypy|tmux|vllm|sbatch|srun)\b"
 )
 """Programs that have flags of their own."""
+
+_THEIRS = frozenset(
+    [
+        "--build-arg",
+        "--cpus-per-task",
+        "--gpus-per-node",
+        "--init",
+        "--network",
+        "--stop-timeout",
+        "--user",
+    ]
+)
+"""Flags of Docker and Slurm that our pages name alone."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +74,8 @@ def commands(page: Path) -> Iterator[Command]:
                 yield _command(name, number, part)
         else:
             for inline in _INLINE.findall(line):
-                words = inline.removeprefix("evalbench")
-                yield replace(_command(name, number, words), mention=True)
+                for part in _parts(inline):
+                    yield replace(_command(name, number, part), mention=True)
 
 
 def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -82,7 +97,7 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 def _parts(line: str) -> Iterator[str]:
     """What follows each ``evalbench`` of a line of a block, up to its explanation."""
-    at = 0
+    at = len(line) if _ELSEWHERE.match(line) else 0
     while found := _COMMAND.search(line, at):
         rest = found[1]
         end = _ENDS.search(rest)
@@ -104,4 +119,5 @@ def spoken_flags(page: Path) -> Iterator[tuple[int, str]]:
         for code in _CODE.findall(line):
             if not _OTHERS.search(code):
                 for flag in _LONG_FLAG.findall(code.partition(" -- ")[0]):
-                    yield number, flag
+                    if flag not in _THEIRS:
+                        yield number, flag

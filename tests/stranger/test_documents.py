@@ -37,7 +37,7 @@ OF_NAME = {"run": "mmlu", "benchmarks": "mmlu", "parse": "mt-bench-single"}
 
 SUITE = "[[run]]\nbenchmark = 'quickstart'\nmodel = 'openai/gpt-4.1'\n"
 FILES = {
-    "capitals.toml": "[benchmark]\n",
+    **dict.fromkeys(("capitals.toml", "sums.toml"), "[benchmark]\n"),
     "FILE.toml": SUITE,
     "SUITE.toml": SUITE,
     "FILE.yaml": "models: {gpt2: {}}\njudge: {model: gpt-4.1}\n",
