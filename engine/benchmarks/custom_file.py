@@ -227,11 +227,19 @@ def read_items(path: Path, file: CustomFile, source: DataSource) -> Iterator[Ite
                 path=str(path),
                 cure='[benchmark] data = "questions.csv", or --data FILE',
             )
-        table = path.parent / file.data
+        try:
+            table = _inside(path.parent, file.data)
+        except ValueError as error:
+            raise DataError(
+                "the table lies elsewhere than beside the file",
+                path=str(path),
+                why=str(error),
+                cure=f"if you want it read: --data {file.data}",
+            ) from None
     template, system = _compiled(path, file.template), _compiled(path, file.system)
     for number, row in read_rows(table):
         try:
-            images = [_image(source, table.parent / str(row[name])) for name in file.images]
+            images = [_image(source, _inside(table.parent, str(row[n]))) for n in file.images]
             yield _item(file, row, images, template, system)
         except DataError:
             raise
@@ -290,6 +298,18 @@ def _index(value: Any, choices: list[str]) -> int:
     if text.isdecimal() and int(text) < len(choices):
         return int(text)
     raise ValueError(f"{text!r} is none of the options, no letter and no number of one")
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file that somebody's file or table names, which may come from anywhere.
+
+    Raises:
+        ValueError: it is outside of ``folder``, by its name or behind a link.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{name} is outside of {folder}")
+    return path
 
 
 def _image(source: DataSource, path: Path) -> dict[str, str]:

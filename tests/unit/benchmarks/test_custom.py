@@ -269,3 +269,75 @@ def test_a_changed_table_is_prepared_anew(write: Write, tmp_path: Path) -> None:
     before = prepared_path(spec, tmp_path)
     (tmp_path / "q.csv").write_text("question,answer\nWhat is 6 × 8?,48\n")
     assert prepared_path(spec, tmp_path) != before
+
+
+# -- what somebody else's file can do ----------------------------------------------
+
+OUTSIDE = ("/etc/hostname.png", "../secret.png", "sub/../../secret.png", "link.png")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a file from anywhere lies; a secret lies beside it, and a link leads there."""
+    (tmp_path / "secret.png").write_bytes(b"secret")
+    (tmp_path / "secret.csv").write_text("question,answer\nsecret,42\n")
+    made = tmp_path / "theirs"
+    (made / "sub").mkdir(parents=True)
+    for kind in ("png", "csv"):
+        (made / f"link.{kind}").symlink_to(tmp_path / f"secret.{kind}")
+    return made
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_table_names_no_image_outside_of_its_folder(folder: Path, name: str) -> None:
+    (folder / "q.csv").write_text(f"question,picture,answer\nq,{name},yes\n")
+    body = PROMPT + 'images = ["picture"]\n[answer]\ntarget = "answer"\n'
+    (folder / "mine.toml").write_text(f'[benchmark]\ndata = "q.csv"\n{body}')
+    with pytest.raises(DataError, match="is outside of"):
+        prepared(folder / "mine.toml")
+
+
+@pytest.mark.parametrize("name", [name.replace(".png", ".csv") for name in OUTSIDE])
+def test_a_file_names_no_table_outside_of_its_folder(folder: Path, name: str) -> None:
+    body = PROMPT + '[answer]\ntarget = "answer"\n'
+    (folder / "mine.toml").write_text(f'[benchmark]\ndata = "{name}"\n{body}')
+    with pytest.raises(DataError, match="elsewhere than beside the file"):
+        prepared(folder / "mine.toml")
+    # What the user names is read wherever it is.
+    _, (sample,) = prepared(folder / "mine.toml", folder.parent / "secret.csv")
+    assert sample.gold == ["42"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ question.__class__.__mro__ }}",
+        "{{ ''.__class__.__base__.__subclasses__() }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__.os.popen('id').read() }}",
+        "{{ lipsum.__globals__['os'].environ }}",
+        "{{ question.format.__self__.__class__ }}",
+        "{{ '{0.__class__}'.format(question) }}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'os' as os %}{{ os }}",
+        "{% extends '/etc/passwd' %}",
+        "{{ range(10 ** 9) | list }}",
+        "{{ environ }}",
+    ],
+)
+def test_a_template_reaches_the_columns_and_nothing_else(write: Write, template: str) -> None:
+    quoted = json.dumps(template)
+    body = f'[prompt]\ntemplate = {quoted}\n[answer]\ntarget = "answer"\n'
+    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood"):
+        prepared(write(body))
+
+
+def test_cells_and_replies_are_no_templates(write: Write) -> None:
+    body = PROMPT + '[answer]\nscorer = "judge"\n[judge]\nrubric = "Rate {{ reply }}"\n'
+    bench, (sample,) = prepared(write(body, "question,answer\n{{ 7 * 7 }},x\n"))
+    ask = Asking("{{ 8 * 8 }}", "[[5]]", "[[5]]")
+    asyncio.run(bench.solve(sample, ask))
+    asked = [part.text for _, prompt in ask.asked for m in prompt.messages for part in m.parts]
+    assert "{{ 7 * 7 }}" in asked[0]
+    assert any("{{ 8 * 8 }}" in text for text in asked[1:])
+    assert not any("49" in text or "64" in text for text in asked)
