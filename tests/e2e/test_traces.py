@@ -155,29 +155,34 @@ def test_calls_of_batches_are_told_as_such(
     assert all(span.attributes["gen_ai.usage.cost"] > 0 for span in collector.calls())
 
 
-def test_galileo_is_told_and_its_links_are_shown(cli: CommandLine, collector: Collector) -> None:
-    key = "galileo-PLANTED-0123456789"
-    words = ("--enable-galileo", "--galileo-project", "MyFirstEvaluation")
+def test_galileo_and_another_are_told_with_keys_of_the_keychain(
+    cli: CommandLine, keychain: Path, collector: Collector
+) -> None:
+    key, header = "galileo-PLANTED-0123456789", "x-key=PLANTED%20HEADER"
+    kept = [cli.feed(key, "keys", "set", "galileo"), cli.feed(header, "keys", "set", "otlp")]
+    assert [done.code for done in kept] == [0, 0], kept
     done = cli(
-        *("run", "synthetic", "--size", "10", *SCRIPTED, *words),
+        *("run", "synthetic", "--size", "10", *SCRIPTED, "--otlp", f"{collector.address}/v1"),
+        *("--enable-galileo", "--galileo-project", "MyFirstEvaluation"),
         *("--galileo-log-stream", "scripted", "--galileo-console-url", collector.address),
-        GALILEO_API_KEY=key,
     )
     assert done.code == 0, done.err
     link = f"{collector.address}/project/p-0"
     assert f"project: {link}\n" in done.out
     assert f"log stream: {link}/log-streams/s-0\n" in done.out
     assert link in cli("show", "last").out
-    assert len(collector.calls()) == 10
-    (headers,) = {
-        tuple(span.headers.get(name) for name in ("galileo-api-key", "project", "logstream"))
-        for span in collector.spans
+    names = ("galileo-api-key", "project", "logstream", "x-key")
+    told = Counter(tuple(span.headers.get(name) for name in names) for span in collector.calls())
+    assert told == {
+        (key, "MyFirstEvaluation", "scripted", None): 10,
+        (None, None, None, "PLANTED HEADER"): 10,
     }
-    assert headers == (key, "MyFirstEvaluation", "scripted")
-    assert {path for _, path, _ in collector.seen if path.endswith("traces")} == {"/otel/traces"}
-    assert key not in done.out + done.err
-    assert files_with(key, cli.home) == []
+    paths = {path for _, path, _ in collector.seen if path.endswith("traces")}
+    assert paths == {"/otel/traces", "/v1/v1/traces"}
+    assert "PLANTED" not in done.out + done.err + kept[0].out + kept[1].out
+    assert files_with("PLANTED", cli.home) == []
 
+    cli.env["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
     refused = cli("run", "synthetic", *SCRIPTED, "--enable-galileo")
     assert refused.code == 5
     assert "galileo" in refused.err
