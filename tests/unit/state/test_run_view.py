@@ -232,11 +232,11 @@ async def test_the_latest_answers_are_read_newest_first(engine: PretendEngine) -
 
 
 def test_calls_are_told_by_role(engine: PretendEngine) -> None:
-    engine.status(sent=5, from_journal=2)
-    assert viewed(engine).roles == [("candidate", 5, 2, 0)]
-    judge = {"sent": 3, "from_journal": 0, "in_flight": 1}
+    engine.status(sent=5, from_journal=2, reused=4)
+    assert viewed(engine).roles == [("candidate", 5, 2, 4, 0)]
+    judge = {"sent": 3, "from_journal": 0, "reused": 6, "in_flight": 1}
     engine.status(roles={"candidate": {"sent": 5}, "judge/a/b": judge})
-    assert viewed(engine).roles == [("candidate", 5, 0, 0), ("judge/a/b", 3, 0, 1)]
+    assert viewed(engine).roles == [("candidate", 5, 0, 0, 0), ("judge/a/b", 3, 0, 6, 1)]
 
 
 def test_only_parameters_that_were_changed_are_told(engine: PretendEngine) -> None:
