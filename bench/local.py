@@ -21,17 +21,19 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lm_eval_side import LETTERS, SHOTS, LmEval, Scores, environment
 from transformers import AutoTokenizer
 from whole_cost import Cost, measure
 
+from bench.figures import Figure, declare, tell
 from evalbench.engine.calls import Reply
 from evalbench.engine.journal import JournalReader
 from evalbench.providers.local.catalogue import DEFAULT, resolve
@@ -111,11 +113,12 @@ class Evalbench:
 
 @dataclass(frozen=True)
 class Bench:
-    """Both sides and what they are asked."""
+    """Both sides, what they are asked, and the figures that came of it."""
 
     options: argparse.Namespace
     theirs: LmEval
     ours: Evalbench
+    figures: list[Figure] = field(default_factory=list)
 
     def run(self, part: str) -> bool:
         """One part: measure, print, and tell whether its aims are met."""
@@ -138,6 +141,16 @@ class Bench:
         ratio = _print_costs(costs)
         print(f"equal letters {equal} of {len(ours)}, largest difference {gap:.6f} nats")
         print(f"CPU ratio {ratio:.2f} (at least {LEAST_RATIO[dtype]:g} wanted)")
+        self.figures.append(
+            Figure(
+                f"local log-likelihood, {dtype}: CPU of lm-evaluation-harness over ours",
+                ratio,
+                "times",
+                LEAST_RATIO[dtype],
+                at_least=True,
+                note=f"{equal} of {len(ours)} letters equal, {gap:.6f} nats apart at most",
+            )
+        )
         same = equal >= LEAST_EQUAL * len(ours) and (gap <= LARGEST_GAP or dtype != "float32")
         return (same or dtype != "float32") and ratio >= LEAST_RATIO[dtype]
 
@@ -166,6 +179,16 @@ class Bench:
         ratio = speeds[1] / speeds[0]
         print(f"tokens per CPU-second {speeds[0]:.1f}, {speeds[1]:.1f}")
         print(f"ratio {ratio:.2f} (at least {LEAST_WRITING:g} wanted)")
+        self.figures.append(
+            Figure(
+                f"local answers, {dtype}: our tokens a CPU-second over lm-evaluation-harness's",
+                ratio,
+                "times",
+                LEAST_WRITING,
+                at_least=True,
+                note=f"{equal} of {len(prompts)} texts equal, batch {batch} on the other side",
+            )
+        )
         return ratio >= LEAST_WRITING and (equal == len(prompts) or dtype != "float32")
 
     def _start(self) -> bool:
@@ -209,6 +232,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=128, help="of one answer, at most")
     parser.add_argument("--batch", type=int, default=8, help="of lm-eval's writing")
     parser.add_argument("--rounds", type=int, default=1)
+    declare(parser)
     options = parser.parse_args()
     options.subject = options.subject or ["abstract_algebra", "anatomy"]
     for name in ("lm_eval", "mmlu", "mt_bench"):
@@ -222,6 +246,7 @@ def main() -> int:
         theirs = LmEval(options.lm_eval, weights.folder, folder)
         bench = Bench(options, theirs, Evalbench(folder))
         met = [bench.run(part) for part in options.part or PARTS]
+    tell(options.figures, bench.figures)
     return 0 if all(met) else 1
 
 

@@ -13,6 +13,9 @@ SIDE = ROOT / ".make" / "bench"
 _DATA = ROOT.parent / "shared" / "data"
 
 
+_LOCAL = f"--lm-eval {SIDE}/lm-eval-side --mmlu {_DATA}/mmlu --mt-bench {_DATA}/mt_bench"
+
+
 @dataclass(frozen=True)
 class Script:
     """One script of this folder.
@@ -61,7 +64,7 @@ SCRIPTS = (
     Script("comparing", "--rounds 3", "--size 200 --rounds 1"),
     Script("traces", "--size 5000 --rounds 3", "--size 200 --rounds 1"),
     Script("reports", "--rounds 3", "--size 200 --rounds 1"),
-    Script("local", f"--mmlu {_DATA}/mmlu --mt-bench {_DATA}/mt-bench --rounds 1", "", long=True),
+    Script("local", f"{_LOCAL} --rounds 1", f"{_LOCAL} --part start", long=True),
     Script("cluster"),
     Script("soak", "--minutes 30", "--minutes 0.1 --every 0.5", long=True),
 )
