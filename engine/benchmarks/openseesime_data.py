@@ -6,6 +6,7 @@ Rows of the public sets come from ``openseesime_hub``.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -139,9 +140,12 @@ def _bytes(value: Any, folder: Path | None, read: Callable[[Path], bytes]) -> by
         if value.get("bytes"):
             return bytes(value["bytes"])
         value = value.get("path")
-    if not value:
+    if not value or folder is None:
         raise Unreadable("the row has no medium")
-    path = Path(str(value)) if folder is None else folder / str(value)
+    # By its name: caches of the hub keep what lies beside a table behind links.
+    path = Path(os.path.normpath(folder / str(value)))
+    if not path.is_relative_to(os.path.normpath(folder)):
+        raise Unreadable(f"{path.name} is outside of the table's folder")
     try:
         return read(path)
     except OSError as error:

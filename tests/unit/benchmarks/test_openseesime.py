@@ -274,6 +274,17 @@ def _paint(path: Path, colour: str) -> None:
     Image.new("RGB", (8, 8), colour).save(path)
 
 
+@pytest.mark.parametrize("name", ["../secret.png", "/etc/hostname", "x/../../secret.png"])
+def test_a_table_names_no_medium_outside_of_its_folder(tmp_path: Path, name: str) -> None:
+    _paint(tmp_path / "secret.png", "red")
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text(json.dumps(ROW | {"image": name}))
+    (sample,) = prepared(folder)
+    assert sample.inputs["media"] == []
+    assert "outside of the table's folder" in sample.inputs["broken"]
+
+
 def test_a_picture_that_changed_is_seen_though_its_table_did_not(
     tmp_path: Path,
 ) -> None:
