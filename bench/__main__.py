@@ -47,12 +47,14 @@ def measure(script: Script, *, quick: bool) -> table.Told:
     )
 
 
-def _chosen(only: Sequence[str]) -> list[Script]:
+def _chosen(only: Sequence[str], *, quick: bool) -> list[Script]:
     there = [script for script in SCRIPTS if script.there]
     if unknown := set(only) - {script.name for script in there}:
         names = ", ".join(script.name for script in there)
         raise SystemExit(f"no such script: {', '.join(sorted(unknown))}; there are {names}")
-    return [script for script in there if (script.name in only if only else not script.long)]
+    if only:
+        return [script for script in there if script.name in only]
+    return [script for script in there if (script.quick if quick else not script.long)]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -74,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) if args.quick else SIDE / "results"
-        for script in _chosen(args.only):
+        for script in _chosen(args.only, quick=args.quick):
             print(f"== {script.name}", flush=True)
             told = measure(script, quick=args.quick)
             told.keep(results)

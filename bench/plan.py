@@ -23,7 +23,7 @@ class Script:
     Attributes:
         name: of its module.
         full: its arguments for the table; together about twenty minutes on two cores.
-        quick: its arguments for a smoke.
+        quick: its arguments for a smoke; none: it has no small form.
         long: it takes too long for every time: run only when it is named.
     """
 
@@ -64,7 +64,7 @@ SCRIPTS = (
     Script("comparing", "--rounds 3", "--size 200 --rounds 1"),
     Script("traces", "--size 5000 --rounds 3", "--size 200 --rounds 1"),
     Script("reports", "--rounds 3", "--size 200 --rounds 1"),
-    Script("local", f"{_LOCAL} --rounds 1", f"{_LOCAL} --part start", long=True),
+    Script("local", f"{_LOCAL} --rounds 1", long=True),
     Script("cluster"),
     Script("soak", "--minutes 30", "--minutes 0.1 --every 0.5", long=True),
 )
