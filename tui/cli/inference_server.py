@@ -237,7 +237,8 @@ class InferenceServer:
             headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
-            return answer.read() if answer.status == 200 else None
+            body = answer.read()
+            return body if answer.status == 200 else None
         except (OSError, http.client.HTTPException):
             return None
         finally:
