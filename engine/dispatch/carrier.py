@@ -39,6 +39,7 @@ class Carrier:
         self._news = asyncio.Event()
         self._reader: asyncio.Task[None] | None = None
         self._gpus = Gpus()
+        self._reading = asyncio.Lock()
 
     async def about(self) -> dict[str, str]:
         """Versions on this node that must be those of the engine."""
@@ -111,7 +112,8 @@ class Carrier:
 
     async def cards(self) -> list[dict[str, Any]]:
         """What the cards of this node say, see :class:`evalbench.engine.gpu.Card`."""
-        return await asyncio.to_thread(self._gpus.read)
+        async with self._reading:
+            return await asyncio.to_thread(self._gpus.read)
 
 
 def versions() -> dict[str, str]:

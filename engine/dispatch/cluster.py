@@ -7,6 +7,7 @@ told to and carries frames. Ray is imported in here only, when a run asks for it
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from collections import deque
@@ -20,6 +21,8 @@ import orjson
 from evalbench.engine.calls import WorkerCommand, frames
 from evalbench.engine.dispatch.links import Link, Place, PlaceLost
 from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
+
+log = logging.getLogger("evalbench")
 
 LOOK_S = 2.0
 _PATIENCE_S = 20.0
@@ -107,6 +110,7 @@ class Cluster:
         self._address = address
         self._device = device
         self._names: dict[str, str] = {}
+        self._spots: list[Spot] = []
         self._connected = False
         self._links: dict[str, dict[RayLink, None]] = {}
         self._cards: dict[str, list[dict[str, Any]]] = {}
@@ -116,9 +120,15 @@ class Cluster:
         if not self._connected:
             await asyncio.to_thread(_connect, self._address)
             self._connected = True
-        nodes = await asyncio.to_thread(_nodes)
-        await self._ask_cards()
-        return [RayPlace(self, spot) for spot in spots(nodes, self._names, self._device)]
+        try:
+            nodes = await asyncio.to_thread(_nodes)
+        except Exception as error:
+            # The head is away. Ray ends this process if it does not come back; workers go on.
+            log.warning("the cluster does not tell its nodes: %s", error)
+        else:
+            self._spots = spots(nodes, self._names, self._device)
+            await self._ask_cards()
+        return [RayPlace(self, spot) for spot in self._spots]
 
     async def _ask_cards(self) -> None:
         asked = {node: next(iter(links)) for node, links in self._links.items() if links}
@@ -286,16 +296,17 @@ def _reason(error: Exception) -> str:
 # One connection of a process serves all models of all its runs.
 _lock = threading.Lock()
 _users = 0
+_joined = ""
 
 
 def _connect(address: str) -> None:
     """Become a part of the cluster.
 
     Raises:
-        UsageError: Ray is not installed.
+        UsageError: Ray is not installed, or this process is in another cluster.
         WorkerFailed: the cluster cannot be reached, or has another Ray or Python.
     """
-    global _users
+    global _users, _joined
     try:
         import ray
     except ImportError:
@@ -314,6 +325,12 @@ def _connect(address: str) -> None:
                 )
             except Exception as error:
                 raise unreachable(address, error) from error
+            _joined = address
+        elif address != _joined:
+            raise UsageError(
+                f"one engine cannot use the clusters at {_joined} and at {address}",
+                cure="give all runs of a suite one --address, or start them apart",
+            )
         _users += 1
 
 

@@ -147,7 +147,7 @@ class Local:
         self._halted = True
         for replica in self._replicas:
             replica.cancel()
-        self._calls.fail(Halted())
+        self._calls.fail(Halted)
 
     def set_concurrency(self, calls: int | None) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
@@ -302,4 +302,4 @@ class Local:
 
     def _give_up(self, error: EvalbenchError) -> None:
         self._fatal = error
-        self._calls.fail(error)
+        self._calls.fail(lambda: error)

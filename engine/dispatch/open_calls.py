@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -117,11 +117,11 @@ class OpenCalls:
         if self.is_open(key):
             self._calls[key].reply.set_result(reply)
 
-    def fail(self, error: BaseException) -> None:
-        """End every call with an error."""
+    def fail(self, error: Callable[[], BaseException]) -> None:
+        """End every call with an error of its own."""
         for one in list(self._calls.values()):
             if not one.reply.done():
-                one.reply.set_exception(error)
+                one.reply.set_exception(error())
 
 
 def _size(call: Call) -> int:

@@ -361,6 +361,34 @@ async def test_models_share_a_gpu_and_the_connection(ray: PretendRay, tmp_path: 
     assert ray.shut == 1
 
 
+async def test_one_engine_is_in_one_cluster(ray: PretendRay, tmp_path: Path) -> None:
+    held = Held(tmp_path, LOADED + ANSWERS)
+    await held.ask("a")
+    other = Held(tmp_path, LOADED + ANSWERS)
+    other.cluster._address = "elsewhere:1"
+    with pytest.raises(UsageError, match="clusters at auto and at elsewhere:1"):
+        await other.ask("a")
+    await other.local.close()
+    await held.local.close()
+
+
+async def test_workers_go_on_while_the_head_is_away(
+    ray: PretendRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(tmp_path, LOADED + ANSWERS)
+    await held.ask("a")
+    tried: list[int] = []
+
+    def nodes() -> list[dict[str, Any]]:
+        tried.append(1)
+        raise RuntimeError("no answer")
+
+    monkeypatch.setattr(ray, "nodes", nodes)
+    await until(lambda: len(tried) > 1, "looks at the nodes")
+    assert (await held.ask("b")).text == "B"
+    await held.local.close()
+
+
 async def test_without_ray_the_run_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
