@@ -12,6 +12,15 @@ from evalbench.engine.traces.options import OTLP, Destination
 from tests.simulator.collector import Collector
 from tests.unit.traces.conftest import Story, destination, teller
 
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long was waited between two tries; nobody does."""
+    found: list[float] = []
+    monkeypatch.setattr(telling.time, "sleep", found.append)
+    return found
+
+
 FACTS = {"state": "complete", "samples": 2, "ended_ms": 90_000}
 
 
@@ -158,8 +167,8 @@ async def test_one_that_hangs_gets_no_more_than_its_time(
     assert "cannot be reached" in told.report()["why"]
     told.finish(FACTS, time.monotonic() - 1)
     assert told.report()["left"] == 2
-    # The exporter itself tries a broken connection once more.
-    assert len(collector.bodies) <= 3
+    # Two tries, and the exporter itself tries a broken connection once more.
+    assert len(collector.bodies) <= 4
 
 
 async def test_too_much_at_once_goes_in_pieces(story: Story, collector: Collector) -> None:
@@ -221,13 +230,27 @@ async def test_a_collector_that_wakes_up_gets_everything_without_a_deadline(
 
 
 async def test_one_that_never_does_is_given_up(
-    story: Story, collector: Collector, monkeypatch: pytest.MonkeyPatch
+    story: Story, collector: Collector, pauses: list[float]
 ) -> None:
     await story.finished(1)
     collector.status = 500
-    pauses: list[float] = []
-    monkeypatch.setattr(telling.time, "sleep", pauses.append)
     told = teller(story, destination(collector))
     told.finish(FACTS, None)
     assert pauses == [1.0, 2.0]
     assert told.report()["left"] == 2
+
+
+async def test_at_the_end_trouble_gets_a_second_chance_unless_it_is_old(
+    story: Story, collector: Collector, pauses: list[float]
+) -> None:
+    await story.finished(1)
+    collector.status = 500
+    new = teller(story, destination(collector))
+    new.finish(FACTS, time.monotonic() + 60)
+    assert (pauses, len(collector.bodies)) == ([1.0], 2)
+    old = teller(story, destination(collector))
+    for _ in range(2):
+        old._not_before = 0.0
+        old.tell()
+    old.finish(FACTS, time.monotonic() + 60)
+    assert (pauses, len(collector.bodies)) == ([1.0], 5)
