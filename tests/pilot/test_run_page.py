@@ -154,6 +154,23 @@ async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> Non
         await until(pilot, lambda: "GPU" not in shown(pilot.app), "the panel's end")
 
 
+async def test_workers_and_cards_are_told_with_their_node(engine: PretendEngine) -> None:
+    blank = dict.fromkeys(
+        ("peak", "utilisation", "temperature", "power", "power_limit", "history"), None
+    )
+    card = {**blank, "name": "Card 9000", "used": 3.2e9, "total": 8.6e9, "node": "node-b"}
+    loading = {"what": "loading the model", "done": 0, "total": None, "unit": ""}
+    workers = [
+        {"worker": "node-a gpu 0", "in_flight": 64, "answers": 900, "idle": 0.02},
+        {"worker": "node-b gpu 0", "in_flight": 0, "answers": 0, "progress": loading},
+    ]
+    engine.status(gauges={"in_flight": 700, "workers": workers, "gpus": [card]})
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "node-b: Card 9000")
+        assert "node-a gpu 0: 64 in work, 900 answers" in screen
+        assert "node-b gpu 0: loading the model" in screen
+
+
 async def test_a_model_that_is_being_loaded(engine: PretendEngine) -> None:
     progress = {"what": "loading the model", "done": 120e6, "total": 270e6, "unit": "B"}
     engine.status(done=0, rate=0.0, gauges={"in_flight": 9, "progress": progress})

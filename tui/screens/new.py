@@ -314,7 +314,9 @@ class NewRunPage(Page):
         if self._draft.stand_in:
             parts.append("no model is asked: the answers are there")
         elif provider:
-            wished = "" if provider.local else self._draft.typed.get("mode", "")
+            wished = self._draft.typed.get("mode", "")
+            if provider.local and wished != "cluster":
+                wished = ""
             parts.append(wished or provider.mode.partition(":")[0])
             if places := self._offered.keys.get(provider.name):
                 lacking = "no key yet" if places.required else "no key, which is often fine"
