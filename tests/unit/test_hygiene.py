@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HEAVY = (
     "torch",
+    "ray",
     "transformers",
     "datasets",
     "pandas",
