@@ -17,18 +17,23 @@ ProviderClass = type[Provider] | type[WorkerProvider]
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=group)}
+def _found() -> dict[str, dict[str, EntryPoint]]:
+    """Entry points by name, by group: asked for once, as every installed package is read for it."""
+    points = entry_points()
+    return {
+        group: {point.name: point for point in points.select(group=group)}
+        for group in ("evalbench.benchmarks", "evalbench.providers")
+    }
 
 
 def benchmark_names() -> list[str]:
     """Names of all installed benchmarks that can be run, sorted."""
-    return sorted(name for name in _found("evalbench.benchmarks") if name != "recorded")
+    return sorted(name for name in _found()["evalbench.benchmarks"] if name != "recorded")
 
 
 def provider_names() -> list[str]:
     """Names of all installed providers that can be asked, sorted."""
-    return sorted(name for name in _found("evalbench.providers") if name != "answers")
+    return sorted(name for name in _found()["evalbench.providers"] if name != "answers")
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
@@ -52,7 +57,7 @@ def provider_class(name: str) -> ProviderClass:
 
 
 def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
-    points = _found(group)
+    points = _found()[group]
     if name not in points:
         raise SpecError(
             what,
