@@ -396,8 +396,8 @@ class Driver:
         self._woken.difference_update(wanted)
         self._parked.difference_update(wanted)
         for row, epoch in [place for place in wanted if place in self._at_hand]:
-            sample, calls = self._at_hand.pop((row, epoch))
-            self._jobs.append((row, epoch, sample, list(calls.values()), True))
+            sample, asked = self._at_hand.pop((row, epoch))
+            self._jobs.append((row, epoch, sample, list(asked.values()), True))
             wanted.remove((row, epoch))
         if not wanted:
             return True
