@@ -140,6 +140,22 @@ def test_the_batch_shrinks_to_the_free_memory(llama: Path, monkeypatch: pytest.M
     assert (fixed.batch, fixed.slots, steps) == (32, 1, 6)
 
 
+def test_workers_on_one_machine_share_its_threads_and_memory(
+    llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalbench.providers.local import budget, loading
+
+    defaults = {option.name: option.default for option in Local.options}
+    settings = {**defaults, "device": "cpu", "dtype": "float32"}
+    assert loading.load(llama, {**settings, "threads": 4, "sharing": 2}).info["threads"] == 2
+    model = loading.load(llama, {**settings, "threads": 1, "sharing": 2})
+    assert model.info["threads"] == 1
+    monkeypatch.setattr(budget, "free_bytes", lambda _: 3 * 2**20)
+    alone = budget.Budget(model, max_batch_tokens=0, slots=0)
+    shared = budget.Budget(model, max_batch_tokens=0, slots=0, sharing=2)
+    assert (shared.batch, shared.resident) == (alone.batch // 2, alone.resident // 2)
+
+
 @pytest.mark.parametrize("quantize", ["4bit", "8bit"])
 def test_quantised_layers_answer_nearly_the_same(llama: Path, plain: Plain, quantize: str) -> None:
     prompt = choose("the quick brown fox", [" jumps", " over"])
