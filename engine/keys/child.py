@@ -3,29 +3,32 @@
 Started with the request on its standard input, one JSON object; one JSON line
 comes back::
 
-    {"do": "get" | "set" | "delete", "service": S, "user": U, "secret": only for set}
+    {"do": "get" | "set" | "delete", "service": S, "user": U, "secret": only for set, "within": s}
     {"state": ..., "backend": NAME, "secret": only for get and found, "why": TEXT}
 
-It alone imports ``keyring``.
+It alone imports ``keyring``. A keychain that has not answered ``within`` so many seconds
+ends it by SIGALRM; starting Python, which a busy machine is slow at, is not its fault.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any
 
 _INTERACTION_NOT_ALLOWED = "-25308"  # macOS: the keychain is locked and may show no dialog
 
 
-def serve(request: dict[str, str]) -> dict[str, str]:
+def serve(request: dict[str, Any]) -> dict[str, str]:
     """Carry out one request; every failure is an answer."""
     try:
         import keyring.core
         from keyring.backends import fail, null
     except ImportError as error:
         return {"state": "no keychain", "why": str(error)}
+    signal.setitimer(signal.ITIMER_REAL, float(request["within"]))
     # Without the limit an installed plain-text store would be taken where no keychain is.
     keyring.core.init_backend(limit=keyring.core.recommended)
     store = keyring.get_keyring()
@@ -38,7 +41,7 @@ def serve(request: dict[str, str]) -> dict[str, str]:
     return {"backend": str(store.name), **answer}
 
 
-def _carry_out(store: Any, request: dict[str, str]) -> dict[str, str]:
+def _carry_out(store: Any, request: dict[str, Any]) -> dict[str, str]:
     place = request["service"], request["user"]
     if request["do"] == "set":
         store.set_password(*place, request["secret"])
