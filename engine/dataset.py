@@ -32,6 +32,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
+from evalbench.engine.paths import make_private
 from evalbench.engine.settings import RunSpec, build_benchmark
 
 Progress = Callable[[str, int, int | None], None]
@@ -118,7 +119,7 @@ def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Pat
     path = prepared_path(spec, cache)
     if _is_fresh(path):
         return path
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     bench = build_benchmark(spec)
     data = spec.get("data")
     source = DataSource(Path(data) if data else None, cache / "downloads", progress)

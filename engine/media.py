@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from evalbench.engine.calls import MediaPart
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.engine.runfolder import write_file
 
 
@@ -29,7 +29,7 @@ class MediaCache:
         if path.exists():
             os.utime(path)
         else:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(path.parent)
             write_file(path, data)
         return digest
 

@@ -40,3 +40,17 @@ def config_dir() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("evalbench", appauthor=False)
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone.
+
+    What lies there may hold questions, answers and settings. A folder that is there keeps
+    its mode.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not folder.parent.exists():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)

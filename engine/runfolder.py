@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
-from evalbench.engine.paths import runs_dir
+from evalbench.engine.paths import make_private, runs_dir
 from evalbench.engine.status import State, Status
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
     stamp = time.strftime("%Y%m%d-%H%M%S")
     path = root / f"{stamp}-{spec.benchmark}-{slug}-{os.urandom(2).hex()}"
     try:
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(root)
         path.mkdir(mode=0o700)
         folder = RunFolder(path)
         folder.write_spec(spec)

@@ -19,6 +19,7 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.reading import Row
 from evalbench.engine.errors import DataError
+from evalbench.engine.paths import make_private
 
 WINDOW = 1_000
 """Of at most so many rows more than are wanted the wanted ones are drawn. All are downloaded."""
@@ -112,7 +113,7 @@ def drawn_items(
     done = _read(kept)
     yield from (item for _, item in done)
     last = done[-1][0] if done else _BEFORE_ALL
-    kept.parent.mkdir(parents=True, exist_ok=True)
+    make_private(kept.parent)
     with kept.open("ab") as file:
         rows = _rows(draw, last) if len(done) < draw.count else iter(())
         for count, (place, row) in enumerate(rows, len(done) + 1):

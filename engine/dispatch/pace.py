@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.paths import make_private
 from evalbench.engine.runfolder import process_start
 
 SHRINK = 0.7
@@ -55,7 +56,7 @@ class SharedPace:
     """One engine's view of the file."""
 
     def __init__(self, folder: Path, fingerprint: str, model: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         safe = "".join(c if c.isalnum() or c in "-." else "-" for c in model)
         self._path = folder / f"{fingerprint}-{safe}.json"
         self._me = [os.getpid(), process_start(os.getpid())]

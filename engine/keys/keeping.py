@@ -16,7 +16,7 @@ from evalbench.engine.keys import keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, write_private
 from evalbench.engine.keys.scrubbing import provider_needs
-from evalbench.engine.paths import config_dir
+from evalbench.engine.paths import config_dir, make_private
 
 HUGGINGFACE = KeyNeed(
     ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
@@ -183,7 +183,7 @@ def _read_names() -> dict[str, list[str]]:
 
 def _write_names(names: dict[str, list[str]]) -> None:
     path = config_dir() / "keys.json"
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(path.parent)
     partial = path.with_name(f".keys.json.{os.getpid()}")
     write_private(partial, json.dumps(names, indent=1, sort_keys=True).encode())
     partial.replace(path)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.paths import config_dir
+from evalbench.engine.paths import config_dir, make_private
 
 DEFAULT_NAME = "default"
 _MASK_FROM = 20
@@ -81,7 +81,7 @@ def fingerprint(secret: str) -> str:
 def _salt() -> bytes:
     path = config_dir() / "fingerprint.salt"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         write_private(partial, secrets.token_bytes(16))
         # A link, not a rename: whoever comes second must not replace the first one's salt.

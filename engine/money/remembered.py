@@ -8,7 +8,7 @@ from importlib.metadata import version
 import orjson
 
 from evalbench.engine.money.unit_prices import UnitPrices
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.engine.runfolder import write_file
 
 
@@ -39,7 +39,7 @@ class Remembered:
         """Remember an answer, as far as the cache can be written."""
         self._known[question] = prices.to_json() if prices else None
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._path.parent)
             write_file(self._path, orjson.dumps({"stamp": self._stamp, "known": self._known}))
         except OSError:
             return

@@ -15,7 +15,7 @@ import orjson
 
 from evalbench.engine.calls import ModelInfo
 from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.engine.runfolder import write_file
 
 FRESH = timedelta(days=7)
@@ -30,7 +30,7 @@ def keep_told(provider: str, models: Sequence[ModelInfo], at: datetime | None = 
     held = _held()
     held[provider] = {"when": (at or datetime.now(UTC)).isoformat(), "models": rates}
     try:
-        cache_dir().mkdir(parents=True, exist_ok=True)
+        make_private(cache_dir())
         write_file(cache_dir() / _FILE, orjson.dumps(held))
     except OSError:
         return

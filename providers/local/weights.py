@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.providers.local.catalogue import (
     FolderModel,
     HubModel,
@@ -166,7 +166,7 @@ def _convert_once(
         NotAvailable: from ``find_file``.
         WorkerFailed: when it cannot be stored or is not what was expected.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_private(folder.parent)
     with _alone(folder.with_name(folder.name + ".lock"), progress):
         if _whole(folder):
             return

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import orjson
 
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 
 ANY = ""
 """Stands for every value of a field."""
@@ -178,7 +178,7 @@ class Refusals:
         # The file only saves a later run one refused request; a full disk must not fail this one.
         with contextlib.suppress(OSError):
             file = _file()
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(file.parent)
             fresh = file.with_name(f"{file.name}.{os.getpid()}")
             fresh.write_bytes(orjson.dumps([*kept, entry], option=orjson.OPT_INDENT_2))
             fresh.replace(file)

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import cache_dir, config_dir
+from evalbench.engine.paths import cache_dir, config_dir, make_private
 from evalbench.providers.modelfacts.facts import ModelFacts
 from evalbench.providers.modelfacts.table import table_facts
 
@@ -68,7 +68,7 @@ class Shelf:
             self._facts.pop(model, None)
         # Losing the copy costs one small request in a later run; never this run.
         with contextlib.suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._file.parent)
             fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
             fresh.write_bytes(orjson.dumps(heard, option=orjson.OPT_INDENT_2))
             fresh.replace(self._file)

@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from evalbench.engine.calls import ModelInfo
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.providers.modelfacts.shelf import host_file
 
 
@@ -24,7 +24,7 @@ def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:
     """Keep a copy of a list; a full disk only loses the copy."""
     file = _file(provider, host)
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(file.parent)
         fresh = file.with_name(f"{file.name}.{os.getpid()}")
         body = {"when": time.time(), "models": [asdict(model) for model in models]}
         fresh.write_bytes(orjson.dumps(body))

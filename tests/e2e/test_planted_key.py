@@ -40,6 +40,18 @@ def files_with(key: bytes, folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and key in file.read_bytes()]
 
 
+def in_sight_of_others(folder: Path) -> list[Path]:
+    """Files that other users of this machine can reach and read."""
+    closed = {
+        path for path in folder.rglob("*") if path.is_dir() and not path.stat().st_mode & 0o77
+    }
+    return [
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and file.stat().st_mode & 0o77 and not closed & set(file.parents)
+    ]
+
+
 def told_by_journal(run: RunFolder) -> Iterator[bytes]:
     """Everything a journal says, decoded: it is compressed on disk."""
     with JournalReader(run.journal) as journal:
@@ -109,6 +121,8 @@ def test_a_planted_key_is_nowhere_but_in_the_keychain(
     for done in said:
         assert key not in done.out + done.err
     assert files_with(key.encode(), cli.home) == []
+    assert in_sight_of_others(cli.home) == []
+    assert {run.path.stat().st_mode & 0o777 for run in cli.runs()} == {0o700}
     assert len(cli.runs()) == 2
     told = {one.id: b"\n".join(told_by_journal(one)) for one in cli.runs()}
     assert all(b'"source":"' in text for text in told.values()), "where the key lay is recorded"
@@ -120,5 +134,9 @@ def test_a_planted_key_is_nowhere_but_in_the_keychain(
 def test_the_search_can_find(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"...PLANTED...")
     assert files_with(b"PLANTED", tmp_path) == [tmp_path / "file"]
+    assert in_sight_of_others(tmp_path) == [tmp_path / "file"]
+    (tmp_path / "shut").mkdir(mode=0o700)
+    (tmp_path / "file").rename(tmp_path / "shut" / "file")
+    assert in_sight_of_others(tmp_path) == []
     own = f"{os.environ['PATH']}".encode()
     assert f"/proc/{os.getpid()}/environ" in processes_with(own)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.state.clean import clean
 
@@ -58,7 +58,7 @@ def _crash(error: Exception, words: Sequence[str]) -> Crash:
 
 def _write_report(file: Path, error: Exception, words: Sequence[str]) -> None:
     """Where the fault happened and on what; without local variables, which may hold secrets."""
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(file.parent)
     lines = [
         f"command: {words[0] if words else ''}",
         f"python: {sys.version}",

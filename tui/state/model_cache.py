@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.fit import Footprint
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, make_private
 from evalbench.engine.runfolder import write_file
 from evalbench.tui.state.errand import Line, errand
 
@@ -77,7 +77,7 @@ async def ask_models(provider: str, *flags: str) -> ModelList:
     file = _file(provider)
     # A full disk only loses the copy.
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private(file.parent)
         write_file(file, orjson.dumps({"when": found.when, "lines": lines}))
     return found
 

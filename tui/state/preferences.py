@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import config_dir
+from evalbench.engine.paths import config_dir, make_private
 from evalbench.engine.runfolder import write_file
 from evalbench.tui.state.keymap import check_keymap
 
@@ -134,7 +134,7 @@ def save_preferences(**changed: Any) -> None:
         else:
             document[name] = value
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(file.parent)
         write_file(file, tomlkit.dumps(document).encode())
     except OSError as error:
         raise UsageError(f"{file} cannot be written", why=error.strerror or str(error)) from None

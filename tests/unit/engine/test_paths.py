@@ -8,7 +8,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from evalbench.engine.paths import cache_dir, config_dir, runs_dir
+from evalbench.engine.paths import cache_dir, config_dir, make_private, runs_dir
 
 
 def test_one_folder_can_hold_everything(home: Path) -> None:
@@ -42,3 +42,15 @@ def test_otherwise_the_platforms_places_are_used(
 ) -> None:
     monkeypatch.setenv("EVALBENCH_HOME", "")
     assert ours() == theirs("evalbench", appauthor=False)
+
+
+def test_folders_are_made_for_their_user_alone(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir(mode=0o755)
+    make_private(there / "cache" / "data")
+    make_private(there / "cache" / "data")
+    modes = [path.stat().st_mode & 0o777 for path in (there, there / "cache", there / "cache/data")]
+    assert modes == [0o755, 0o700, 0o700]
+    (there / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        make_private(there / "file" / "data")
