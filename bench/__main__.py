@@ -1,6 +1,7 @@
 """Measure ourselves and write one result table.
 
     python -m bench [--quick] [--only NAME] [--into FILE] [--list]
+    python -m bench --only NAME -- WORDS     with other sizes than those of the plan
 
 Every script runs in a process of its own, one after the other, and tells its
 figures (``bench/figures.py``). They are kept in ``.make/bench/results``, so that
@@ -25,12 +26,11 @@ from bench.plan import ROOT, SCRIPTS, SIDE, Script
 _PAGE = ROOT / "docs" / "performance.md"
 
 
-def measure(script: Script, *, quick: bool) -> table.Told:
-    """Run one script and take what it tells; a script that fails tells that."""
+def measure(script: Script, words: Sequence[str]) -> table.Told:
+    """Run one script with these arguments and take what it tells; one that fails tells that."""
     before, begun = os.getloadavg()[0], time.time()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures"
-        words = (script.quick if quick else script.full).split()
         command = [sys.executable, "-m", f"bench.{script.name}", *words, "--figures", str(file)]
         status = subprocess.run(command, cwd=ROOT, check=False).returncode
         told, skipped = figures.read(file)
@@ -66,6 +66,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a small smoke, kept nowhere")
     parser.add_argument("--into", type=Path, help=f"file of the table (default: {_PAGE.name})")
     parser.add_argument("--list", action="store_true", help="name the scripts and do nothing")
+    parser.add_argument("words", nargs="*", help="arguments for the one script that is named")
     args = parser.parse_args(words)
     if args.list:
         for script in SCRIPTS:
@@ -73,12 +74,15 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     if args.quick and args.into is None:
         raise SystemExit("a smoke says nothing about performance: give it a file with --into")
+    if args.words and len(args.only) != 1:
+        raise SystemExit("whose arguments are these? name one script with --only")
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) if args.quick else SIDE / "results"
         for script in _chosen(args.only, quick=args.quick):
             print(f"== {script.name}", flush=True)
-            told = measure(script, quick=args.quick)
+            usual = script.quick if args.quick else script.full
+            told = measure(script, args.words or usual.split())
             told.keep(results)
             failed |= bool(told.skipped) and not told.figures
         everything = table.kept(results, [script.name for script in SCRIPTS])
