@@ -11,32 +11,27 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalbench.engine import process, registry
-from evalbench.engine.benchmarks.custom_file import is_custom
-from evalbench.engine.calls import Outcome
+from evalbench.engine import process
 from evalbench.engine.dataset import Progress
-from evalbench.engine.desk import Checked
 from evalbench.engine.errors import (
     EvalbenchError,
     JournalError,
-    NotApproved,
     RunUnfinished,
-    SpecError,
     error_from_json,
-    nearest,
 )
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.results.exporting.held import HeldRun
 from evalbench.engine.results.exporting.rows import columns, rows
 from evalbench.engine.results.result import Result, result_of
+from evalbench.engine.run_request import refuse_costs, retried, spec_of
 from evalbench.engine.runfolder import RunFolder, find_run
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.settings import COMMON, RunSpec, make_spec, parse_model
+from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import AT_REST, State, Status
 
 if TYPE_CHECKING:
@@ -84,7 +79,7 @@ def start_run(
         KeyUnavailable: a key is needed and cannot be found.
         EvalbenchError: whatever else keeps it from starting; nothing was asked then.
     """
-    spec = _spec(benchmark, model, {"budget": budget, **settings})
+    spec = spec_of(benchmark, model, {"budget": budget, **settings})
     allowed = approve or spec.get("budget") is not None
 
     def start() -> process.Engine:
@@ -93,7 +88,7 @@ def start_run(
             run_dir=None if run_dir is None else Path(run_dir),
             foreground=foreground,
             progress=progress,
-            approve=None if allowed else _refuse_costs,
+            approve=None if allowed else refuse_costs,
         )
 
     engine = _apart(start)
@@ -334,7 +329,7 @@ class Run:
         if budget is not None:
             old = self.spec
             spec = replace(old, common={**old.common, "budget": float(budget)})
-        again = [_retried(name) for name in retry]
+        again = [retried(name) for name in retry]
 
         def resume() -> process.Engine:
             return process.resume_run(
@@ -410,66 +405,3 @@ def _apart(work: Callable[[], T]) -> T:
     if failed:
         raise failed[0]
     return found[0]
-
-
-def _spec(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> RunSpec:
-    """A validated spec, with every setting given to whom it belongs."""
-    given = dict(settings)
-    name = str(benchmark)
-    if name.endswith(".toml"):
-        if not is_custom(Path(name).expanduser()):
-            raise SpecError(
-                "benchmark",
-                f"{name} does not describe a benchmark",
-                cure="a suite is started with: evalbench run FILE.toml",
-            )
-        given["file"], name = name, "custom"
-    bench = registry.benchmark_class(name)
-    provider = registry.provider_class(parse_model(model).provider)
-    common = {option.name for option in COMMON}
-    owners = (
-        ("options", {option.name for option in bench.options}),
-        ("provider_options", {option.name for option in provider.options}),
-        ("filters", set(bench.filters)),
-    )
-    apart: dict[str, dict[str, Any]] = {owner: {} for owner, _ in owners}
-    own: dict[str, Any] = {}
-    for setting, value in given.items():
-        takers = [apart[owner] for owner, names in owners if setting in names]
-        if setting in common:
-            takers.append(own)
-        if not takers:
-            known = common.union(*(names for _, names in owners))
-            raise SpecError(
-                setting,
-                f"neither a run nor {name} nor {provider.name} has a setting {setting!r}",
-                cure=nearest(setting, known),
-            )
-        for taker in takers:
-            taker[setting] = value
-    return make_spec(name, model, **apart, **own)
-
-
-def _refuse_costs(checked: Sequence[Checked]) -> None:
-    """Raise for a run that costs something: nobody has said that it may."""
-    for one in checked:
-        if one.estimate is None:
-            continue
-        cost = one.estimate["batch" if one.mode == "batch" else "realtime"]
-        low, high = cost or (None, None)
-        told = "costs an unknown amount" if high is None else f"may cost up to {high:.2f} dollars"
-        raise NotApproved(
-            f"this run {told}, and nothing says that it may",
-            cure="start it with budget=DOLLARS, a ceiling, or with approve=True",
-            low=low,
-            high=high,
-        )
-
-
-def _retried(name: str) -> Outcome:
-    names = [outcome.value for outcome in process.RETRY]
-    if name not in names:
-        raise SpecError(
-            "retry", f"{name!r} cannot be asked again", why="one of " + ", ".join(names)
-        )
-    return Outcome(name)
