@@ -83,7 +83,7 @@ class Local:
         self._fatal: EvalbenchError | None = None
         self._halted = False
         self._opening: asyncio.Task[None] | None = None
-        self._gone = Measures()
+        self._gone: dict[str, Measures] = {}
         self._ready_at: float | None = None
         self._deserted: float | None = None
 
@@ -109,8 +109,16 @@ class Local:
     def measures(self) -> Measures:
         """What all workers did, together."""
         found = Measures()
-        for one in (self._gone, *(replica.measures for replica in self._replicas)):
+        for one in self._by_worker().values():
             found.add(one)
+        return found
+
+    def _by_worker(self) -> dict[str, Measures]:
+        """What the workers did at each place, those that are gone too."""
+        found: dict[str, Measures] = {}
+        told = [*self._gone.items(), *((one.place.name, one.measures) for one in self._replicas)]
+        for name, measures in told:
+            found.setdefault(name, Measures()).add(measures)
         return found
 
     async def answer(
@@ -199,7 +207,9 @@ class Local:
         await asyncio.gather(*(one.close(task) for one, task in list(self._replicas.items())))
         await self._ground.close()
         if (measures := self.measures).answers:
-            self._report("model-unloaded", model=self._model, **measures.to_json())
+            by_worker = {name: one.to_json() for name, one in self._by_worker().items()}
+            workers = {} if self._lone else {"workers": by_worker}
+            self._report("model-unloaded", model=self._model, **measures.to_json(), **workers)
 
     # -- where workers are --------------------------------------------------------
 
@@ -296,7 +306,7 @@ class Local:
         self._calls.leave(replica)
         if replica.ready_at is not None:
             self._ready_at = self.ready_at
-        self._gone.add(replica.measures)
+        self._gone.setdefault(replica.place.name, Measures()).add(replica.measures)
         del self._replicas[replica]
         self._wake()
 

@@ -36,7 +36,18 @@ def _sections() -> dict[str, dict[str, str]]:
 
 
 _OF_SHOW = frozenset(
-    {"spec", "record", "prices", "key", "judges", "imported", "reused_of", "local_models", "traces"}
+    {
+        "spec",
+        "record",
+        "prices",
+        "key",
+        "judges",
+        "imported",
+        "reused_of",
+        "local_models",
+        "workers",
+        "traces",
+    }
 )
 
 

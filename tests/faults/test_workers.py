@@ -57,7 +57,9 @@ def test_a_killed_worker_loses_nothing_and_answers_are_those_of_one(
     assert (restart["worker"], restart["exit"]) == ("worker 2", -9)
     assert {body["worker"] for body in events(run, "model-loaded")} == {"worker 1", "worker 2"}
     assert {body["sharing"] for body in events(run, "model-loaded")} == {2}
-    assert len(events(run, "model-unloaded")) == 1
+    (unloaded,) = events(run, "model-unloaded")
+    each = [held["answers"] for held in unloaded["workers"].values()]
+    assert (len(each), sum(each)) == (2, unloaded["answers"])
 
     alone = engines.start(spec_of())
     assert engines.finish(alone).state == "complete"

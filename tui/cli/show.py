@@ -28,6 +28,7 @@ from evalbench.tui.state.run_facts import (
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.trace_words import trace_pairs
 from evalbench.tui.state.watch import INTERRUPTED, shown_state
+from evalbench.tui.state.worker_words import doing_words
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -71,6 +72,7 @@ def execute(args: argparse.Namespace) -> int:
             "reused_of": facts.reused,
             "traces": status.traces,
             "local_models": {name: held.to_json() for name, held in facts.measures.items()},
+            "workers": {place: held.to_json() for place, held in facts.workers.items()},
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
                 for role, part in spec.cast().items()
@@ -107,12 +109,20 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     _print_pairs(out, "work", work_pairs(status))
     speeds = {name: "; ".join(speed_words(held)) for name, held in facts.measures.items()}
     _print_pairs(out, "local models", speeds)
+    _print_pairs(out, "workers", _workers(status, facts))
     _print_pairs(out, "settings", settings_pairs(spec))
     _print_pairs(out, "parameters", fate_pairs(status.params))
     _print_pairs(out, "money and key", money_pairs(status, facts))
     _print_traces(out, folder, status)
     _print_pairs(out, "record", flat_pairs(facts.record or {}))
     _print_pairs(out, "files", {"folder": str(folder.path)})
+
+
+def _workers(status: Status, facts: RunFacts) -> dict[str, str]:
+    """Each of several workers: what it does now, or what it did."""
+    if live := status.gauges.get("workers"):
+        return {one_line(str(one.get("worker", ""))): doing_words(one) for one in live}
+    return {one_line(name): "; ".join(speed_words(held)) for name, held in facts.workers.items()}
 
 
 def _print_pairs(out: Out, title: str, pairs: Mapping[str, str]) -> None:

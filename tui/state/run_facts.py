@@ -30,7 +30,8 @@ class RunFacts(NamedTuple):
     ``prices`` and ``keys`` hold by role JSON forms: of unit prices (None:
     unknown), and of the reference to where the key lay. ``imported`` says of
     another system's results where they were read, when, and with which notes.
-    ``measures`` are those of local models, by name. ``reused`` counts the replies
+    ``measures`` are those of local models, by name; ``workers`` those of each worker, by
+    its place, where there were several. ``reused`` counts the replies
     that were taken from earlier runs, by the run's id.
     """
 
@@ -41,6 +42,7 @@ class RunFacts(NamedTuple):
     imported: Mapping[str, Any] | None = None
     measures: Mapping[str, Measures] = {}
     reused: Mapping[str, int] = {}
+    workers: Mapping[str, Measures] = {}
 
 
 def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
@@ -54,7 +56,13 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
     with JournalReader(folder.journal) as journal:
         metrics = _metrics(journal, spec, status)
         prices, keys = (journal.meta(name) or {} for name in ("prices", "keys"))
-        measures = together(_unloaded(journal))
+        unloaded = list(_unloaded(journal))
+        measures = together(unloaded)
+        workers = together(
+            {**held, "model": place}
+            for told in unloaded
+            for place, held in (told.get("workers") or {}).items()
+        )
         return RunFacts(
             metrics,
             journal.meta("record"),
@@ -63,6 +71,7 @@ def run_facts(folder: RunFolder, spec: RunSpec, status: Status) -> RunFacts:
             journal.meta("imported"),
             measures,
             journal.query(reused_replies),
+            workers,
         )
 
 

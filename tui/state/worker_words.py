@@ -17,7 +17,12 @@ def workers_words(workers: Sequence[Mapping[str, Any]], most: int) -> list[str]:
 
 
 def worker_words(one: Mapping[str, Any]) -> str:
-    """What one of several workers does: ``gpu 0: 64 in work, 512 answers, 5 % idle``."""
+    """One of several workers and what it does: ``gpu 0: 64 in work, 512 answers, 5 % idle``."""
+    return f"{one_line(str(one.get('worker') or ''))}: {doing_words(one)}"
+
+
+def doing_words(one: Mapping[str, Any]) -> str:
+    """What a worker does just now."""
     memory = one.get("memory") or {}
     told = [f"{figures.count(one.get('in_flight') or 0)} in work"]
     if answers := one.get("answers"):
@@ -29,5 +34,5 @@ def worker_words(one: Mapping[str, Any]) -> str:
     if (idle := one.get("idle")) is not None:
         told.append(f"{100 * idle:.0f} % idle")
     if activity := activity_words(one.get("progress")):
-        told = [activity]
-    return f"{one_line(str(one.get('worker') or ''))}: {', '.join(told)}"
+        return activity
+    return ", ".join(told)
