@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from evalbench.engine import registry
@@ -211,21 +212,7 @@ class RoleSpec:
                 or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
             )
-        if self.clustered and not isinstance(provider, WorkerProvider):
-            raise SpecError(
-                "mode",
-                f"{self.ref.provider} is asked over the network, not on a cluster",
-                why="--mode cluster is for models that run in workers of ours; limits of a"
-                " provider hold for a key, however many machines use it",
-                cure="leave --mode cluster out",
-            )
-        if self.get("workers") and not isinstance(provider, WorkerProvider):
-            raise SpecError(
-                "workers",
-                f"{self.model} runs in no worker of ours",
-                why="--workers is for models on this machine",
-                cure="for calls in flight at once there is --concurrency",
-            )
+        self._check_workers(provider)
         for need in sorted(needs):
             if not getattr(able, need):
                 raise SpecError(
@@ -234,6 +221,29 @@ class RoleSpec:
                     why="" if need == "video" else able.reason,
                     cure=f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
+
+    def _check_workers(self, provider: Provider | WorkerProvider) -> None:
+        if self.clustered and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "mode",
+                f"{self.ref.provider} is asked over the network, not on a cluster",
+                why="--mode cluster is for models that run in workers of ours; limits of a"
+                " provider hold for a key, however many machines use it",
+                cure="leave --mode cluster out",
+            )
+        if self.clustered and find_spec("ray") is None:
+            raise SpecError(
+                "mode",
+                "--mode cluster needs Ray, which is not installed",
+                cure="pip install 'evalbench[cluster]', on every node",
+            )
+        if self.get("workers") and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "workers",
+                f"{self.model} runs in no worker of ours",
+                why="--workers is for models on this machine",
+                cure="for calls in flight at once there is --concurrency",
+            )
 
 
 def make_provider(

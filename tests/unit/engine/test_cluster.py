@@ -135,6 +135,15 @@ def test_hosted_models_are_not_asked_on_a_cluster(monkeypatch: pytest.MonkeyPatc
         make_spec("synthetic", "scripted/good", mode="cluster", address="ray://head:1")
 
 
+def test_without_ray_a_run_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    part = make_spec("quickstart", "local/gpt2-large", mode="cluster").cast()["candidate"]
+    with pytest.raises(SpecError, match="needs Ray, which is not installed") as error:
+        part.check({"generate"}, "quickstart")
+    assert "evalbench[cluster]" in error.value.cure
+
+
 # -- with a pretended Ray -----------------------------------------------------------------
 
 
