@@ -9,7 +9,6 @@ import traceback
 import typing
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -322,7 +321,7 @@ class Driver:
         self._count(role, reply, False)
         place = call.row, call.key.epoch
         if place in self._at_hand:
-            self._at_hand[place][1][call.id] = replace(call, reply=reply)
+            self._at_hand[place][1][call.id] = call.answered(reply)
         self._wake(place)
 
     def go_on(self, row: int, epoch: int) -> None:
