@@ -25,6 +25,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -38,10 +39,11 @@ from evalbench.engine.money.estimate import estimate, estimate_to_json
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options
-from evalbench.engine.paths import cache_dir
+from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.engine.probing import learn_prices, models_with_abilities, probe
 from evalbench.engine.rehearsal import rehearse
 from evalbench.engine.rendering import render
+from evalbench.engine.reuse import replies_at_hand
 from evalbench.engine.roles import CANDIDATE, RoleSpec, make_provider
 from evalbench.engine.settings import RunSpec, check_spec
 
@@ -104,7 +106,7 @@ def look_at(
         asyncio.run(_learn_prices(spec, book, secrets or {}))
     file = prepare(spec, cache_dir(), progress)
     if ask == "estimate":
-        return estimate_to_json(asyncio.run(estimate(spec, file, book)))
+        return _estimated(spec, file, book)
     answer: dict[str, Any] = {"file": str(file)}
     answer["count"] = selected_count(file, spec, registry.benchmark_class(spec.benchmark))
     if ask == "check":
@@ -118,8 +120,13 @@ def look_at(
         prices = _prices(spec, book)
         answer["prices"] = {role: one.to_json() if one else None for role, one in prices.items()}
         if estimated and not all(one and one.free for one in prices.values()):
-            answer["estimate"] = estimate_to_json(asyncio.run(estimate(spec, file, book)))
+            answer["estimate"] = _estimated(spec, file, book)
     return answer
+
+
+def _estimated(spec: RunSpec, file: Path, book: PriceBook) -> dict[str, Any]:
+    with replies_at_hand(spec, runs_dir()) as earlier:
+        return estimate_to_json(asyncio.run(estimate(spec, file, book, earlier=earlier)))
 
 
 def nothing_heavy(spec: RunSpec) -> bool:

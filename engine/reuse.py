@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -35,7 +36,7 @@ from evalbench.engine.journal.schema import SLOT_BITS, connect, has_batches, has
 from evalbench.engine.loaded import loadings
 from evalbench.engine.roles import RoleSpec
 from evalbench.engine.runfolder import RunFolder, all_runs
-from evalbench.engine.settings import deciding_options
+from evalbench.engine.settings import RunSpec, deciding_options
 
 _INDIFFERENT = ("timeout", "profile", "prompt_cache", "batches", "batch_bucket", "batch_role")
 """Options of providers over a network that change neither a request nor who answers it."""
@@ -193,7 +194,12 @@ class EarlierReplies:
         return None
 
     def holds(self, role: str, key: CallKey, digest: bytes) -> Reply | None:
-        """The reply that would be taken, which stays; for estimates."""
+        """The reply that would be taken, which stays; for estimates.
+
+        Nothing is told of local models: only loading one shows whether it is the same.
+        """
+        if role in self._local:
+            return None
         for run, call, _, _ in self._candidates(role, key, digest):
             if reply := self._read(run, call):
                 return reply
@@ -261,6 +267,23 @@ class EarlierReplies:
         for run in self._runs:
             run.shelf.db.close()
         self._db.close()
+
+
+@contextmanager
+def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | None]:
+    """What a run that is only thought of may take from those in a folder; None: nothing.
+
+    Of several epochs nothing is told: an estimate follows the first one only.
+    """
+    if not spec.get("reuse") or spec.get("epochs") > 1:
+        yield None
+        return
+    earlier = EarlierReplies(spec.cast(), across_modes=spec.get("reuse_across_modes"))
+    try:
+        earlier.collect(parent, "")
+        yield earlier
+    finally:
+        earlier.close()
 
 
 _Standing = tuple[CallKey, int, bytes, int, str, int]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.ask import bind
-from evalbench.engine.benchmark import Asked, Benchmark, Sample
+from evalbench.engine.ask import bind, call_key
+from evalbench.engine.benchmark import Asked, Benchmark, Sample, repeat_of
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.dataset import read_header, read_samples, selected_count
@@ -27,6 +27,9 @@ from evalbench.engine.money.tokens import characters_a_token, input_tokens
 from evalbench.engine.money.unit_prices import ZERO, Mode, UnitPrices
 from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec
 from evalbench.engine.settings import RunSpec, build_benchmark
+
+if TYPE_CHECKING:
+    from evalbench.engine.reuse import EarlierReplies
 
 SAMPLES_COUNTED = 200
 """More samples than this are estimated from as many, drawn at random."""
@@ -79,6 +82,7 @@ class RoleEstimate:
         role, model: who; an empty model is not known yet.
         calls, input_tokens, output_tokens: over the whole run.
         images, image_tokens: sent with the calls; counted, not guessed.
+        reused: calls that earlier runs have answered, which are taken; in no other number.
         realtime, batch: US dollars; None: the price is unknown.
         prices: what ``realtime`` is reckoned with.
     """
@@ -90,6 +94,7 @@ class RoleEstimate:
     output_tokens: Range
     images: Range
     image_tokens: Range
+    reused: Range
     realtime: Range | None
     batch: Range | None
     prices: UnitPrices | None
@@ -140,6 +145,7 @@ async def estimate(
     book: PriceBook,
     *,
     at_most: int = SAMPLES_COUNTED,
+    earlier: EarlierReplies | None = None,
 ) -> Estimate:
     """Estimate a run. Asks no provider and needs no key.
 
@@ -151,6 +157,7 @@ async def estimate(
         file: its prepared samples.
         book: prices.
         at_most: how many samples to count.
+        earlier: replies of earlier runs that will be taken.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
     cast = {role: _part(part) for role, part in spec.cast().items()}
@@ -167,6 +174,7 @@ async def estimate(
         epochs=spec.get("epochs"),
         at_most=at_most,
         seed=spec.get("seed"),
+        earlier=earlier,
     )
 
 
@@ -193,6 +201,7 @@ async def estimate_samples(
     epochs: int = 1,
     at_most: int = SAMPLES_COUNTED,
     seed: int = 0,
+    earlier: EarlierReplies | None = None,
 ) -> Estimate:
     """Estimate a benchmark over samples, of which there are ``total``; see :func:`estimate`."""
     judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
@@ -204,8 +213,8 @@ async def estimate_samples(
     unfinished = counted = 0
     for sample in _drawn(samples, total, at_most, seed):
         counted += 1
-        low = _CountingAsk(scales, short=True)
-        high = _CountingAsk(scales, short=False)
+        low = _CountingAsk(scales, short=True, earlier=earlier)
+        high = _CountingAsk(scales, short=False, earlier=earlier)
         ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
         unfinished += not all(ends)
         for role, held in rows.items():
@@ -306,7 +315,7 @@ class _Scale:
         return bind(prompt, model, self.overrides).prompt.params.max_tokens or _UNCAPPED
 
 
-_COLUMNS = ("calls", "input", "output", "images", "image_tokens", "realtime", "batch")
+_COLUMNS = ("calls", "input", "output", "images", "image_tokens", "reused", "realtime", "batch")
 _Sums = dict[str, Decimal]
 _Row = tuple[_Sums, _Sums]
 
@@ -314,9 +323,12 @@ _Row = tuple[_Sums, _Sums]
 class _CountingAsk:
     """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
 
-    def __init__(self, scales: Mapping[str, _Scale], *, short: bool) -> None:
+    def __init__(
+        self, scales: Mapping[str, _Scale], *, short: bool, earlier: EarlierReplies | None
+    ) -> None:
         self._scales = scales
         self._short = short
+        self._earlier = earlier
         self.sums: dict[str, _Sums] = {role: dict.fromkeys(_COLUMNS, ZERO) for role in scales}
 
     async def __call__(
@@ -324,12 +336,25 @@ class _CountingAsk:
     ) -> Reply:
         """Count the call; the reply has the length that is supposed here."""
         scale = self._scales[role]
+        if held := self._held(role, scale, prompt, step, repeat):
+            self.sums[role]["reused"] += 1
+            return held
         most = scale.capped(prompt)
         output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
         usage, images, image_tokens = self._usage(scale, prompt, output)
         self._add(role, usage, images, image_tokens)
         text = "word " * math.ceil(output * characters_a_token(scale.name) / len("word "))
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
+
+    def _held(
+        self, role: str, scale: _Scale, prompt: Prompt, step: str, repeat: int
+    ) -> Reply | None:
+        """The reply that an earlier run has to this call."""
+        if self._earlier is None or scale.model is None:
+            return None
+        call = bind(prompt, scale.model, scale.overrides, repeat=repeat)
+        key = call_key(0, role, scale.model, step, repeat)
+        return self._earlier.holds(role, key, call.content_hash)
 
     def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
         counted = input_tokens(
@@ -357,7 +382,9 @@ class _CountingAsk:
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Count them all."""
-        return [await self(named[0], named[1], step=named[2]) for named in asks]
+        return [
+            await self(named[0], named[1], step=named[2], repeat=repeat_of(named)) for named in asks
+        ]
 
 
 def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
@@ -399,6 +426,7 @@ def _role_estimate(role: str, scale: _Scale, columns: Mapping[str, Range]) -> Ro
         columns["output"],
         columns["images"],
         columns["image_tokens"],
+        columns["reused"],
         columns["realtime"] if scale.prices else None,
         columns["batch"] if scale.batch_prices else None,
         scale.prices,
@@ -423,6 +451,7 @@ def estimate_to_json(found: Estimate) -> dict[str, Any]:
                 "output_tokens": _pair(role.output_tokens),
                 "images": _pair(role.images),
                 "image_tokens": _pair(role.image_tokens),
+                "reused": _pair(role.reused),
                 "realtime": _pair(role.realtime),
                 "batch": _pair(role.batch),
                 "prices": role.prices.to_json() if role.prices else None,

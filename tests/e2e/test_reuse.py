@@ -41,6 +41,13 @@ def test_a_second_run_asks_nothing_and_says_so(cli: CommandLine, sim: Handle) ->
     assert asked >= 12
     assert (first["exit_code"], first["reused"]) == (0, 0)
 
+    estimated = cli("estimate", *words[1:], "--reuse").lines[0]
+    [role] = estimated["roles"]
+    assert (role["reused"], role["calls"], estimated["realtime"]) == ([12, 12], [0, 0], [0, 0])
+    assert "from earlier runs" in cli("estimate", *words[1:-1], "--reuse").out
+    twice = cli("estimate", *words[1:], "--reuse", "--epochs", "2").lines[0]
+    assert twice["roles"][0]["calls"] == [24, 24]
+
     done = cli(*words, "--reuse", "--budget", "0")
     second = done.lines[-1]
     assert (second["exit_code"], second["reused"], second["spend_usd"]) == (0, 12, 0)

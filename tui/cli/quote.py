@@ -56,6 +56,8 @@ def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
     images = any(role["images"][1] for role in roles)
     columns = ["role", "calls", "input tokens", "output tokens"]
     columns += ["images", "image tokens"] if images else []
+    reused = any(role["reused"][1] for role in roles)
+    columns += ["from earlier runs"] if reused else []
     costs = len(roles) > 1
     columns += ["cost"] if costs else []
     table = plain_table(*columns, right=frozenset(range(1, len(columns))))
@@ -68,6 +70,7 @@ def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
         ]
         if images:
             cells += [_counts(role["images"]), rough_range(role["image_tokens"])]
+        cells += [_counts(role["reused"])] if reused else []
         cells += [money_range(role["realtime"])] if costs else []
         table.add_row(*(Text(cell) for cell in cells))
     print_table(out, table)
