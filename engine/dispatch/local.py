@@ -263,9 +263,8 @@ class Local:
             return None
         if not replica.loaded:
             return 0
-        ready = [one for one in self._replicas if one.loaded]
-        inside = sum(len(one.inside) for one in ready)
-        target = portion(self._calls.waiting, inside, len(ready), self._each)
+        inside = sum(len(one.inside) for one in self._replicas)
+        target = portion(self._calls.waiting, inside, len(self._replicas), self._each)
         held = len(replica.inside)
         # In bursts, so that there is something to pack.
         return target - held if held <= target // 2 else 0

@@ -100,13 +100,15 @@ def portion(waiting: int, inside: int, workers: int, most: int) -> int:
     """How many calls one worker should hold now.
 
     A share of what is left, so that all workers end at about the same time however fast each
-    is; never so few that a worker could not pack them well.
+    is; not so few that a worker could not pack them well, unless others would have none.
 
     Args:
         waiting: calls that no worker holds.
         inside: calls that workers hold.
-        workers: how many there are.
+        workers: how many there are, those that still load the model too.
         most: no worker holds more.
     """
-    fair = -(-(waiting + inside) // (_ROUNDS * max(1, workers)))
-    return min(most, max(fair, most // _LEAST, 1))
+    left, workers = waiting + inside, max(1, workers)
+    fair = -(-left // (_ROUNDS * workers))
+    least = min(most // _LEAST, -(-left // workers))
+    return min(most, max(fair, least, 1))
