@@ -229,6 +229,11 @@ def process_start(pid: int) -> str:
     return found.stdout.strip()
 
 
+def _plain(name: str) -> str:
+    """A name as part of a folder's name."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:40]
+
+
 def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> RunFolder:
     """Make the folder of a new run of ``total`` samples × epochs.
 
@@ -236,9 +241,11 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
         UsageError: when the place cannot be written to.
     """
     root = parent or runs_dir()
-    slug = re.sub(r"[^a-z0-9.]+", "-", spec.candidate.name.lower()).strip("-.")[:40] or "model"
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    path = root / f"{stamp}-{spec.benchmark}-{slug}-{os.urandom(2).hex()}"
+    # An imported run may say anything of itself.
+    benchmark = _plain(spec.benchmark) or "benchmark"
+    model = _plain(spec.candidate.name) or "model"
+    path = root / f"{stamp}-{benchmark}-{model}-{os.urandom(2).hex()}"
     try:
         make_private(root)
         path.mkdir(mode=0o700)

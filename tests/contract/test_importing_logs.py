@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zipfile
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.errors import DataError
+from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.importing import inspect_log, lm_eval
+from evalbench.engine.importing.whole import import_whole
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.results.comparing import compare
 from evalbench.engine.results.exporting import export_run
@@ -105,6 +107,43 @@ def test_a_damaged_log_is_refused(home: Path, tmp_path: Path) -> None:
         inspect_log.read_log(log(tmp_path / "none.json", []))
     with pytest.raises(DataError, match="names no task"):
         inspect_log.read_log(write_json(tmp_path / "odd.json", {"eval": 3}))
+
+
+@pytest.mark.parametrize("name", ["../../../up", "/tmp/up", "a\x00b", "x/../../up"])
+def test_names_in_a_log_lead_nowhere(home: Path, tmp_path: Path, name: str) -> None:
+    before = set(tmp_path.iterdir())
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    refers = f"attachment://../../{secret}"
+    shown = {"type": "image", "image": f"file://{secret}"}
+    row = sample(1, "C", input=[message("user", refers), {"role": "user", "content": [shown]}])
+    head = {"task": name, "model": f"org/{name}", "dataset": {"location": str(secret)}}
+    try:
+        run = written(inspect_log.read_log(log(tmp_path / "log.json", [row], eval=head))).folder
+    except DataError:
+        pass
+    else:
+        assert run.path.parent == home / "runs"
+        assert b"the secret" not in run.journal.read_bytes()
+        with JournalReader(run.journal) as journal:
+            assert "the secret" not in repr(list(journal.samples()))
+    assert set(tmp_path.iterdir()) - before <= {home, secret, tmp_path / "log.json"}
+
+
+@pytest.mark.parametrize("name", ["../../../up", "/tmp/up", "x/../../up"])
+def test_names_in_an_exported_run_lead_nowhere(home: Path, tmp_path: Path, name: str) -> None:
+    [path] = export_run(mmlu_run(), "json", tmp_path / "out").files
+    given = path.read_text()
+    assert '"benchmark":"mmlu"' in given
+    path.write_text(given.replace('"benchmark":"mmlu"', json.dumps({"benchmark": name})[1:-1]))
+    before = {file for file in tmp_path.rglob("*") if home not in file.parents}
+    try:
+        run = asyncio.run(import_whole(path))
+    except EvalbenchError:
+        pass
+    else:
+        assert run.path.parent == home / "runs"
+    assert {file for file in tmp_path.rglob("*") if home not in file.parents} == before
 
 
 # -- lm-evaluation-harness -------------------------------------------------------------
