@@ -16,6 +16,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
 from evalbench.engine.status import Status
 from evalbench.tui.state import figures
+from evalbench.tui.state.batch_words import saved
 from evalbench.tui.state.money_words import price_words
 from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.spending import is_free, spent_words
@@ -123,6 +124,8 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
     pairs = {}
     if not is_free(status):
         pairs["spent"] = spent_words(status)
+    if less := saved(status.batches):
+        pairs["saved by batches"] = figures.dollars(less)
     if facts.reused:
         pairs["reused"] = reused_words(sum(facts.reused.values()), facts.reused)
     if status.possible_usd:

@@ -9,7 +9,9 @@ import pytest
 
 from evalbench.engine.calls import Reply, Reused
 from evalbench.engine.journal import Event
+from evalbench.engine.status import Status
 from evalbench.tui.state.reuse_words import reused_words, taken_words
+from evalbench.tui.state.run_facts import RunFacts, money_pairs
 from evalbench.tui.state.sample_view import reply_facts
 from evalbench.tui.state.wording import event_words
 
@@ -60,3 +62,14 @@ def test_a_reply_says_where_it_was_given() -> None:
 )
 def test_events_are_told(kind: str, body: dict[str, Any], words: str) -> None:
     assert event_words(Event(1, 0, kind, 1, body)).startswith(words)
+
+
+def test_what_was_not_paid_stands_beside_what_was() -> None:
+    batches = [{"saved": 0.25}, {"saved": 0.5}, {"saved": None}]
+    status = Status("run", spend_usd=0.75, batches=batches)
+    pairs = money_pairs(status, RunFacts({}, reused={"a": 2}))
+    assert pairs == {
+        "spent": "$0.7500",
+        "saved by batches": "$0.7500",
+        "reused": "2 replies of earlier runs (2 of a), which cost nothing here",
+    }
