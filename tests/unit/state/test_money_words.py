@@ -108,6 +108,7 @@ def found(realtime: list[float] | None, samples: int = 100) -> Checked:
         "output_tokens": pair,
         "images": pair,
         "image_tokens": pair,
+        "reused": [0.0, 0.0],
         "prices": None,
     }
     estimate = {

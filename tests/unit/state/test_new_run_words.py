@@ -21,6 +21,7 @@ def estimate(**changed: Any) -> dict[str, Any]:
         "output_tokens": [500.0, 2000.0],
         "images": [0.0, 0.0],
         "image_tokens": [0.0, 0.0],
+        "reused": [0.0, 0.0],
         "prices": prices,
         "realtime": [0.25, 0.75],
     }
