@@ -54,6 +54,8 @@ def _tokens(role: Mapping[str, Any]) -> str:
     ]
     if role["images"][1]:
         parts.append(f"{_counts(role['images'])} images")
+    if role["reused"][1]:
+        parts.append(f"{_counts(role['reused'])} answered by earlier runs")
     return " · ".join(parts)
 
 

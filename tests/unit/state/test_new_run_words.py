@@ -57,6 +57,9 @@ def test_free_and_unknown_are_told_plainly() -> None:
     unknown = estimate(realtime=None, batch=None, role={"prices": None, "images": [9.0, 9.0]})
     lines = estimate_lines(unknown)
     assert lines[1].endswith("· 9 images")
+    lines = estimate_lines(estimate(role={"reused": [12.0, 12.0]}))
+    assert lines[1].endswith("· 12 answered by earlier runs")
+    lines = estimate_lines(unknown)
     assert lines[2].startswith("cost unknown: no price of x/m is known; give it under price")
     assert len(lines) == 3
 
