@@ -1,6 +1,6 @@
 """Measure ourselves and write one result table.
 
-    python -m bench [--quick] [--only NAME] [--into FILE] [--list]
+    python -m bench [--quick] [--only NAME] [--into FILE] [--list] [--table]
     python -m bench --only NAME -- WORDS     with other sizes than those of the plan
 
 Every script runs in a process of its own, one after the other, and tells its
@@ -66,6 +66,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a small smoke, kept nowhere")
     parser.add_argument("--into", type=Path, help=f"file of the table (default: {_PAGE.name})")
     parser.add_argument("--list", action="store_true", help="name the scripts and do nothing")
+    parser.add_argument("--table", action="store_true", help="measure nothing, write what is kept")
     parser.add_argument("words", nargs="*", help="arguments for the one script that is named")
     args = parser.parse_args(words)
     if args.list:
@@ -79,7 +80,7 @@ def main(words: Sequence[str] | None = None) -> int:
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
         results = Path(scratch) if args.quick else SIDE / "results"
-        for script in _chosen(args.only, quick=args.quick):
+        for script in [] if args.table else _chosen(args.only, quick=args.quick):
             print(f"== {script.name}", flush=True)
             usual = script.quick if args.quick else script.full
             told = measure(script, args.words or usual.split())

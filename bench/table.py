@@ -44,6 +44,11 @@ class Told:
     loads: tuple[float, float] = (0.0, 0.0)
     machine: str = ""
 
+    @property
+    def busy(self) -> bool:
+        """Whether others kept the machine so busy that a missed target says nothing certain."""
+        return max(self.loads) > 2 * (os.cpu_count() or 1)
+
     def keep(self, folder: Path) -> None:
         """Store it for tables to come."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -126,11 +131,11 @@ def _rows(told: Sequence[Told]) -> Iterator[str]:
     yield "| --- | --: | --: | --- | --- | --: | --: | --- |"
     for one in told:
         for figure in one.figures:
-            yield _row(figure, one.script)
+            yield _row(figure, one)
     yield ""
 
 
-def _row(figure: Figure, script: str) -> str:
+def _row(figure: Figure, told: Told) -> str:
     unit = f" {figure.unit}" if figure.unit else ""
     sign = "≥" if figure.at_least else "≤"
     target = "" if figure.target is None else f"{sign} {number(figure.target)}{unit}"
@@ -138,19 +143,20 @@ def _row(figure: Figure, script: str) -> str:
     ratio = "" if figure.ratio is None else f"{figure.ratio:.2f}"
     name = f"{figure.name} ({figure.note})" if figure.note else figure.name
     cells = (
-        name, target, f"{number(figure.value)}{unit}", verdict(figure), figure.beside, beside,
-        ratio, f"`{script}`",
+        name, target, f"{number(figure.value)}{unit}", verdict(figure, busy=told.busy), figure.beside,
+        beside, ratio, f"`{told.script}`",
     )  # fmt: skip
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 
-def verdict(figure: Figure) -> str:
+def verdict(figure: Figure, *, busy: bool) -> str:
     """Whether the target is met, in words; empty where there is none."""
     if figure.target is None:
         return ""
-    if figure.at_least:
-        return "met" if figure.value >= figure.target else "**missed**"
-    return "met" if figure.value <= figure.target else "**missed**"
+    over, target = figure.value, figure.target
+    if over >= target if figure.at_least else over <= target:
+        return "met"
+    return "missed, but busy" if busy else "**missed**"
 
 
 def number(value: float) -> str:
@@ -166,6 +172,9 @@ def _beneath(told: Sequence[Told]) -> Iterator[str]:
     if worst:
         words = "; ".join(f"{name} ({share:.2f} of it)" for share, name in worst)
         yield f"Worst against their targets: {words}."
+        yield ""
+    if any(one.busy for one in told):
+        yield "*Busy*: the load was more than twice the processors, so a miss says nothing certain."
         yield ""
     yield "| script | begun | took | load before, after |"
     yield "| --- | --- | --: | --: |"

@@ -39,8 +39,15 @@ def test_every_row_says_target_value_verdict_comparison_and_script() -> None:
     ]
 
 
+def test_on_a_busy_machine_a_miss_is_not_certain() -> None:
+    busy = table.Told("one", [MET, MISSED], loads=(900.0, 1.0), machine=table.machine())
+    assert [row[3] for row in rows(table.render([busy]))[2:]] == ["met", "missed, but busy"]
+    assert "says nothing certain" in table.render([busy])
+
+
 def test_what_was_missed_by_most_is_named_first_and_what_could_not_be_measured_is_said() -> None:
     text = table.render([told(MET, MISSED, skipped=("promptfoo is not installed",))])
+    assert "says nothing certain" not in text
     assert "Worst against their targets: lines read (2.00 of it); start, CPU (0.50 of it)." in text
     assert "- `one`: promptfoo is not installed" in text
 
