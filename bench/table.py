@@ -142,10 +142,8 @@ def _row(figure: Figure, told: Told) -> str:
     beside = "" if figure.beside_value is None else f"{number(figure.beside_value)}{unit}"
     ratio = "" if figure.ratio is None else f"{figure.ratio:.2f}"
     name = f"{figure.name} ({figure.note})" if figure.note else figure.name
-    cells = (
-        name, target, f"{number(figure.value)}{unit}", verdict(figure, busy=told.busy), figure.beside,
-        beside, ratio, f"`{told.script}`",
-    )  # fmt: skip
+    value, said = f"{number(figure.value)}{unit}", verdict(figure, busy=told.busy)
+    cells = name, target, value, said, figure.beside, beside, ratio, f"`{told.script}`"
     return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
 
