@@ -7,6 +7,7 @@ told to and carries frames. Ray is imported in here only, when a run asks for it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 import threading
@@ -133,8 +134,7 @@ class Cluster:
     async def _ask_cards(self) -> None:
         asked = {node: next(iter(links)) for node, links in self._links.items() if links}
         told = await asyncio.gather(
-            *(asyncio.wait_for(link.cards(), _CARDS_S) for link in asked.values()),
-            return_exceptions=True,
+            *(link.cards() for link in asked.values()), return_exceptions=True
         )
         self._cards = {
             node: cards
@@ -254,16 +254,24 @@ class RayLink:
             file.writelines(f"[{self.node}] {line}\n" for line in lines)
 
     async def cards(self) -> list[dict[str, Any]]:
-        """What the node's cards say."""
-        found: list[dict[str, Any]] = await self._carrier.cards.remote()
-        return found
+        """What the node's cards say.
+
+        Raises:
+            TimeoutError: it takes long.
+            RayError: the node is gone.
+        """
+        async with asyncio.timeout(_CARDS_S):
+            found: list[dict[str, Any]] = await self._carrier.cards.remote()
+            return found
 
     async def end(self) -> None:
         """See :class:`.links.Link`. The actor's end closes the worker's pipe, which ends it."""
         import ray
 
         self._cluster.left(self)
-        await asyncio.to_thread(ray.kill, self._carrier)
+        # It may be gone, or all of Ray.
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(ray.kill, self._carrier)
 
     def last_words(self) -> str:
         """See :class:`.links.Link`."""

@@ -271,22 +271,34 @@ class Local:
 
     async def _keep(self, replica: Replica) -> None:
         """One worker's life; what becomes of its calls when it cannot go on."""
-        place = replica.place.name
+        lost = ""
         try:
             await replica.keep()
             return
-        except PlaceLost as lost:
-            error = self._count_loss(replica, str(lost))
-            self._report("worker-lost", worker=place, why=str(lost), waiting=len(replica.inside))
+        except PlaceLost as loss:
+            lost = str(loss)
+            error = self._count_loss(replica, lost)
         except EvalbenchError as problem:
             error = problem
+        waiting = len(replica.inside)
         self._dismiss(replica)
-        if error is None:
-            return
-        self._refused[place] = error
-        if not self._replicas and self._ground.look_s is None:
+        if error:
+            self._refused[replica.place.name] = error
+        if error and not self._replicas and self._ground.look_s is None:
             self._give_up(error)
-        elif not self._lone:
+            return
+        try:
+            self._tell_leaving(replica.place.name, lost, waiting, error)
+        except EvalbenchError as broken:
+            # Where no event can be stored, no reply can.
+            self._give_up(broken)
+
+    def _tell_leaving(
+        self, place: str, lost: str, waiting: int, error: EvalbenchError | None
+    ) -> None:
+        if lost:
+            self._report("worker-lost", worker=place, why=lost, waiting=waiting)
+        if error:
             self._report("worker-given-up", worker=place, why=f"{error.what}: {error.why}")
 
     def _count_loss(self, replica: Replica, why: str) -> EvalbenchError | None:

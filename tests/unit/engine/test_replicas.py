@@ -19,7 +19,7 @@ from evalbench.engine.dispatch.base import Halted
 from evalbench.engine.dispatch.links import PlaceLost
 from evalbench.engine.dispatch.local import Local
 from evalbench.engine.dispatch.machine import Machine, places_for
-from evalbench.engine.errors import RunChanged, UsageError, WorkerFailed
+from evalbench.engine.errors import JournalError, RunChanged, UsageError, WorkerFailed
 from tests.unit.engine.virtual_time import virtual_time
 
 SOME_S = 1.0
@@ -390,6 +390,23 @@ async def test_a_run_without_any_machine_waits_ten_minutes() -> None:
     assert many.local.gauges()["progress"]["what"] == "waiting for a machine"
     await asyncio.sleep(20)
     with pytest.raises(WorkerFailed, match="no machine"):
+        await ask
+    await many.local.close()
+
+
+@virtual_time
+async def test_a_journal_that_cannot_be_written_ends_the_run() -> None:
+    one, _, _, many = two()
+
+    def report(kind: str, **body: Any) -> None:
+        if kind == "worker-lost":
+            raise JournalError("the disk is gone")
+
+    many.local._report = report
+    (ask,) = many.ask("a")
+    await a_while()
+    one.worker.frames.put_nowait(PlaceLost("gone"))
+    with pytest.raises(JournalError):
         await ask
     await many.local.close()
 
