@@ -30,7 +30,7 @@ from evalbench.engine.journal.reader import Shelf, reused_replies, totals
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import connect, create
 from evalbench.engine.loaded import note_model
-from evalbench.engine.reuse import EarlierReplies, maker, taken
+from evalbench.engine.reuse import EarlierReplies, maker, replies_at_hand, taken
 from evalbench.engine.roles import RoleSpec
 from evalbench.engine.runfolder import RunFolder, make_run
 from evalbench.engine.settings import RunSpec, make_spec
@@ -282,6 +282,27 @@ async def test_through_a_chain_of_runs_a_reply_stays_one(runs: Runs, tmp_path: P
     shelf = Shelf(connect(second.journal, readonly=True))
     assert reused_replies(shelf, second.journal) == {first.id: 1}
     assert totals(shelf, second.journal) == (0, 0, 0, 0)
+
+
+async def test_an_estimate_is_told_of_one_epoch_of_a_run_that_may_reuse(runs: Runs) -> None:
+    await runs.add((key(), call(), Reply("a ball")))
+    for settings, there in (
+        ({"reuse": True}, True),
+        ({}, False),
+        ({"reuse": True, "epochs": 2}, False),
+    ):
+        with replies_at_hand(runs.spec(**settings), runs.folder) as earlier:
+            assert (earlier is not None) is there
+            assert not earlier or earlier.found == 1
+
+
+async def test_nothing_is_promised_of_a_local_model(runs: Runs, tmp_path: Path) -> None:
+    journal = await local(runs, LOADED, tmp_path)
+    await journal.close()
+    with replies_at_hand(runs.spec(LOCAL, reuse=True), runs.folder) as earlier:
+        assert earlier is not None
+        asked = call(model=LOCAL)
+        assert earlier.holds("candidate", key(model=LOCAL), asked.content_hash) is None
 
 
 async def test_imported_and_damaged_runs_give_nothing(runs: Runs) -> None:
