@@ -227,7 +227,7 @@ def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(
-            [sys.executable, "-m", "evalbench.engine.desk_answers"],
+            [sys.executable, "-P", "-m", "evalbench.engine.desk_answers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=said,

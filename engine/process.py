@@ -257,7 +257,7 @@ def _spawn(
                 other.write(f"driven with {folders[0].id}: see {folders[0].engine_log}\n")
         with folders[0].engine_log.open("ab") as log:
             child = subprocess.Popen(
-                [sys.executable, "-m", "evalbench.engine.host", "--ready-fd", str(write_end)],
+                [sys.executable, "-P", "-m", "evalbench.engine.host", "--ready-fd", str(write_end)],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

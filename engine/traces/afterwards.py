@@ -39,7 +39,7 @@ def tell_run(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[d
         )
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "evalbench.engine.traces.child"],
+                [sys.executable, "-P", "-m", "evalbench.engine.traces.child"],
                 input=line,
                 stdout=subprocess.PIPE,
                 env=strip_environment(os.environ),

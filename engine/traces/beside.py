@@ -48,6 +48,7 @@ class Traces:
             try:
                 child = await asyncio.create_subprocess_exec(
                     sys.executable,
+                    "-P",
                     "-m",
                     "evalbench.engine.traces.child",
                     stdin=asyncio.subprocess.PIPE,

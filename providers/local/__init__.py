@@ -183,7 +183,7 @@ class Local:
     def worker_command(self, model: str) -> WorkerCommand:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
         return WorkerCommand(
-            (sys.executable, "-m", "evalbench.providers.local.worker"), _ENVIRONMENT
+            (sys.executable, "-P", "-m", "evalbench.providers.local.worker"), _ENVIRONMENT
         )
 
     def load_request(self, model: str) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def check(path: Path, sha256: str) -> None:
 def _installer(pinned: Path, folder: Path) -> list[str]:
     if find_spec("pip") is not None:
         return [
-            *(sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"),
+            *(sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--require-hashes"),
             *("--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--no-cache-dir"),
             *("--retries=2", "--progress-bar=off", "-d", str(folder), "-r", str(pinned)),
         ]

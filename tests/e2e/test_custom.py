@@ -36,3 +36,16 @@ def test_a_mistake_names_the_place(cli: CommandLine) -> None:
     assert done.code == 1
     assert "mine.csv, row 1" in done.err
     assert "'aa' is undefined" in done.err
+
+
+def test_modules_beside_a_benchmark_are_never_imported(cli: CommandLine) -> None:
+    cli("new-benchmark", "theirs")
+    here = cli.home.parent
+    for name in ("orjson", "yaml", "jinja2", "zstandard", "pandas", "keyring", "evalbench_testing"):
+        (here / f"{name}.py").write_text(f"open({str(here / 'it-ran')!r}, 'a').write({name!r})\n")
+    # As installed: `python -m`, which tests use, looks into the current folder.
+    code = "import sys; from evalbench.tui.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    words = ("run", "theirs.toml", "--model", "scripted/good", "--limit", "2", "--json")
+    done = cli.finish(cli.start_python("-P", "-c", code, *words))
+    assert done.code == 0, done.err
+    assert not (here / "it-ran").exists()

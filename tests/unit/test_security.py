@@ -123,3 +123,26 @@ def test_the_search_finds(written: str) -> None:
 def test_the_search_finds_no_more_than_that() -> None:
     fine = "ast.literal_eval(text)\nnetwork.eval()\nyaml.safe_load(text)\nrun(shell=False)"
     assert not list(unsafe(ast.parse(fine)))
+
+
+def _words(node: ast.AST) -> list[str]:
+    """The words of a command as it is written, ``sys.executable`` among them."""
+    parts: list[ast.expr] = []
+    if isinstance(node, ast.List | ast.Tuple):
+        parts = node.elts
+    elif isinstance(node, ast.Call):
+        parts = node.args
+    return [str(part.value) if isinstance(part, ast.Constant) else dotted(part) for part in parts]
+
+
+def test_no_process_of_ours_imports_from_the_current_folder() -> None:
+    started = 0
+    for room in ROOMS:
+        for module in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+                words = _words(node)
+                if "sys.executable" in words and words[-1] != "sys.executable":
+                    after = words[words.index("sys.executable") + 1]
+                    assert after == "-P", f"{module.relative_to(ROOT)}:{node.lineno}"  # type: ignore[attr-defined]
+                    started += 1
+    assert started >= 8

@@ -113,7 +113,16 @@ async def _application(port: int, token: str) -> Any:
 
 def app_command() -> str:
     """The shell command that runs one visitor's app."""
-    words = ["env", "-u", "TMUX", "TEXTUAL_FPS=30", sys.executable, "-m", "evalbench.tui.cli.main"]
+    words = [
+        "env",
+        "-u",
+        "TMUX",
+        "TEXTUAL_FPS=30",
+        sys.executable,
+        "-P",
+        "-m",
+        "evalbench.tui.cli.main",
+    ]
     # With exec the server is the app's parent, so that the app sees when it is gone.
     return "exec " + shlex.join(words)
 

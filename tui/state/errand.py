@@ -90,6 +90,7 @@ async def errand(
 async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",
         "-m",
         "evalbench.tui.cli.main",
         *words,

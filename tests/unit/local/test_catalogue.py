@@ -86,7 +86,7 @@ async def test_the_provider_lists_its_models_and_keeps_its_contract() -> None:
     model, *_ = await provider.models()
     assert (model.name, model.context_tokens) == ("smollm2-135m-instruct", 8192)
     command = provider.worker_command(model.name)
-    assert command.argv == (sys.executable, "-m", "evalbench.providers.local.worker")
+    assert command.argv == (sys.executable, "-P", "-m", "evalbench.providers.local.worker")
 
 
 def test_the_load_request_holds_every_setting_and_an_absolute_folder(
