@@ -55,7 +55,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     threads = max(1, (settings["threads"] or choose_threads()) // sharing)
     torch.set_num_threads(threads)
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         processor = _load_processor(folder)
         network, attention = _load_network(folder, device, dtype, quantize)
     except (ValueError, OSError, KeyError, ImportError) as error:
@@ -183,6 +183,10 @@ def choose_threads() -> int:
     return max(1, cores - round(os.getloadavg()[0]))
 
 
+_DATA_ONLY = {"use_safetensors": True, "trust_remote_code": False}
+"""No pickled weights, and no code that comes with a model: both would run as the user."""
+
+
 def _load_network(
     folder: Path, device: torch.device, dtype: torch.dtype, quantize: str
 ) -> tuple[Any, str]:
@@ -194,7 +198,7 @@ def _load_network(
     for attention in attention_order(device, dtype):
         try:
             network = kind.from_pretrained(
-                folder, dtype=dtype, attn_implementation=attention, **how
+                folder, dtype=dtype, attn_implementation=attention, **_DATA_ONLY, **how
             )
         except (ImportError, ValueError) as error:
             problem = problem or error
@@ -208,7 +212,7 @@ def _load_processor(folder: Path) -> Any:
     """What prepares images, for models that see; None for others."""
     if not sees(configuration(FolderModel(folder)) or {}) or find_spec("PIL") is None:
         return None
-    processor = transformers.AutoProcessor.from_pretrained(folder)
+    processor = transformers.AutoProcessor.from_pretrained(folder, trust_remote_code=False)
     return processor if hasattr(processor, "image_processor") else None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 
 from evalbench.engine.calls import choose, generate
 from evalbench.engine.errors import WorkerFailed
+from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 from tests.contract.local.driver import Worker
 from tests.contract.local.reference import Plain
@@ -188,3 +192,33 @@ def test_a_limit_is_a_ceiling(llama: Path) -> None:
         room = soft - held.memory_info().vms
         assert held.memory_info().rss + room < 950_000_000
         assert worker.replies([generate("count one two", max_tokens=3)])[0].text is not None
+
+
+@pytest.mark.parametrize("kind", ["llama", "theirs"])
+def test_code_that_comes_with_a_model_is_never_run(llama: Path, tmp_path: Path, kind: str) -> None:
+    from evalbench.providers.local import loading
+
+    folder, sign = tmp_path / "model", tmp_path / "it-ran"
+    shutil.copytree(llama, folder)
+    auto = {f"Auto{what}": "theirs.Theirs" for what in ("Config", "ModelForCausalLM", "Tokenizer")}
+    for name in ("config.json", "tokenizer_config.json"):
+        body = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(body | {"auto_map": auto, "model_type": kind}))
+    (folder / "theirs.py").write_text(f"open({str(sign)!r}, 'w')\nclass Theirs: ...\n")
+    settings = parse_options(Local.options, {"device": "cpu"}, "local")
+    with contextlib.suppress(WorkerFailed):
+        loading.load(folder, settings)
+    assert not sign.exists()
+
+
+def test_pickled_weights_are_never_read(llama: Path, tmp_path: Path) -> None:
+    from evalbench.providers.local import loading
+
+    folder = tmp_path / "model"
+    shutil.copytree(llama, folder)
+    for weights in folder.glob("*.safetensors"):
+        weights.unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    settings = parse_options(Local.options, {"device": "cpu"}, "local")
+    with pytest.raises(WorkerFailed, match="safetensors"):
+        loading.load(folder, settings)
