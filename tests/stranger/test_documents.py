@@ -203,3 +203,16 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         if not there.exists() or (anchor and anchor not in anchors(there)):
             broken.append(target)
     assert not broken, "\n".join(broken)
+
+
+def test_the_map_of_the_rooms_is_that_of_the_code() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    shown = page.partition("## The rooms")[2].partition("The folders stand")[0]
+    named = set(re.findall(r"(?<![\w/.])([\w/]+\.py|[a-z_/]+/)(?=[\s,;]|$)", shown))
+    rooms = ("engine", "providers", "themes", "tui", "tests", "bench")
+    there = {f"/{path.relative_to(ROOT)}" for room in rooms for path in (ROOT / room).rglob("*")}
+    there |= {f"/{room}" for room in rooms}
+    gone = [name for name in named if not any(p.endswith(f"/{name.strip('/')}") for p in there)]
+    assert gone == []
+    inside = {init.parent.name for init in (ROOT / "engine").glob("*/__init__.py")}
+    assert sorted(room for room in inside if f"{room}/" not in named) == []
