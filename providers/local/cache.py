@@ -12,6 +12,7 @@ of them per layer.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,8 +88,9 @@ class _BehindPrefix(_Layer):
     ) -> tuple[Tensor, Tensor]:
         """All keys and values that the pass may look at."""
         if self._pair is not None:
-            key_states = torch.cat((self._pair[0], key_states), dim=2)
-            value_states = torch.cat((self._pair[1], value_states), dim=2)
+            keys, values = (one.expand(len(key_states), -1, -1, -1) for one in self._pair)
+            key_states = torch.cat((keys, key_states), dim=2)
+            value_states = torch.cat((values, value_states), dim=2)
         if self._remember:
             self.seen = key_states, value_states
         return key_states, value_states
@@ -100,9 +102,17 @@ def behind(prefix: Prefix, layers: int, *, remember: bool = False) -> Cache:
     return Cache(layers=[_BehindPrefix(pair, len(prefix.tokens), remember) for pair in pairs])
 
 
-def remembered(cache: Cache, tokens: tuple[int, ...]) -> Prefix:
-    """The prefix that a pass with ``remember=True`` has computed; ``tokens`` is all of it."""
-    return Prefix(tokens, tuple(layer.seen for layer in cache.layers))
+def remembered(cache: Cache, tokens: tuple[int, ...], row: int = 0) -> Prefix:
+    """The prefix that a pass with ``remember=True`` has computed; ``tokens`` is all of it.
+
+    Of a batch it is the one in ``row``, without the padding behind it.
+    """
+    seen = ((keys[row : row + 1], values[row : row + 1]) for keys, values in _seen(cache))
+    return Prefix(tokens, tuple(seen)).cut(len(tokens))
+
+
+def _seen(cache: Cache) -> Iterator[tuple[Tensor, Tensor]]:
+    return (layer.seen for layer in cache.layers)
 
 
 class _SlotLayer(_Layer):

@@ -7,7 +7,7 @@ to all of them, and a freed slot is refilled before the next step.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection
 from itertools import islice
 
@@ -20,13 +20,15 @@ from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.cache import Prefix, Slots
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.packing import SHORTEST_PREFIX, common
-from evalbench.providers.local.passes import prefill
+from evalbench.providers.local.passes import prefill, prefill_together
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.scoring import Answer
 from evalbench.providers.local.sequences import Sequence
 from evalbench.providers.local.tokens import Encoder
 
 _NEIGHBOURS = 64
+_ALIKE = 0.75
+"""Prompts that run together are padded to the longest: the shortest has this part of it."""
 
 
 class Generation:
@@ -126,28 +128,68 @@ class Generation:
         self._slots = Slots(self._budget.slots, self._model.layers)
         return touched
 
-    def _has_room(self, sequence: Sequence) -> bool:
-        if not self._active:
+    def _has_room(self, *more: Sequence) -> bool:
+        """Whether these can be answered besides those that are."""
+        together = (*self._active, *more)
+        if len(together) == 1:
             return True
         # Slots are rows of one width.
-        longest = max(len(one.prompt.tokens) + one.most for one in (*self._active, sequence))
-        needed = longest * (len(self._active) + 1)
-        return len(self._active) < self._slots.count and needed <= self._budget.resident
+        longest = max(len(one.prompt.tokens) + one.most for one in together)
+        needed = longest * len(together)
+        return len(together) <= self._slots.count and needed <= self._budget.resident
 
     def _start(self) -> list[Answer]:
-        """Compute the first waiting prompt and its first token."""
-        sequence = self._waiting[0]
-        sequence.begin()
-        tokens = sequence.tokens
+        """Compute the first waiting prompt, and others like it, and their first tokens."""
+        first = self._waiting[0]
+        shared = self._shared(first)
         prefix = Prefix(())
-        if shared := self._shared(sequence):
+        if shared:
             prefix = self._prefixes.get(
-                tokens[:shared], chunk=self._budget.batch, most_tokens=self._budget.resident
+                first.tokens[:shared], chunk=self._budget.batch, most_tokens=self._budget.resident
             )
-        computed, logits = prefill(self._model, prefix, tokens[shared:], self._budget.batch)
-        self._slots.add(computed)
-        self._active.append(self._waiting.popleft())
-        return self._advance([len(self._active) - 1], logits[None])
+        starting = self._alike(first, shared)
+        for one in starting:
+            one.begin()
+        ends = [one.tokens[shared:] for one in starting]
+        if len(starting) == 1:
+            computed = [prefill(self._model, prefix, ends[0], self._budget.batch)]
+        else:
+            computed = prefill_together(self._model, prefix, ends)
+        for one, (held, _) in zip(starting, computed, strict=True):
+            self._slots.add(held)
+            self._active.append(one)
+            self._waiting.remove(one)
+        slots = range(len(self._active) - len(starting), len(self._active))
+        return self._advance(list(slots), torch.stack([logits for _, logits in computed]))
+
+    def _alike(self, first: Sequence, shared: int) -> list[Sequence]:
+        """Waiting answers whose prompts are computed in one pass with the first one's.
+
+        Alone, a short prompt costs nearly what several do: the weights are read for each
+        pass. They have ``shared`` tokens in common and about the same length; a prompt that
+        begins like yet another one is left for the pass that computes that beginning once.
+        """
+        if self._apart or not self._share:
+            return [first]
+        near = list(islice(self._waiting, _NEIGHBOURS))
+        begins = Counter(one.tokens[: shared + SHORTEST_PREFIX] for one in near)
+        found = [first]
+        shortest = longest = len(first.tokens) - shared
+        for one in near[1:]:
+            size = len(one.tokens) - shared
+            low, high = min(shortest, size), max(longest, size)
+            if (
+                low >= _ALIKE * high
+                and high * (len(found) + 1) <= self._budget.batch
+                and one.prompt.shared - shared < SHORTEST_PREFIX
+                and one.tokens[:shared] == first.tokens[:shared]
+                and begins[one.tokens[: shared + SHORTEST_PREFIX]] == 1
+                and self._prefixes.covered(one.tokens) - shared < SHORTEST_PREFIX
+                and self._has_room(*found, one)
+            ):
+                found.append(one)
+                shortest, longest = low, high
+        return found
 
     def _shared(self, sequence: Sequence) -> int:
         """How much of a prompt to take from, or add to, the kept prefixes.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -26,6 +28,28 @@ def prefill(
     prefix = extend(model, prefix, tokens[:head], chunk)
     prefix, logits = _causal(model, prefix, tokens[head:], keep=None, remember=True)
     return prefix, logits[0, -1]
+
+
+def prefill_together(
+    model: LoadedModel, prefix: Prefix, ends: Sequence[tuple[int, ...]]
+) -> list[tuple[Prefix, Tensor]]:
+    """As :func:`prefill` for several sequences behind one ``prefix``, in one pass.
+
+    They are padded on the right, where no real token looks, so equal lengths cost least.
+    """
+    start, longest = len(prefix.tokens), max(map(len, ends))
+    cache = behind(prefix, model.layers, remember=True)
+    lasts = sorted({len(tokens) - 1 for tokens in ends})
+    logits = model.run(
+        model.tensor([[*tokens, *[0] * (longest - len(tokens))] for tokens in ends]),
+        model.tensor([range(start, start + longest)] * len(ends)),
+        cache=cache,
+        keep=model.tensor(lasts),
+    )
+    return [
+        (remembered(cache, prefix.tokens + tokens, row), logits[row, lasts.index(len(tokens) - 1)])
+        for row, tokens in enumerate(ends)
+    ]
 
 
 def run_pack(
