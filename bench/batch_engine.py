@@ -226,8 +226,8 @@ def main() -> None:
         figures = [
             Figure(f"{of}, CPU a sample, there and back", told["cpu_s"] / options.samples * 1e3,
                    "ms", note=f"{options.samples:,} samples of 2 KB"),
-            Figure(f"{of}, samples to request files", written, "MB/s", note="by the clock"),
-            Figure(f"{of}, results to scores", read, "MB/s", note="by the clock"),
+            Figure(f"{of}, samples to request files", written / MEGA, "MB/s", note="by the clock"),
+            Figure(f"{of}, results to scores", read / MEGA, "MB/s", note="by the clock"),
             Figure(f"{of}, memory", told["peak"] / MEGA, "MB", 120),
         ]  # fmt: skip
         tell(options.figures, figures)
