@@ -103,6 +103,7 @@ class EvalbenchApp(App[int]):
         self._entry = run
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
+        self._settled = False
         self._tidies = False
         self._last_input = 0.0
         for theme in themes:
@@ -140,7 +141,10 @@ class EvalbenchApp(App[int]):
             await self.open_run(self._entry)
 
     def _settle(self) -> None:
-        """What can wait until something is to be seen."""
+        """What can wait until something is to be seen; once."""
+        if self._settled:
+            return
+        self._settled = True
         for problem in [*self.preferences.problems, *self.theme_problems]:
             self.notify(problem, severity="warning", timeout=10, markup=False)
         if (wanted := self.preferences.theme) not in self.own_themes:
@@ -171,6 +175,9 @@ class EvalbenchApp(App[int]):
             return
         if self.is_running and isinstance(page := self.screen, Page):
             page.tick()
+        if len(self.screen_stack) > 1:
+            # A page that is covered before its first frame calls nobody back.
+            self._settle()
         if self._tidies:
             self._tidy()
 

@@ -6,7 +6,7 @@ lines 3 to 5 have ten cells of style a and seventy of style b.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from string import ascii_letters
 
@@ -23,12 +23,20 @@ Cells = list[list[tuple[str, str]]]
 """Lines of (text, style in words)."""
 
 
-async def look(pilot: Pilot[int], theme: str) -> Cells:
-    """The screen in a theme, once nothing on it changes any more."""
+async def looks(pilot: Pilot[int], themes: Iterable[str]) -> dict[str, Cells]:
+    """The screen in each theme, once nothing on it changes any more."""
+    found: dict[str, Cells] = {}
+    for theme in themes:
+        found[theme] = await _look(pilot, theme)
+    return found
+
+
+async def _look(pilot: Pilot[int], theme: str) -> Cells:
     app = pilot.app
     # All but the preferred theme are read once the first frame has been seen.
     while theme not in app.available_themes:
         await pilot.pause()
+    old = set() if app.theme == theme else _colours(app)
     app.theme = theme
     for entry in app.screen.query(Input):
         entry.cursor_blink = False
@@ -36,9 +44,14 @@ async def look(pilot: Pilot[int], theme: str) -> Cells:
     while True:
         await pilot.pause()
         now = _cells(app)
-        if now == before:
+        if now == before and _colours(app) != old:
             return now
         before = now
+
+
+def _colours(app: App[int]) -> set[str]:
+    """Every style on the screen: no two themes have the same ones."""
+    return {style for line in _cells(app) for _, style in line}
 
 
 def _cells(app: App[int]) -> Cells:

@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.settings import SettingsPage
@@ -123,3 +124,14 @@ async def test_it_opens_over_other_pages_and_while_one_types(page: str) -> None:
         assert any(offer.startswith("Back: ") for offer in offered)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, (HelpPage, SettingsPage)), "the page")
+
+
+async def test_themes_come_also_where_the_first_page_is_covered_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Whoever waits for the first frame of a page that never shows one would wait for ever.
+    monkeypatch.setattr(EvalbenchApp, "call_after_refresh", lambda *_, **__: True)
+    app = an_app()
+    async with app.run_test() as pilot:
+        await app.push_screen(Confirm("Sure?", yes="Yes"))
+        await until(pilot, lambda: "evalbench-light" in app.available_themes, "the other themes")

@@ -26,7 +26,7 @@ from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS, SIZES
-from tests.pilot.picture import Cells, look, picture
+from tests.pilot.picture import Cells, looks, picture
 
 THEMES = ("evalbench-dark", "evalbench-light", "monochrome")
 CHECKED = {
@@ -67,11 +67,11 @@ async def test_it_looks_as_before(
     app = EvalbenchApp(preferences)
     async with app.run_test(size=size) as pilot:
         await SHOTS[name].then(pilot)
-        seen = {theme: await look(pilot, theme) for theme in THEMES}
+        seen = await looks(pilot, THEMES)
         assert type(app.screen) is SHOTS[name].of
         if size == SIZES[0]:
             others = [theme for theme in CHECKED if theme not in seen]
-            every = seen | {theme: await look(pilot, theme) for theme in others}
+            every = seen | await looks(pilot, others)
             # Under a dialog the page is dimmed on purpose.
             area = (app.screen.children[0] if app.screen.is_modal else app.screen).region
             assert not sorted(set(faint(every, area)))
