@@ -10,7 +10,7 @@ BENCH_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-HERMETIC := not local and not terminal and not keychain and not compiler and not shells and not slow and not peers and not cluster
+HERMETIC := not (local or cluster or terminal or keychain or compiler or shells or peers or slow)
 
 .PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -159,3 +160,11 @@ def test_the_look_for_markup_finds_it(written: str, bad: bool) -> None:
     call = ast.parse(written, mode="eval").body
     assert isinstance(call, ast.Call)
     assert _shows_markup(call) is bad
+
+
+def test_what_needs_more_than_python_is_left_out_wherever_tests_are_told_to_run() -> None:
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    marks = {line.partition(":")[0] for line in told["markers"]}
+    (hermetic,) = re.findall(r"^HERMETIC := (not \((.*)\))$", (ROOT / "Makefile").read_text(), re.M)
+    assert {*hermetic[1].split(" or ")} == marks
+    assert f"-m '{hermetic[0]}'" in (ROOT / "README.md").read_text()
