@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-LONG_S = 60.0
+LONG_S = 200.0
 _SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[>=()][0-9A-B]?)")
 _FLAGS = (
     "--headless",

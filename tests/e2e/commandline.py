@@ -20,7 +20,7 @@ from evalbench.engine.keys import strip_environment
 from evalbench.engine.runfolder import RunFolder, all_runs
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
-LONG_S = 60.0
+LONG_S = 200.0
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from evalbench.engine.journal import JournalReader
 from tests.contract.local import tiny
-from tests.e2e.commandline import CommandLine
+from tests.e2e.commandline import LONG_S, CommandLine
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
@@ -21,7 +21,7 @@ def test_answers_do_not_depend_on_the_run_around_them(cli: CommandLine, tmp_path
             "run", "quickstart", "--model", f"local/{model}", "--deterministic",
             "--max-tokens", "12", "--threads", "1", "--json", *more,
         )  # fmt: skip
-        _, err = started.communicate(timeout=120)
+        _, err = started.communicate(timeout=LONG_S)
         assert started.returncode == 0, err
         run = cli.runs()[0]
         with JournalReader(run.journal) as journal:

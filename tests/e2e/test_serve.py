@@ -49,7 +49,7 @@ class Served:
     def end(self, number: int) -> tuple[int, str]:
         """Send a signal; exit code and standard error."""
         self.command.send_signal(number)
-        _, err = self.command.communicate(timeout=60)
+        _, err = self.command.communicate(timeout=200)
         return self.command.returncode, err
 
 
@@ -149,7 +149,7 @@ def test_a_server_that_dies_later_is_told(serve: Serve) -> None:
     body = json.dumps({"model": "org/name", "messages": []}).encode()
     with urllib.request.urlopen(served.told["base_url"] + "/chat/completions", body) as answer:
         assert answer.status == 200
-    _, err = served.command.communicate(timeout=60)
+    _, err = served.command.communicate(timeout=200)
     assert served.command.returncode == 5
     assert "vLLM has ended with exit code 1" in err
     assert "CUDA error" in err
@@ -164,7 +164,7 @@ def test_waiting_can_be_ended(cli: CommandLine, bin_folder: Path) -> None:
     assert first.startswith("starting [")  # cleaned, and shown at once
     (server,) = psutil.Process(command.pid).children()
     command.send_signal(signal.SIGINT)
-    out, _ = command.communicate(timeout=60)
+    out, _ = command.communicate(timeout=200)
     assert (command.returncode, out) == (4, "")
     assert _gone(server.pid)
 

@@ -20,7 +20,7 @@ from evalbench.engine.process import Engine, resume_run, start_run
 from evalbench.engine.runfolder import RunFolder, Status
 from evalbench.engine.settings import RunSpec, make_spec
 
-LONG_S = 60.0
+LONG_S = 200.0
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:

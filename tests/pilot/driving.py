@@ -11,7 +11,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
-LONG_S = 60.0
+LONG_S = 200.0
 
 
 def shown(app: App[Any]) -> str:

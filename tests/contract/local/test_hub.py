@@ -66,7 +66,7 @@ class Fetcher:
         env = {**self.env, "HF_ENDPOINT": url, **({"HF_TOKEN": token} if token else {}), **more}
         asked = [name, revision, gguf, *(["x"] if describe else [])]
         command = [sys.executable, "-c", _FETCH, *asked]
-        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=100)
+        done = subprocess.run(command, env=env, capture_output=True, check=True, timeout=250)
         return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -63,7 +63,7 @@ class Machine:
 
     def find(self, packaged: PackagedWeights) -> Any:
         process = self.start(packaged)
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=250)
         assert process.returncode == 0, err
         return json.loads(out.splitlines()[-1])
 
@@ -170,7 +170,7 @@ def test_a_damaged_conversion_is_made_again(machine: Machine, packaged: Packaged
 @pytest.mark.local
 def test_two_at_once_convert_once(machine: Machine, packaged: PackagedWeights) -> None:
     both = [machine.start(packaged) for _ in range(2)]
-    results = [json.loads(process.communicate(timeout=100)[0]) for process in both]
+    results = [json.loads(process.communicate(timeout=250)[0]) for process in both]
     assert results[0]["folder"] == results[1]["folder"]
     converting = [any("converting" in what for what in r["progress"]) for r in results]
     assert sorted(converting) == [False, True]
@@ -185,7 +185,7 @@ def test_a_killed_conversion_leaves_nothing_that_could_be_mistaken(
     while not process.stderr.readline().startswith("converting"):
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=100)
+    process.communicate(timeout=250)
     assert [name for name in machine.models() if ".part-" not in name] == []
     folder = Path(machine.find(packaged)["folder"])
     assert machine.models() == [folder.name]

@@ -69,7 +69,7 @@ def test_groff_and_man_take_it(page: str, tmp_path: Path) -> None:
     file = tmp_path / "evalbench.1"
     file.write_text(page)
     check = ["groff", "-Kutf8", "-man", "-Tutf8", "-ww", "-z", str(file)]
-    done = subprocess.run(check, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(check, capture_output=True, text=True, check=True, timeout=200)
     assert done.stderr == ""
     env = {"PATH": "/usr/bin:/bin", "MANWIDTH": "80", "LC_ALL": "C.UTF-8"}
     shown = subprocess.run(
