@@ -46,6 +46,7 @@ class Anthropic(MessageBatches):
             "auto",
             "send temperature and top_p to models that still take them, by the API version of 2023",
             choices=("auto", "never"),
+            affects_answers=True,
         ),
         Option(
             "prompt_cache",
@@ -60,6 +61,7 @@ class Anthropic(MessageBatches):
             "error",
             "what the API does with an image larger than the model takes",
             choices=("error", "downsize"),
+            affects_answers=True,
         ),
         Option(
             "service_tier",

@@ -50,6 +50,7 @@ class Ollama(Compatible):
             None,
             "tokens of context to load the model with; left out, the server decides (often 4096)",
             minimum=256,
+            affects_answers=True,
         ),
     )
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)

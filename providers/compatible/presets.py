@@ -42,6 +42,7 @@ class Groq(Compatible):
             "where thoughts go, for models that take it: parsed, a field of their own; raw, the"
             " text; hidden, nowhere",
             choices=("parsed", "raw", "hidden"),
+            affects_answers=True,
         ),
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(
@@ -77,6 +78,7 @@ class OpenRouter(Compatible):
             bool,
             True,
             "use only routes that honour every parameter of a call, instead of dropping some",
+            affects_answers=True,
         ),
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(

@@ -55,6 +55,7 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "what the API's harm filters block, in every category; default: the model's own",
         choices=_SAFETY,
+        affects_answers=True,
     ),
     Option(
         "video_fps",
@@ -63,6 +64,7 @@ OPTIONS: tuple[Option, ...] = (
         "frames a second that a model sees of a video; the API's default is 1",
         minimum=0.01,
         maximum=24,
+        affects_answers=True,
     ),
     Option(
         "service_tier",

@@ -50,6 +50,7 @@ class OpenAI(FileBatches):
             "auto",
             "endpoint; auto: responses for reasoning models at OpenAI's own address, else chat",
             choices=("auto", "chat", "responses"),
+            affects_answers=True,
         ),
         Option(
             "image_detail",
@@ -57,6 +58,7 @@ class OpenAI(FileBatches):
             "auto",
             "how closely images are looked at; original is for the newest models only",
             choices=("auto", "low", "high", "original"),
+            affects_answers=True,
         ),
         Option(
             "service_tier",

@@ -301,6 +301,30 @@ def test_how_a_local_model_is_loaded_is_identity_where_answers_depend_on_it(
     assert (identity(**option) != identity()) is decides
 
 
+@pytest.mark.parametrize(
+    ("model", "option", "decides"),
+    [
+        ("openai/gpt-4.1", {"image_detail": "low"}, True),
+        ("openai/gpt-4.1", {"api": "responses"}, True),
+        ("openai/gpt-4.1", {"service_tier": "flex"}, False),
+        ("anthropic/claude-haiku-4-5", {"oversized_image": "downsize"}, True),
+        ("anthropic/claude-haiku-4-5", {"legacy_sampling": "never"}, True),
+        ("anthropic/claude-haiku-4-5", {"prompt_cache": "1h"}, False),
+        ("google/gemini-2.5-flash", {"safety_settings": "none"}, True),
+        ("google/gemini-2.5-flash", {"video_fps": 2.0}, True),
+        ("ollama/llama3.2", {"num_ctx": 8192}, True),
+        ("groq/openai/gpt-oss-20b", {"reasoning_format": "raw"}, True),
+        ("openrouter/any/one", {"require_parameters": False}, True),
+        ("openai/gpt-4.1", {"timeout": 9.0}, False),
+    ],
+)
+def test_what_a_provider_is_told_is_identity_where_answers_depend_on_it(
+    model: str, option: dict[str, Any], decides: bool
+) -> None:
+    told = make_spec("synthetic", model, provider_options=option).identity()
+    assert (told != make_spec("synthetic", model).identity()) is decides
+
+
 def test_a_run_from_before_there_was_an_option_is_the_same() -> None:
     now = make_spec("synthetic", "local/smollm2-135m-instruct").identity()
     before = {name: value for name, value in now.items() if name != "provider options"}
