@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 import pytest
@@ -197,6 +198,53 @@ async def test_nobody_listens(sim: Handle, make: Make, name: str, free_port: int
     assert type(error) is e.ConnectionFailed
     assert not error.possibly_billed
     assert f"127.0.0.1:{free_port}" in error.what
+
+
+@pytest.mark.parametrize("name", CARRIED)
+async def test_a_name_that_nobody_knows(
+    sim: Handle, make: Make, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    found = socket.getaddrinfo
+
+    def look_up(host: Any, *args: Any, **named: Any) -> Any:
+        if "nowhere" in str(host):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return found(host, *args, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    provider_name, model, settings = LANES[name]
+    provider = make(provider_name, base_url="http://nowhere.example/v1", **settings)
+    error = await failure(provider, ask(f"{provider_name}/{model}"))
+    assert type(error) is e.ConnectionFailed
+    assert not error.possibly_billed
+    assert "nowhere.example" in error.what
+
+
+_LONG = "x" * 10_000_000
+_HUGE = {
+    "anthropic": {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "text", "text": _LONG}], "stop_reason": "end_turn",
+        "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 9},
+    },
+    "chat": {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [
+            {"index": 0, "finish_reason": "stop",
+             "message": {"role": "assistant", "content": _LONG}},
+        ],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 9, "total_tokens": 10},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "compatible"])
+async def test_an_answer_of_ten_megabytes(sim: Handle, make: Make, name: str) -> None:
+    sim.fault(status=200, body=_HUGE.get(name, _HUGE["chat"]), path=ASKED.get(name, ""))
+    provider, model = lane(make, name)
+    reply = await provider.answer(ask(model))
+    assert reply.outcome is Outcome.OK
+    assert reply.text == _LONG
 
 
 @pytest.mark.parametrize("name", CARRIED)
