@@ -77,6 +77,8 @@ class SharedPace:
         with self._locked() as state:
             now = time.time()
             due = float(state.get("next", 0.0))
+            if state.get("last", 0.0) > now:
+                due = now  # The clock was set back.
             if due > now and not _lives(state.get("by")):
                 # Its own rate is what counts now, from when the dead one's call left.
                 due = min(due, state.get("last", 0.0) + 1.0 / qps)
@@ -91,9 +93,9 @@ class SharedPace:
     def pause(self, seconds: float, why: str) -> None:
         """Let every engine on this key stand still for ``seconds``."""
         with self._locked() as state:
-            until = time.time() + seconds
-            if until > state.get("paused", 0.0):
-                state.update(paused=until, why=why)
+            now = time.time()
+            if now + seconds > _paused(state, now):
+                state.update(paused=now + seconds, told=now, why=why)
         self._checked = float("-inf")
 
     def paused_until(self, now: float) -> float:
@@ -105,7 +107,8 @@ class SharedPace:
                 self._seen = _read(self._path.read_bytes()) or self._seen
             except OSError:
                 self._seen = {}
-        return now + max(0.0, float(self._seen.get("paused", 0.0)) - time.time())
+        clock = time.time()
+        return now + max(0.0, _paused(self._seen, clock) - clock)
 
     @property
     def why(self) -> str:
@@ -189,6 +192,11 @@ def allot(level: int, wants: Mapping[str, int]) -> dict[str, int]:
     for number, name in enumerate(sorted(parts)):
         parts[name] += spare // len(parts) + (number < spare % len(parts))
     return parts
+
+
+def _paused(state: Mapping[str, Any], now: float) -> float:
+    """When the pause ends; one that was told of later than now is from before the clock was set."""
+    return 0.0 if state.get("told", 0.0) > now else float(state.get("paused", 0.0))
 
 
 def _lives(engine: Any) -> bool:

@@ -100,13 +100,16 @@ class Journal:
                 "SELECT id, epoch, role, model, step, repeat, reask FROM slot"
             )
         }
-        self._events = self._db.execute("SELECT coalesce(max(id), 0) FROM event").fetchone()[0]
+        self._events, self._now = self._db.execute(
+            "SELECT coalesce(max(id), 0), coalesce(max(at), 0) FROM event"
+        ).fetchone()
         created = self._db.execute("SELECT value FROM run WHERE key = 'created'").fetchone()
         self.created = orjson.loads(created[0]) if created else time.time()
 
     def now_ms(self) -> int:
-        """Milliseconds since the run's creation."""
-        return int((time.time() - self.created) * 1000)
+        """Milliseconds since the run's creation. They never go back, as clocks may."""
+        self._now = max(self._now, int((time.time() - self.created) * 1000))
+        return self._now
 
     # -- storing ------------------------------------------------------------
 

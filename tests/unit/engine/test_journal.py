@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -291,6 +292,22 @@ async def test_equal_events_far_apart_stay_two(
             opened.event("wait")
     with JournalReader(tmp_path / "journal.db") as reader:
         assert [(event.at_ms, event.count) for event in reader.events()] == [(0, 2), (11_000, 2)]
+
+
+async def test_times_never_go_back_as_clocks_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    path = tmp_path / "journal.db"
+    for seconds, kind in ((1000.0, "begun"), (1060.0, "then"), (400.0, "set-back"), (1090.0, "on")):
+        clock[0] = seconds
+        async with journal(path) as opened:
+            if kind == "begun":
+                opened.set(created=1000.0)
+            opened.event(kind)
+    with JournalReader(path) as reader:
+        assert [event.at_ms for event in reader.events()] == [0, 60_000, 60_000, 90_000]
 
 
 async def test_events_of_a_later_engine_follow_those_of_the_first(tmp_path: Path) -> None:

@@ -99,6 +99,21 @@ def test_a_shorter_pause_does_not_end_a_longer_one(engine: Engines, wall: WallCl
     assert two.why == "long"
 
 
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(
+    engine: Engines, wall: WallClock
+) -> None:
+    one, two = engine(), engine()
+    assert one.next_turn(1.0) == 0.0
+    one.pause(30, "before")
+    wall.seconds -= 3600
+    assert two.next_turn(1.0) == 0.0
+    assert two.next_turn(1.0) == 1.0
+    assert two.paused_until(0.0) == 0.0
+    two.pause(5, "after")
+    assert one.paused_until(10.0) == 15.0
+    assert one.why == "after"
+
+
 # -- the rate -----------------------------------------------------------------------
 
 
