@@ -34,7 +34,7 @@ class Checked:
     ``prices`` holds by role the JSON form of
     :class:`evalbench.engine.money.unit_prices.UnitPrices`; None where they are unknown.
     ``fits`` says by role whether local models fit; see :meth:`evalbench.engine.fit.Fit.to_json`.
-    ``estimate`` is as :func:`evalbench.engine.money.estimate.estimate_to_json` gives it;
+    ``estimate`` is as :func:`evalbench.engine.money.estimated.estimate_to_json` gives it;
     None when it was not asked for, or the run costs nothing. ``mode`` is the run's, chosen
     where it was open.
     """
@@ -118,7 +118,7 @@ def _checked(
 def estimates(
     specs: Sequence[RunSpec], progress: Progress | None = None, secrets: Secrets = ()
 ) -> list[dict[str, Any]]:
-    """Estimate runs in a child process; each as ``money.estimate.estimate_to_json`` gives it.
+    """Estimate runs in a child process; each as ``money.estimated.estimate_to_json`` gives it.
 
     Needs no key, and asks no provider but for a price that no table has.
 

@@ -35,7 +35,8 @@ from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.dataset import Progress, is_prepared, prepare, selected_count
 from evalbench.engine.errors import EvalbenchError, SpecError, error_to_json
 from evalbench.engine.keys.hub import check_hub_token
-from evalbench.engine.money.estimate import estimate, estimate_to_json
+from evalbench.engine.money.estimate import estimate
+from evalbench.engine.money.estimated import estimate_to_json
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.options import parse_options

@@ -9,7 +9,7 @@ from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.settings import RunSpec
 
 if TYPE_CHECKING:
-    from evalbench.engine.money.estimate import Estimate
+    from evalbench.engine.money.estimated import Estimate
 
 WORTH_USD = 1
 """What batches must save, at least, for a run to wait hours for them."""

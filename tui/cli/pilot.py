@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.journal import Event, JournalReader
-from evalbench.engine.money.estimate import Range, project
+from evalbench.engine.money.estimate import project
+from evalbench.engine.money.estimated import Range
 from evalbench.engine.status import State
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out

@@ -12,7 +12,7 @@ from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.money_words import Pair, money_range, price_words, rough_range, total
 
 Estimate = Mapping[str, Any]
-"""As :func:`evalbench.engine.money.estimate.estimate_to_json` gives it."""
+"""As :func:`evalbench.engine.money.estimated.estimate_to_json` gives it."""
 
 
 def print_estimates(out: Out, specs: Sequence[RunSpec], estimates: Sequence[Estimate]) -> None:

@@ -22,15 +22,8 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.dataset import prepare
-from evalbench.engine.money.estimate import (
-    Estimate,
-    Part,
-    Range,
-    estimate,
-    estimate_samples,
-    estimate_to_json,
-    project,
-)
+from evalbench.engine.money.estimate import Part, estimate, estimate_samples, project
+from evalbench.engine.money.estimated import Estimate, Range, estimate_to_json
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.engine.settings import make_spec
