@@ -100,9 +100,10 @@ class Journal:
                 "SELECT id, epoch, role, model, step, repeat, reask FROM slot"
             )
         }
-        self._events, self._now = self._db.execute(
-            "SELECT coalesce(max(id), 0), coalesce(max(at), 0) FROM event"
-        ).fetchone()
+        newest = "SELECT coalesce(max(id), 0), coalesce(max(at), 0) FROM event"
+        self._events: int
+        self._now: int
+        self._events, self._now = self._db.execute(newest).fetchone()
         created = self._db.execute("SELECT value FROM run WHERE key = 'created'").fetchone()
         self.created = orjson.loads(created[0]) if created else time.time()
 
