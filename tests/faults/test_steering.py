@@ -30,4 +30,6 @@ def test_the_status_names_the_scores_stored_last_and_counts_calls_by_role(
     run = engines.start(engines.spec(size=30, concurrency=1))
     status = engines.finish(run)
     assert status.latest == [[row, 0] for row in range(23, 31)]
-    assert status.roles == {"candidate": {"sent": 30, "from_journal": 0, "in_flight": 0}}
+    assert status.roles == {
+        "candidate": {"sent": 30, "from_journal": 0, "reused": 0, "in_flight": 0}
+    }
