@@ -115,13 +115,13 @@ def test_suspending_and_coming_back(window: Terminal) -> None:
     window.press("C-z")
     wait_until(lambda: window.ask("alternate_on") == "0", "the shell")
     assert_usable(window)
-    window.type("fg")
+    window.type("fg; echo exit $?")
     window.wait_for("No run yet. n sets one up.")
     assert window.ask("alternate_on") == "1"
     window.press("F4")
     window.wait_for("evalbench · Models")
     window.press("C-q")
-    window.wait_for("ready>")
+    window.wait_for("exit 0")
     assert_usable(window)
 
 
