@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
-from evalbench.engine.journal import codec
 from evalbench.engine.journal.reader import Shelf, calls_of
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, CallRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
@@ -95,7 +94,7 @@ def unfinished(
         raise understand(error, path) from error
     samples = {row: shelf.sample(row, *columns).sample for row, *columns, _, _ in found_rows}
     asked = {row: samples[row] for row, *_, has_asked in found_rows if has_asked}
-    calls = _calls(shelf, path, asked) if asked else {}
+    calls = calls_of(shelf, path, asked)
     found = []
     for row, *_, done, _ in found_rows:
         scored = set(map(int, done.split(","))) if done else ()
@@ -123,40 +122,26 @@ def held(shelf: Shelf, path: Path, rows: Collection[int]) -> list[Held]:
     except sqlite3.Error as error:
         raise understand(error, path) from error
     samples = {found[0]: shelf.sample(*found).sample for found in columns}
-    calls = _calls(shelf, path, samples)
+    calls = calls_of(shelf, path, samples)
     return [Held(row, sample, calls.get(row, [])) for row, sample in samples.items()]
 
 
-def _calls(shelf: Shelf, path: Path, samples: Mapping[int, Sample]) -> dict[int, list[CallRow]]:
-    """The calls of some samples, by row and in the order of their slots."""
-    try:
-        columns = shelf.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
-        found: dict[int, list[CallRow]] = {}
-        quotes: list[str] = []
-        last = 0
-        for ident, digest, sent, shape, body, outcome, *rest in columns:
-            row = ident >> SLOT_BITS
-            if row != last:
-                quotes, last = codec.quotable(samples[row]), row
-            key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
-            prompt = shelf.prompt(shape, body, quotes)
-            reply = None if outcome is None else shelf.reply(outcome, *rest)
-            call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
-            found.setdefault(row, []).append(call)
-    except sqlite3.Error as error:
-        raise understand(error, path) from error
-    return found
-
-
-# The samples lead, so that each is one look at a stretch of the calls.
-_CALLS = """
-SELECT c.id, c.hash, c.sent, c.shape, c.body,
-    r.outcome, r.input, r.output, r.cost, r.possible, r.body
-FROM json_each(:rows) s
-CROSS JOIN call c ON c.id BETWEEN s.value << :slot_bits AND (s.value + 1 << :slot_bits) - 1
-LEFT JOIN reply r ON r.id = c.id
-ORDER BY c.id
-"""
+def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
+    """Calls that have no reply although no engine is at work on them any more."""
+    calls, replies = shelf.db.execute(
+        "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM reply)"
+    ).fetchone()
+    if calls == replies:
+        return []
+    cut = {
+        ident
+        for (ident,) in shelf.db.execute(
+            "SELECT c.id FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL"
+            " AND c.id NOT IN (SELECT call FROM batched)"
+        )
+    }
+    rows = {ident >> SLOT_BITS for ident in cut}
+    return [call for one in held(shelf, path, rows) for call in one.calls if call.id in cut]
 
 
 class Scored(NamedTuple):
@@ -176,8 +161,10 @@ def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scor
             " ORDER BY row LIMIT ?",
             (after, most),
         ).fetchall()
+        samples = {row: shelf.sample(row, *columns).sample for row, *columns in rows}
+        calls = calls_of(shelf, path, samples)
         found = []
-        for row, *columns in rows:
+        for row, sample in samples.items():
             scores = shelf.db.execute(
                 "SELECT id, outcome, vals FROM score WHERE id BETWEEN ? AND ?",
                 (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
@@ -186,8 +173,7 @@ def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scor
                 ident & ((1 << EPOCH_BITS) - 1): (OUTCOMES[outcome], shelf.named(values))
                 for ident, outcome, values in scores
             }
-            sample = shelf.sample(row, *columns).sample
-            found.append(Scored(row, sample, calls_of(shelf, path, row), held))
+            found.append(Scored(row, sample, calls.get(row, []), held))
         return found
     except sqlite3.Error as error:
         raise understand(error, path) from error

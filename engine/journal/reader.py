@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
@@ -200,7 +200,8 @@ class JournalReader:
 
     def calls(self, row: int) -> list[CallRow]:
         """Every call of one sample, in the order of their slots."""
-        return calls_of(self._shelf, self.path, row)
+        samples = {one.row: one.sample for one in self.samples(row, 1) if one.row == row}
+        return calls_of(self._shelf, self.path, samples).get(row, [])
 
     def query(self, read: Callable[[Shelf, Path], T]) -> T:
         """What a function of this package that takes a shelf and its path finds."""
@@ -307,29 +308,37 @@ def scores_by_sample(
         raise understand(error, path) from error
 
 
-def calls_of(shelf: Shelf, path: Path, row: int) -> list[CallRow]:
-    """Every call of one sample, in the order of their slots."""
+# The samples lead, so that each is one look at a stretch of the calls.
+_CALLS = """
+SELECT c.id, c.hash, c.sent, c.shape, c.body,
+    r.outcome, r.input, r.output, r.cost, r.possible, r.body
+FROM json_each(:rows) s
+CROSS JOIN call c ON c.id BETWEEN s.value << :slot_bits AND (s.value + 1 << :slot_bits) - 1
+LEFT JOIN reply r ON r.id = c.id
+ORDER BY c.id
+"""
+
+
+def calls_of(shelf: Shelf, path: Path, samples: Mapping[int, Sample]) -> dict[int, list[CallRow]]:
+    """Every call of some samples, by row and in the order of their slots."""
+    found: dict[int, list[CallRow]] = {}
+    if not samples:
+        return found
     try:
-        held = shelf.db.execute(
-            "SELECT row, hash, occurrence, tags, body FROM sample WHERE row = ?", (row,)
-        ).fetchone()
-        rows = shelf.db.execute(
-            "SELECT c.id, c.hash, c.sent, c.shape, c.body, r.outcome, r.input, r.output,"
-            " r.cost, r.possible, r.body FROM call c LEFT JOIN reply r ON r.id = c.id"
-            " WHERE c.id BETWEEN ? AND ? ORDER BY c.id",
-            (row << SLOT_BITS, (row + 1 << SLOT_BITS) - 1),
-        ).fetchall()
+        columns = shelf.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
+        quotes: list[str] = []
+        last = 0
+        for ident, digest, sent, shape, body, outcome, *rest in columns:
+            row = ident >> SLOT_BITS
+            if row != last:
+                quotes, last = codec.quotable(samples[row]), row
+            key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+            prompt = shelf.prompt(shape, body, quotes)
+            reply = None if outcome is None else shelf.reply(outcome, *rest)
+            call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
+            found.setdefault(row, []).append(call)
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    if held is None:
-        return []
-    quotes = codec.quotable(shelf.sample(*held).sample)
-    found: list[CallRow] = []
-    for ident, digest, sent, shape, body, outcome, *columns in rows:
-        key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
-        prompt = shelf.prompt(shape, body, quotes)
-        reply = None if outcome is None else shelf.reply(outcome, *columns)
-        found.append(CallRow(ident, row, key, reask, digest, sent, prompt, reply))
     return found
 
 
@@ -376,21 +385,3 @@ def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
 def count_samples(shelf: Shelf) -> int:
     """How many samples there are, by a scan."""
     return int(shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0])
-
-
-def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
-    """Calls that have no reply although no engine is at work on them any more."""
-    calls, replies = shelf.db.execute(
-        "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM reply)"
-    ).fetchone()
-    if calls == replies:
-        return []
-    cut = {
-        ident
-        for (ident,) in shelf.db.execute(
-            "SELECT c.id FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL"
-            " AND c.id NOT IN (SELECT call FROM batched)"
-        )
-    }
-    rows = sorted({ident >> SLOT_BITS for ident in cut})
-    return [call for row in rows for call in calls_of(shelf, path, row) if call.id in cut]

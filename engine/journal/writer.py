@@ -25,7 +25,8 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
-from evalbench.engine.journal.reader import Shelf, cut_off
+from evalbench.engine.journal.paging import cut_off
+from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow, CallKey, picodollars
 from evalbench.engine.journal.schema import (
     EPOCH_BITS,

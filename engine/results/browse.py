@@ -118,8 +118,9 @@ class Samples:
     def sample(self, row: int) -> tuple[Line, list[CallRow]] | None:
         """One sample with everything that was asked and answered; None when there is none."""
         with _opened(self.journal) as shelf:
-            line = _lines(shelf, [row]).get(row)
-            return None if line is None else (line, calls_of(shelf, self.journal, row))
+            if (line := _lines(shelf, [row]).get(row)) is None:
+                return None
+            return line, calls_of(shelf, self.journal, {row: line.sample}).get(row, [])
 
     def facets(self) -> Facets:
         """What there is to filter by, by a scan of samples and one of scores."""

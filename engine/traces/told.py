@@ -16,7 +16,8 @@ from typing import Any
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.paging import held
+from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.records import OUTCOMES, ScoreRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 from evalbench.engine.traces.spans import Answered
@@ -138,15 +139,13 @@ class Told:
 
     def _gather(self, shelf: Shelf, path: Path, *, page: list[_Reply]) -> list[Untold]:
         found = []
+        samples = {one.row: one for one in held(shelf, path, {one[0] >> SLOT_BITS for one in page})}
         for row, group in groupby(page, key=lambda one: one[0] >> SLOT_BITS):
             wanted = list(group)
-            columns = shelf.db.execute(
-                "SELECT row, hash, occurrence, tags, body FROM sample WHERE row = ?", (row,)
-            ).fetchone()
-            if columns is None:
+            if row not in samples:
                 continue  # Taken out by changed settings; its calls stay as a record.
-            sample = shelf.sample(*columns).sample
-            calls = {call.id: call for call in calls_of(shelf, path, row)}
+            _, sample, own_calls = samples[row]
+            calls = {call.id: call for call in own_calls}
             batched = _batched(shelf, row)
             for epoch in sorted({epoch for _, _, epoch in wanted}):
                 own = [
