@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import BatchProvider, Call, Reply
-from evalbench.engine.dispatch.base import BudgetSpent, Halted, Host, Parked, Report, failed_reply
+from evalbench.engine.dispatch.admission import Admission
+from evalbench.engine.dispatch.base import Halted, Host, Parked, Report, failed_reply
 from evalbench.engine.dispatch.batch_file import RequestFile
 from evalbench.engine.dispatch.batch_ground import SHARE, Ground
 from evalbench.engine.dispatch.batch_life import Life
@@ -28,7 +29,7 @@ from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches, calls_in
-from evalbench.engine.money.budget import BudgetReached, Ticket
+from evalbench.engine.money.budget import Ticket
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.tokens import input_tokens
 
@@ -89,7 +90,7 @@ class Batching:
         self._provider = provider
         self._realtime = realtime
         self._purse = purse
-        self._told_left: Decimal | None = None
+        self._admission = Admission(purse.budget, report)
         self._journal = journal
         self._wishes = wishes
         self._role = role
@@ -259,16 +260,7 @@ class Batching:
         if ticket := self._purse.budget.reserve(worst):
             return ticket
         self._close()
-        try:
-            return await self._purse.budget.admit(worst)
-        except BudgetReached as reached:
-            # Every call that waits ends so; one of them tells.
-            if reached.left != self._told_left:
-                self._told_left = reached.left
-                self._report(
-                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
-                )
-            raise BudgetSpent from None
+        return await self._admission.admit(worst)
 
     def close_collection(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""

@@ -10,12 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
-from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Halted, Report, failed_reply
+from evalbench.engine.dispatch.admission import Admission
+from evalbench.engine.dispatch.base import ZERO, Halted, Report, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
-from evalbench.engine.money.budget import BudgetReached, Ticket
 from evalbench.engine.money.purse import Purse
 
 _MOST_IN_WORK = 4096
@@ -55,7 +55,7 @@ class Realtime:
         self._report = report
         self._waiting = 0
         self._retries = 0
-        self._told_left: Decimal | None = None
+        self._admission = Admission(purse.budget, report)
         self._halted = asyncio.Event()
         self._ready = False
         self._warming = Warming(provider.capabilities, report)
@@ -108,7 +108,7 @@ class Realtime:
         async with self._limiter.turn(tried.weight, unless=self._halted):
             if self._halted.is_set():
                 raise Halted
-            ticket = await self._admit(call)
+            ticket = await self._admission.admit(self.purse.worst_case(call))
             if self._halted.is_set():
                 self.purse.cut(ticket, sent=False)
                 raise Halted
@@ -139,18 +139,6 @@ class Realtime:
                 cost=self.purse.answered(ticket, reply),
                 possible_cost=tried.possible,
             )
-
-    async def _admit(self, call: Call) -> Ticket:
-        try:
-            return await self.purse.admit(call)
-        except BudgetReached as reached:
-            # Every call that waits ends so; one of them tells.
-            if reached.left != self._told_left:
-                self._told_left = reached.left
-                self._report(
-                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
-                )
-            raise BudgetSpent from None
 
     async def _wait(self, failure: ProviderError, pause: float) -> None:
         self._report(

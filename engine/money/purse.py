@@ -36,14 +36,6 @@ class Purse:
         most = input_tokens(prompt, call.model.name, fps=self._fps).most
         return self.prices.worst_case(most, cap)
 
-    async def admit(self, call: Call) -> Ticket:
-        """Reserve the worst case of one attempt, waiting while others are in flight.
-
-        Raises:
-            BudgetReached: it does not fit and nothing is in flight.
-        """
-        return await self.budget.admit(self.worst_case(call))
-
     def cost(self, reply: Reply) -> Decimal | None:
         """What an answer cost; None when the price or its tokens are unknown."""
         return None if self.prices is None else self.prices.cost(reply.usage)

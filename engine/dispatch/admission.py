@@ -1,0 +1,35 @@
+"""Money for a call before it leaves; where there is none, the run is told once."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from evalbench.engine.dispatch.base import BudgetSpent, Report
+from evalbench.engine.money.budget import Budget, BudgetReached, Ticket
+
+
+class Admission:
+    """Lets one dispatcher's calls reserve what they may cost."""
+
+    def __init__(self, budget: Budget, report: Report) -> None:
+        """``report`` takes the event that the budget is reached."""
+        self._budget = budget
+        self._report = report
+        self._told_left: Decimal | None = None
+
+    async def admit(self, worst: Decimal) -> Ticket:
+        """Reserve the worst case of one attempt in US dollars, waiting for others in flight.
+
+        Raises:
+            BudgetSpent: it does not fit, and nothing is in flight any more.
+        """
+        try:
+            return await self._budget.admit(worst)
+        except BudgetReached as reached:
+            # Every call that waits ends so; one of them tells.
+            if reached.left != self._told_left:
+                self._told_left = reached.left
+                self._report(
+                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
+                )
+            raise BudgetSpent from None
