@@ -29,7 +29,7 @@ from evalbench.engine.results.exporting.held import HeldRun
 from evalbench.engine.results.exporting.rows import columns, rows
 from evalbench.engine.results.result import Result, result_of
 from evalbench.engine.run_request import refuse_costs, retried, spec_of
-from evalbench.engine.runfolder import RunFolder, find_run
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder, find_run
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import AT_REST, State, Status
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     import pandas
 
 T = TypeVar("T")
-
-INTERRUPTED = "interrupted"
-"""The state of a run that is not at rest although no engine drives it."""
 
 _LOOK_S = 0.2
 
@@ -161,12 +158,10 @@ class Run:
         ``interrupted`` when its engine is gone without having brought it to rest.
         """
         self._reap()
-        status = self.status
-        if status.at_rest or self._folder.live_pid(status) is not None:
-            return status.state.value
+        if (state := self._folder.shown_state(self.status)) != INTERRUPTED:
+            return state
         # It may have come to rest between the two looks.
-        status = self.status
-        return status.state.value if status.at_rest else INTERRUPTED
+        return self._folder.shown_state(self.status)
 
     @property
     def at_rest(self) -> bool:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from evalbench.engine.settings import RunSpec
 
 _LETTING_GO_S = 5.0
+INTERRUPTED = "interrupted"
+"""Told of a run that is not at rest although no engine drives it."""
+
 STALE_S = 30.0
 """An engine on another machine that has not written its status for so long is taken for dead."""
 
@@ -127,6 +130,12 @@ class RunFolder:
             return known.pid if time.time() - known.updated < STALE_S else None
         started = process_start(known.pid)
         return known.pid if started and started == known.pid_started else None
+
+    def shown_state(self, status: Status) -> str:
+        """The run's state for people: its own account, unless its engine is gone."""
+        if status.at_rest or self.live_pid(status) is not None:
+            return status.state.value
+        return INTERRUPTED
 
     def command(self, do: str, **body: Any) -> None:
         """Leave a request for the live engine."""

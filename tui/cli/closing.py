@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalbench.engine.runfolder import INTERRUPTED
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
@@ -11,7 +12,7 @@ from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.trace_words import trace_pairs
-from evalbench.tui.state.watch import INTERRUPTED, Watch
+from evalbench.tui.state.watch import Watch
 
 
 def print_closing(out: Out, watch: Watch) -> None:

@@ -16,7 +16,6 @@ from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.spending import is_free, spent_words
-from evalbench.tui.state.watch import shown_state
 
 _WIDE = 120
 _MIDDLING = 90
@@ -63,7 +62,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
 
     return {
         "id": folder.id,
-        "state": shown_state(folder, status),
+        "state": folder.shown_state(status),
         "pid": folder.live_pid(status),
         "exit_code": status.exit_code,
         "folder": str(folder.path),
@@ -113,7 +112,7 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
             done += f", {figures.count(status.failed)} failed"
         cells = {
             "id": folder.id,
-            "state": shown_state(folder, status),
+            "state": folder.shown_state(status),
             "benchmark": one_line(status.benchmark),
             "model": one_line(status.model),
             "score": _headline(status.metrics, with_interval=width >= _MIDDLING),

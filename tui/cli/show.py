@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evalbench.engine.process import open_run
 from evalbench.engine.roles import CANDIDATE
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import Status
 from evalbench.tui.cli.output import Out, stdout
@@ -27,7 +27,6 @@ from evalbench.tui.state.run_facts import (
 )
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.trace_words import trace_pairs
-from evalbench.tui.state.watch import INTERRUPTED, shown_state
 from evalbench.tui.state.worker_words import doing_words
 
 
@@ -86,7 +85,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: RunFacts) -> None:
-    state = shown_state(folder, status)
+    state = folder.shown_state(status)
     pid = folder.live_pid(status)
     out.line(f"{folder.id}: {state}" + (f", process {pid} on {status.host}" if pid else ""))
     out.line(f"{spec.benchmark} × {one_line(spec.model)}")

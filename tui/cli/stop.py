@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from evalbench.engine.process import open_run, stop_run, wait_for_rest
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
-from evalbench.tui.state.watch import shown_state
 
 _WAIT_S = 30.0
 
@@ -27,7 +26,7 @@ def execute(args: argparse.Namespace) -> int:
     out = stdout()
     before = folder.status()
     if not stop_run(folder, pause=args.pause):
-        out.line(f"no engine drives {folder.id}; it is {shown_state(folder, before)}")
+        out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
         return 0
     in_flight = before.gauges.get("in_flight", 0)
     if not wait_for_rest(folder, 0.5):
@@ -37,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     status = folder.status()
     out.line(
-        f"{folder.id} is {shown_state(folder, status)}: {status.done} of {status.total} samples"
+        f"{folder.id} is {folder.shown_state(status)}: {status.done} of {status.total} samples"
     )
     if not status.at_rest or status.done - status.failed < status.total:
         out.line(f"go on with: evalbench resume {folder.id}")

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.differences import doubts
 from evalbench.tui.report.reading import ReadRun, ReadRuns, read_runs
 from evalbench.tui.report.sections import Section, sections
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
 SAMPLES = 8
 """Samples of each kind that are shown unless asked for otherwise."""
@@ -107,7 +106,7 @@ def _warnings(read: ReadRuns) -> Iterator[str]:
 
 
 def _part(run: ReadRun) -> RunPart:
-    state = shown_state(run.folder, run.status)
+    state = run.folder.shown_state(run.status)
     notes = []
     if state != "complete":
         done = f"{figures.count(run.status.done)} of {figures.count(run.status.total)}"

@@ -15,7 +15,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import Event
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.process import stop_run
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels
 from evalbench.tui.screens.dialogs import Enter, Trouble
@@ -27,7 +27,6 @@ from evalbench.tui.state.errand import errand
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
-from evalbench.tui.state.watch import INTERRUPTED
 from evalbench.tui.state.wording import event_tone, log_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines

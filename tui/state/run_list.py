@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.engine.status import Status
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_words
-from evalbench.tui.state.watch import INTERRUPTED, shown_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
     done = f"{figures.count(status.done)}/{figures.count(status.total)}"
     if status.failed:
         done += f", {figures.count(status.failed)} failed"
-    state = shown_state(folder, status)
+    state = folder.shown_state(status)
     said = [folder.id, state, status.benchmark, status.model, status.desc, *status.tags]
     return RunLine(
         folder,

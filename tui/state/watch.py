@@ -7,14 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.engine.status import Status
 
 if TYPE_CHECKING:
     from evalbench.engine.journal import Event
-
-INTERRUPTED = "interrupted"
-"""Shown for a run that is not at rest although no engine drives it."""
 
 CRASHED = 6
 
@@ -22,13 +19,6 @@ _UNKNOWN = 1 << 62
 
 _ALIVE_EVERY_S = 0.5
 _SHOW_EVERY_S = 1.0
-
-
-def shown_state(folder: RunFolder, status: Status) -> str:
-    """A run's state for people: its own account, unless its engine is gone."""
-    if status.at_rest or folder.live_pid(status) is not None:
-        return status.state.value
-    return INTERRUPTED
 
 
 class Watch:
