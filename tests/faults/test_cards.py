@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.settings import make_spec
 from tests.faults.engines import Engines, wait_until
-from tests.unit.engine.plugins import Installed
+from tests.faults.workers import Homely
 
 WORKER = """
 import json, struct, sys, time
@@ -28,33 +26,6 @@ while head := sys.stdin.buffer.read(4):
     for call in frame.get("calls", []):
         time.sleep(0.02)
         say(type="reply", key=call["key"], reply={"text": "A"})
-"""
-
-PROVIDER = """
-import sys
-from pathlib import Path
-from evalbench.engine.calls import Capabilities, WorkerCommand
-
-class Homely:
-    name, title, options = "homely", "On this machine", ()
-
-    def __init__(self, settings):
-        pass
-
-    def capabilities(self, model):
-        return Capabilities(generate=True)
-
-    def check_model(self, model):
-        pass
-
-    async def models(self):
-        return []
-
-    def worker_command(self, model):
-        return WorkerCommand((sys.executable, str(Path(__file__).with_name("worker.py"))), {})
-
-    def load_request(self, model):
-        return {}
 """
 
 PYNVML = """
@@ -118,14 +89,8 @@ CARD = {
 @pytest.fixture
 def with_a_card(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engines:
     """Engines on a machine with one card and a provider that runs models on it."""
-    folder = tmp_path / "installed"
-    folder.mkdir()
-    Installed(folder).add("homely", PROVIDER, "evalbench.providers", homely="Homely")
-    (folder / "worker.py").write_text(WORKER)
-    (folder / "pynvml.py").write_text(PYNVML)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ["PYTHONPATH"]]))
-    monkeypatch.syspath_prepend(str(folder))
-    registry._found.cache_clear()
+    homely = Homely(tmp_path / "installed", monkeypatch, WORKER)
+    (homely.folder / "pynvml.py").write_text(PYNVML)
     return engines
 
 

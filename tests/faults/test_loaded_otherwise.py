@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.settings import make_spec
 from tests.faults.engines import Engines, wait_until
-from tests.faults.test_cards import PROVIDER, WORKER
-from tests.unit.engine.plugins import Installed
+from tests.faults.test_cards import WORKER
+from tests.faults.workers import Homely
 
 INFO = 'info={"device": "none"}'
 FULL = INFO.replace("}", ', "dtype": "float32", "quantize": "none", "revision": "abc"}')
@@ -21,15 +19,8 @@ FULL = INFO.replace("}", ', "dtype": "float32", "quantize": "none", "revision": 
 @pytest.fixture
 def worker(engines: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The script of a local worker; engines find a provider that starts it."""
-    folder = tmp_path / "installed"
-    folder.mkdir()
-    Installed(folder).add("homely", PROVIDER, "evalbench.providers", homely="Homely")
-    script = folder / "worker.py"
-    script.write_text(WORKER.replace(INFO, FULL))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ["PYTHONPATH"]]))
-    monkeypatch.syspath_prepend(str(folder))
-    registry._found.cache_clear()
-    return script
+    homely = Homely(tmp_path / "installed", monkeypatch, WORKER.replace(INFO, FULL))
+    return homely.folder / "worker.py"
 
 
 def test_other_numbers_stop_a_resumed_run_unless_they_are_accepted(

@@ -78,12 +78,13 @@ class Homely:
 class Homely:
     """The provider ``homely``, installed for this process and for its children."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, worker: str = WORKER) -> None:
+        """``worker``: the program of its workers."""
         self.folder = folder
         self._monkeypatch = monkeypatch
         folder.mkdir()
         Installed(folder).add("homely", PROVIDER, "evalbench.providers", homely="Homely")
-        (folder / "worker.py").write_text(WORKER)
+        (folder / "worker.py").write_text(worker)
         path = os.pathsep.join([str(folder), os.environ["PYTHONPATH"]])
         monkeypatch.setenv("PYTHONPATH", path)
         monkeypatch.syspath_prepend(str(folder))
