@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import aiohttp
@@ -16,6 +16,13 @@ from tests.simulator.handle import ControlError, Handle, InProcess, InThread
 
 KEY = "sk-proj-planted-secret"
 PATH = "/openai/v1/chat/completions"
+
+
+@pytest.fixture(scope="module")
+def running_simulator() -> Iterator[InThread]:
+    """One for these tests alone: a request that others left behind would be counted here."""
+    with InThread() as simulator:
+        yield simulator
 
 
 @pytest_asyncio.fixture

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evalbench.engine.journal import JournalReader
 from tests.faults.engines import Engines, wait_until
 
 
-def test_calls_in_flight_are_changed_live_and_let_go_again(engines: Engines) -> None:
+def test_calls_in_flight_are_changed_live_and_let_go_again(
+    engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Slow enough not to be over before the last request is read.
+    monkeypatch.setenv("SCRIPTED_LATENCY", "1")
     run = engines.start(engines.spec(size=4000, concurrency=2))
     wait_until(lambda: run.status().gauges.get("concurrency") == 2, "the first size")
     run.command("concurrency", value=5)
