@@ -94,7 +94,7 @@ async def test_what_openrouter_charged_is_what_the_call_cost(sim: Handle, make: 
     for prices in (dear, None):
         budget = Budget()
         purse = Purse(budget, prices)
-        ticket = await purse.admit(ask(ROUTED, max_tokens=200))
+        ticket = await budget.admit(purse.worst_case(ask(ROUTED, max_tokens=200)))
         assert purse.answered(ticket, reply) == charged
         assert budget.spent == charged
 
