@@ -290,8 +290,8 @@ class HostedRun:
             )
             self._close_cut_calls(casting)
             driver.open(self._size if self._loaded else expected)
-            self._open_budget(driver.before)
-            driver.notes = dict(self.status.params)
+            self._open_budget(driver.progress.before)
+            driver.progress.notes = dict(self.status.params)
             self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
             self.journal.flush()
             await self._traces.start()
@@ -447,21 +447,22 @@ class HostedRun:
     def _write_status(self) -> None:
         status, driver = self.status, self._driver
         if driver:
-            status.total = driver.total
-            status.done = driver.done
-            status.failed = driver.failed
-            status.sent = driver.sent
-            status.from_journal = driver.from_journal
-            status.reused = driver.reused
-            status.input_tokens = driver.input_tokens
-            status.output_tokens = driver.output_tokens
-            status.rate = round(driver.rate(), 3)
-            status.seconds = round(self._seconds_before + driver.seconds, 3)
-            status.outcomes = driver.tally.outcomes()
-            status.errors = driver.errors
-            status.params = driver.notes
+            progress = driver.progress
+            status.total = progress.total
+            status.done = progress.done
+            status.failed = progress.failed
+            status.sent = progress.sent
+            status.from_journal = progress.from_journal
+            status.reused = progress.reused
+            status.input_tokens = progress.input_tokens
+            status.output_tokens = progress.output_tokens
+            status.rate = round(progress.rate(), 3)
+            status.seconds = round(self._seconds_before + progress.seconds, 3)
+            status.outcomes = progress.tally.outcomes()
+            status.errors = progress.errors
+            status.params = progress.notes
             status.roles = {role: self._role_gauges(role) for role in self._cast}
-            status.latest = list(driver.latest) or status.latest
+            status.latest = list(progress.latest) or status.latest
             status.metrics = metrics_json([m for m in self._metrics() if not m.group])
             if all(self._prices.get(role) for role in self._cast):
                 status.spend_usd = float(self._budget.spent)
@@ -485,7 +486,7 @@ class HostedRun:
         assert self._driver
         dispatcher = self._dispatchers.get(role)
         flying = dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
-        return {**self._driver.roles[role], "in_flight": flying}
+        return {**self._driver.progress.roles[role], "in_flight": flying}
 
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
         status = self.status

@@ -81,7 +81,7 @@ async def test_strange_results_of_one_batch_end_in_every_answer(
 ) -> None:
     sim.batch(times=1, **script)
     state, driver, world = await run(make, tmp_path, api)
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, SAMPLES, 0)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, SAMPLES, 0)
     for row in range(1, SAMPLES + 1):
         (call,) = world.calls(row)
         assert call.reply is not None
@@ -103,8 +103,8 @@ async def test_what_no_batch_answers_says_why(
     sim.batch(**script)
     state, driver, world = await run(make, tmp_path, api)
     assert state is State.COMPLETE
-    assert driver.done == SAMPLES
-    assert driver.failed
+    assert driver.progress.done == SAMPLES
+    assert driver.progress.failed
     errors = [call.reply.error for row in range(1, SAMPLES + 1) for call in world.calls(row)]
     assert any(why in error for error in errors)
 
@@ -125,7 +125,7 @@ async def test_trouble_on_the_way_sends_nothing_twice(
 ) -> None:
     trouble(sim, api)
     state, driver, _ = await run(make, tmp_path, api)
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert sim.summary()["answered"] == {"1": SAMPLES}
 
 
@@ -136,7 +136,7 @@ async def test_an_early_end_keeps_what_was_done(
     # Longer than its window: the batch expires with a part done.
     sim.batch(times=1, running=340_000.0 if api == "google" else 170_000.0)
     state, driver, _ = await run_while_time_flies(make, sim, tmp_path, api)
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     # What a batch of Gemini's did before it expired is lost, and there is no way to it.
     lost = {"1": SAMPLES // 2, "2": SAMPLES // 2}
     assert sim.summary()["answered"] == (lost if api == "google" else {"1": SAMPLES})
@@ -169,7 +169,7 @@ async def test_a_queue_that_is_full_is_waited_for(
     monkeypatch.setattr(batch_life, "QUEUE_FULL_S", 0.05)
     sim.batch(times=2, refused="token_limit_exceeded")
     state, driver, _ = await run(make, tmp_path, api)
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert sim.summary()["answered"] == {"1": SAMPLES}
 
 
@@ -205,5 +205,5 @@ async def test_a_queue_that_refuses_the_creation_is_waited_for(
             await asyncio.sleep(0.01)
         sim.advance(4000)
         state, driver, _ = await running
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert sim.summary()["answered"] == {"1": SAMPLES}

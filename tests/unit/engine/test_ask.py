@@ -171,7 +171,7 @@ async def test_a_failed_call_can_be_told_from_a_fault(world: World) -> None:
 
     _, driver = await world.drive(Answers(lambda call: error("ServerFault: broken")), solve)
     assert [str(failed) for failed in caught] == ["ServerFault: broken"]
-    assert driver.errors == {"ServerFault": 1}
+    assert driver.progress.errors == {"ServerFault": 1}
 
 
 async def test_independent_questions_are_in_flight_together(world: World) -> None:

@@ -85,12 +85,12 @@ async def test_all_calls_go_out_in_one_batch_and_come_back(tmp_path: Path) -> No
     state, driver = await drive(world, post)
 
     assert state is State.COMPLETE
-    assert driver.done == 200
+    assert driver.progress.done == 200
     assert [len(parcel.lines) for parcel in post.parcels.values()] == [200]
     assert set(post.executed.values()) == {1}
     assert stages(world) == ["done"]
-    assert driver.sent == 200
-    assert driver.from_journal == 0
+    assert driver.progress.sent == 200
+    assert driver.progress.from_journal == 0
 
 
 @virtual_time
@@ -130,7 +130,7 @@ async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
         await judge.close()
 
     assert [len(parcel.lines) for parcel in post.parcels.values()] == [20, 20, 40]
-    assert driver.roles["judge/acme/judge"]["sent"] == 40
+    assert driver.progress.roles["judge/acme/judge"]["sent"] == 40
 
 
 @virtual_time
@@ -205,7 +205,7 @@ async def test_a_result_that_is_an_error_fails_its_sample_only(tmp_path: Path) -
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 10, 1)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 10, 1)
     assert post.executed["question 3"] == 1
 
 
@@ -216,7 +216,7 @@ async def test_a_fault_of_the_provider_is_asked_again_a_few_times(tmp_path: Path
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 1)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 1)
     assert post.executed["question 3"] == 3
     assert post.executed["question 4"] == 1
 
@@ -258,7 +258,7 @@ def test_strange_results_end_in_complete_ones(
 
         state, driver = await drive(world, post)
 
-        assert (state, driver.done, driver.failed) == (State.COMPLETE, 20, 0)
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 20, 0)
         for row in range(1, 21):
             (call,) = world.calls(row)
             assert call.reply
@@ -281,7 +281,7 @@ def test_what_an_early_end_leaves_is_sent_again_and_the_rest_kept(
 
         state, driver = await drive(world, post)
 
-        assert (state, driver.done, driver.failed) == (State.COMPLETE, 20, 0)
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 20, 0)
         assert [len(parcel.lines) for parcel in post.parcels.values()] == [20, 10]
         assert set(post.executed.values()) == {1}
         assert stages(world) == [end.value, "done"]
@@ -302,7 +302,7 @@ async def test_a_full_queue_is_tried_again_later(tmp_path: Path) -> None:
     post.becomes = full
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 4)
+    assert (state, driver.progress.failed, len(post.parcels)) == (State.COMPLETE, 0, 4)
     assert len({parcel.name for parcel in post.parcels.values()}) == 4
     assert now() > 60 + 120 + 240
 
@@ -321,7 +321,7 @@ async def test_a_batch_larger_than_the_queue_is_split_once_that_is_known(tmp_pat
     post.becomes = full
     state, driver = await drive(world, post)
 
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 40, 0)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 40, 0)
     assert len(post.parcels) > 4
     assert set(post.executed.values()) == {1}
 
@@ -348,7 +348,7 @@ async def test_a_batch_that_is_refused_as_a_whole_says_why_on_every_sample(tmp_p
     post.becomes = bad
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 5)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 5)
     (call,) = world.calls(2)
     assert call.reply
     assert "line 3 is not a request" in call.reply.error
@@ -361,7 +361,7 @@ async def test_a_batch_that_never_ends_is_cancelled_and_what_it_did_is_kept(tmp_
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert [len(parcel.lines) for parcel in post.parcels.values()] == [10, 5]
 
 
@@ -373,7 +373,7 @@ async def test_a_batch_that_cannot_even_be_cancelled_is_given_up(tmp_path: Path)
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 4)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 4)
     (call,) = world.calls(1)
     assert call.reply
     assert call.reply.possibly_billed
@@ -386,7 +386,7 @@ async def test_stragglers_are_asked_at_once_when_that_is_wished(tmp_path: Path) 
 
     state, driver = await drive(world, post, fallback_s=3600.0)
 
-    assert (state, driver.failed, driver.done) == (State.COMPLETE, 0, 10)
+    assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 0, 10)
     assert len(post.asked) == 5
     assert set(post.executed.values()) == {1}
 
@@ -400,7 +400,7 @@ def test_a_step_that_fails_for_the_moment_is_taken_again(tmp_path: Path, step: s
 
         state, driver = await drive(world, post)
 
-        assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
+        assert (state, driver.progress.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
 
     check()
 
@@ -415,7 +415,7 @@ def test_a_creation_whose_answer_was_lost_is_found(tmp_path: Path, names: bool) 
 
         state, driver = await drive(world, post)
 
-        assert (state, driver.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
+        assert (state, driver.progress.failed, len(post.parcels)) == (State.COMPLETE, 0, 1)
         assert set(post.executed.values()) == {1}
 
     check()
@@ -433,7 +433,7 @@ async def test_a_batch_of_somebody_else_is_not_taken_for_ours(tmp_path: Path) ->
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 0)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert len(post.parcels) == 2
     assert set(post.executed.values()) == {1}
 
@@ -449,7 +449,7 @@ async def test_a_batch_that_may_be_somebody_elses_is_not_cancelled(tmp_path: Pat
 
     state, driver = await drive(world, post)
 
-    assert (state, driver.failed) == (State.COMPLETE, 5)
+    assert (state, driver.progress.failed) == (State.COMPLETE, 5)
     assert "cancel" not in post.steps
 
 
@@ -513,7 +513,7 @@ async def test_a_call_that_cannot_be_put_in_a_line_fails_alone(tmp_path: Path) -
         return right(await ask("candidate", generate(word + of.inputs["question"])))
 
     state, driver = await drive(world, post, some)
-    assert (state, driver.failed, driver.done) == (State.COMPLETE, 1, 3)
+    assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 1, 3)
 
 
 @pytest.mark.parametrize("solve", [one_question, two_questions])
@@ -529,7 +529,7 @@ def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(
         for _ in range(30):
             deaths += await dies_at(world, post, solve, dice.randrange(6))
         state, driver = await drive(world, post, solve)
-        assert (state, driver.done, driver.failed) == (State.COMPLETE, 6, 0)
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 6, 0)
         assert deaths >= 5
         assert set(post.executed.values()) == {1}
 

@@ -47,14 +47,14 @@ async def test_every_sample_is_asked_once_and_scored(world: World) -> None:
     state, driver = await world.drive(answers)
     assert state is State.COMPLETE
     assert sorted(answers.asked) == questions(1, 2, 3, 4, 5)
-    assert (driver.done, driver.total, driver.failed) == (5, 5, 0)
-    assert (driver.sent, driver.from_journal) == (5, 0)
-    assert (driver.input_tokens, driver.output_tokens) == (50, 10)
+    assert (driver.progress.done, driver.progress.total, driver.progress.failed) == (5, 5, 0)
+    assert (driver.progress.sent, driver.progress.from_journal) == (5, 0)
+    assert (driver.progress.input_tokens, driver.progress.output_tokens) == (50, 10)
     assert [(m.name, m.value, m.n) for m in driver.metrics()] == [("accuracy", 1.0, 5)]
-    assert driver.seconds >= 0
+    assert driver.progress.seconds >= 0
     assert driver.failure is None
     with world.read() as reader:
-        assert reader.tally().rows == driver.tally.rows
+        assert reader.tally().rows == driver.progress.tally.rows
         assert {score.row: score.detail for score in reader.scores()} == {
             row: {"parsed": {"text": "yes"}} for row in range(1, 6)
         }
@@ -65,15 +65,20 @@ async def test_a_finished_run_asks_nothing_more(world: World) -> None:
     answers = Answers()
     state, driver = await world.drive(answers)
     assert (state, answers.asked) == (State.COMPLETE, [])
-    assert (driver.done, driver.total, driver.sent, driver.from_journal) == (5, 5, 0, 0)
-    assert (driver.input_tokens, driver.output_tokens) == (50, 10)
-    assert (driver.seconds, driver.rate()) == (0.0, 0.0)
+    assert (
+        driver.progress.done,
+        driver.progress.total,
+        driver.progress.sent,
+        driver.progress.from_journal,
+    ) == (5, 5, 0, 0)
+    assert (driver.progress.input_tokens, driver.progress.output_tokens) == (50, 10)
+    assert (driver.progress.seconds, driver.progress.rate()) == (0.0, 0.0)
 
 
 async def test_a_run_without_samples_is_complete(tmp_path: Path) -> None:
     world = World(tmp_path / "journal.db")
     state, driver = await world.drive(Answers())
-    assert (state, driver.total, driver.done) == (State.COMPLETE, 0, 0)
+    assert (state, driver.progress.total, driver.progress.done) == (State.COMPLETE, 0, 0)
 
 
 async def test_a_reply_that_came_in_before_a_crash_is_not_asked_for_again(world: World) -> None:
@@ -83,7 +88,7 @@ async def test_a_reply_that_came_in_before_a_crash_is_not_asked_for_again(world:
     answers = Answers()
     state, driver = await world.drive(answers)
     assert (state, answers.asked) == (State.COMPLETE, [])
-    assert (driver.done, driver.sent, driver.from_journal) == (5, 0, 5)
+    assert (driver.progress.done, driver.progress.sent, driver.progress.from_journal) == (5, 0, 5)
 
 
 async def test_no_more_samples_are_in_work_than_the_dispatcher_wants(tmp_path: Path) -> None:
@@ -117,14 +122,14 @@ async def test_samples_may_still_be_loaded_while_the_first_are_solved(tmp_path: 
         async def load() -> None:
             for number in range(3, 301):
                 if number % 50 == 0:
-                    await until(lambda done=number: driver.done >= done - 60)
+                    await until(lambda done=number: driver.progress.done >= done - 60)
                 await opened.add_samples([(number, sample(number, f"question {number}"))])
 
         driver = world.driver(opened, answers)
         driver.open(expected=300)
-        assert driver.total == 300
+        assert driver.progress.total == 300
         state = await driver.drive(asyncio.ensure_future(load()))
-    assert (state, driver.done) == (State.COMPLETE, 300)
+    assert (state, driver.progress.done) == (State.COMPLETE, 300)
     assert len(set(answers.asked)) == len(answers.asked) == 300
 
 
@@ -144,7 +149,7 @@ async def test_loading_that_fails_ends_the_run(world: World) -> None:
 async def test_every_epoch_is_asked_and_scored_on_its_own(world: World) -> None:
     answers = Answers()
     state, driver = await world.drive(answers, epochs=3)
-    assert (state, driver.total, driver.done) == (State.COMPLETE, 15, 15)
+    assert (state, driver.progress.total, driver.progress.done) == (State.COMPLETE, 15, 15)
     assert set(Counter(answers.asked).values()) == {3}
     with world.read() as reader:
         assert [(s.row, s.epoch) for s in reader.scores()] == [
@@ -157,7 +162,7 @@ async def test_more_epochs_ask_only_the_new_ones(world: World) -> None:
     await world.drive(Answers(), epochs=2)
     answers = Answers()
     state, driver = await world.drive(answers, epochs=3)
-    assert (state, driver.done, len(answers.asked)) == (State.COMPLETE, 15, 5)
+    assert (state, driver.progress.done, len(answers.asked)) == (State.COMPLETE, 15, 5)
 
 
 async def test_a_sample_counts_once_with_the_mean_of_its_epochs(world: World) -> None:
@@ -173,12 +178,12 @@ async def test_a_sample_counts_once_with_the_mean_of_its_epochs(world: World) ->
         return Reply("1" if turns[text] == 1 else "0")
 
     _, driver = await world.drive(Answers(answer, window=1), half_right, epochs=4)
-    means = driver.tally.means
+    means = driver.progress.tally.means
     assert means is not None
     assert means.sums("accuracy")[:2] == (5, 1.25)
     _, again = await world.drive(Answers(), half_right, epochs=4)
-    assert again.tally.means is not None
-    assert again.tally.means.rows == means.rows
+    assert again.progress.tally.means is not None
+    assert again.progress.tally.means.rows == means.rows
 
 
 # -- calls that failed -------------------------------------------------------------------
@@ -188,8 +193,8 @@ async def test_a_failed_call_fails_its_sample_alone_and_is_asked_again_later(
     world: World,
 ) -> None:
     state, driver = await world.drive(Answers(failing_on(2, 4)))
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 5, 2)
-    assert driver.errors == {"ServerFault": 2}
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 5, 2)
+    assert driver.progress.errors == {"ServerFault": 2}
     assert world.outcomes() == {"ok": 3, "error": 2}
     with world.read() as reader:
         assert [s.detail for s in reader.scores() if s.row == 2] == [
@@ -202,7 +207,7 @@ async def test_a_failed_call_fails_its_sample_alone_and_is_asked_again_later(
     answers = Answers()
     state, driver = await world.drive(answers)
     assert sorted(answers.asked) == questions(2, 4)
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 5, 0)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 5, 0)
     assert world.outcomes() == {"ok": 5}
     first, second = world.calls(2)
     assert (first.reask, second.reask) == (0, 1)
@@ -218,7 +223,7 @@ async def test_only_the_step_that_failed_is_asked_again(world: World) -> None:
     answers = Answers()
     state, driver = await world.drive(answers, two_questions)
     assert sorted(answers.asked) == [f"question {n} yes?" for n in range(1, 6)]
-    assert (state, driver.from_journal, driver.sent) == (State.COMPLETE, 5, 5)
+    assert (state, driver.progress.from_journal, driver.progress.sent) == (State.COMPLETE, 5, 5)
     assert [(c.key.step, c.reask) for c in world.calls(1)] == [
         ("first", 0),
         ("second", 0),
@@ -237,7 +242,7 @@ async def test_refused_and_cut_answers_are_asked_again_only_on_request(
     wanted = Answers()
     _, driver = await world.drive(wanted, ask_again=frozenset({Outcome.ERROR, outcome}))
     assert sorted(wanted.asked) == questions(1, 2, 3, 4, 5)
-    assert driver.done == 5
+    assert driver.progress.done == 5
     assert world.outcomes() == {"ok": 5}
     assert [(c.reask, c.reply.outcome) for c in world.calls(1) if c.reply] == [
         (0, outcome),
@@ -274,7 +279,7 @@ async def test_many_calls_are_carried_through_when_one_fails(world: World) -> No
         return error() if text == "question 1.0" else Reply(text)
 
     _, driver = await world.drive(Answers(answer), three)
-    assert driver.failed == 1
+    assert driver.progress.failed == 1
     kept = {call.key.step: call.reply for call in world.calls(1)}
     assert kept["step 0"] == error()
     assert (kept["step 1"], kept["step 2"]) == (Reply("question 1.1"), Reply("question 1.2"))
@@ -297,9 +302,9 @@ async def test_a_fault_in_solve_fails_that_sample_alone(world: World, fault: Bas
         return await one_question(of, ask)
 
     state, driver = await world.drive(Answers(), faulty)
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 5, 1)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 5, 1)
     kind = type(fault).__name__
-    assert driver.errors == {kind: 1}
+    assert driver.progress.errors == {kind: 1}
     with world.read() as reader:
         (failed,) = [s for s in reader.scores() if s.outcome is Outcome.ERROR]
     assert failed.row == 3
@@ -313,7 +318,7 @@ async def test_a_score_that_is_no_number_fails_its_sample(world: World, value: f
         return Score(reply.outcome, {"accuracy": value if of.inputs["question"][-1] == "3" else 1})
 
     state, driver = await world.drive(Answers(), odd)
-    assert (state, driver.done, driver.failed) == (State.COMPLETE, 5, 1)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 5, 1)
     with world.read() as reader:
         (failed,) = [s for s in reader.scores() if s.outcome is Outcome.ERROR]
         assert failed.values == {}
@@ -344,7 +349,7 @@ async def test_calls_that_differ_in_role_step_or_repeat_are_not_the_same(world: 
         return Score(Outcome.OK, {})
 
     state, driver = await world.drive(Answers(), careful)
-    assert (state, driver.sent, len(world.calls(1))) == (State.COMPLETE, 20, 4)
+    assert (state, driver.progress.sent, len(world.calls(1))) == (State.COMPLETE, 20, 4)
 
 
 async def test_a_role_that_nobody_plays_ends_the_run(world: World) -> None:
@@ -378,7 +383,7 @@ async def test_a_pause_waits_for_calls_in_flight_and_sends_no_other(world: World
         assert not driving.done()
         answers.gate.set()
         assert await driving is State.PAUSED
-    assert (len(answers.asked), driver.done) == (2, 2)
+    assert (len(answers.asked), driver.progress.done) == (2, 2)
     again = Answers()
     assert (await world.drive(again))[0] is State.COMPLETE
     assert sorted(answers.asked + again.asked) == questions(1, 2, 3, 4, 5)
@@ -393,11 +398,11 @@ async def test_a_pause_between_two_steps_keeps_the_first(world: World) -> None:
         await until(lambda: answers.inside == 5)
         open_gate_later(answers, driver, State.PAUSING)
         assert await driving is State.PAUSED
-    assert driver.done == 0
+    assert driver.progress.done == 0
     again = Answers()
     _, driver = await world.drive(again, two_questions)
     assert sorted(again.asked) == [f"question {n} yes?" for n in range(1, 6)]
-    assert (driver.from_journal, driver.done) == (5, 5)
+    assert (driver.progress.from_journal, driver.progress.done) == (5, 5)
 
 
 async def test_a_stop_cuts_calls_that_do_not_end(
@@ -412,7 +417,7 @@ async def test_a_stop_cuts_calls_that_do_not_end(
         await until(lambda: answers.inside == 2)
         driver.halt(State.STOPPING)
         assert await driving is State.STOPPED
-    assert (answers.inside, answers.halted, driver.done) == (0, True, 0)
+    assert (answers.inside, answers.halted, driver.progress.done) == (0, True, 0)
     assert [call.reply for call in world.calls(1)] == [None]
     again = Answers()
     assert (await world.drive(again))[0] is State.COMPLETE
@@ -443,7 +448,7 @@ async def test_a_run_for_some_samples_pauses_after_them(world: World) -> None:
     answers = Answers()
     state, driver = await world.drive(answers, rows=[2, 4])
     assert (state, sorted(answers.asked)) == (State.PAUSED, questions(2, 4))
-    assert (driver.done, driver.total) == (2, 5)
+    assert (driver.progress.done, driver.progress.total) == (2, 5)
 
 
 async def test_what_concerns_every_call_ends_the_run(world: World) -> None:
@@ -451,7 +456,7 @@ async def test_what_concerns_every_call_ends_the_run(world: World) -> None:
     answers = Answers(lambda call: fatal, window=1)
     state, driver = await world.drive(answers)
     assert (state, driver.failure) == (State.FAILED, fatal)
-    assert (len(answers.asked), answers.halted, driver.done) == (1, True, 0)
+    assert (len(answers.asked), answers.halted, driver.progress.done) == (1, True, 0)
     again = Answers()
     assert (await world.drive(again))[0] is State.COMPLETE
     assert len(again.asked) == 5
@@ -483,7 +488,7 @@ async def test_a_budget_that_is_spent_brings_the_run_to_rest(world: World) -> No
         window=1,
     )
     state, driver = await world.drive(answers)
-    assert (state, driver.done, driver.failure) == (State.BUDGET, 2, None)
+    assert (state, driver.progress.done, driver.failure) == (State.BUDGET, 2, None)
 
 
 async def test_the_same_failure_from_the_start_ends_the_run(tmp_path: Path) -> None:
@@ -513,7 +518,7 @@ async def test_failures_that_are_not_all_alike_do_not(tmp_path: Path, kind: str)
         await world.drive(Answers(), rows=[1])
     state, driver = await world.drive(Answers(answer, window=2))
     assert state is State.COMPLETE
-    assert driver.failed == (60 if kind == "different failures" else 59)
+    assert driver.progress.failed == (60 if kind == "different failures" else 59)
 
 
 @pytest.mark.parametrize("answer", [Reply("yes"), ValueError("and a fault of its own")])
@@ -556,7 +561,9 @@ async def test_what_became_of_parameters_is_told(world: World) -> None:
         "temperature": {"fate": "dropped", "reason": "the model does not take it"},
         "seed": {"fate": "refused", "reason": "unknown field"},
     }
-    assert {name: note for name, note in driver.notes.items() if note["fate"] != "sent"} == expected
+    assert {
+        name: note for name, note in driver.progress.notes.items() if note["fate"] != "sent"
+    } == expected
 
 
 # -- progress ------------------------------------------------------------------------------------
@@ -572,8 +579,8 @@ async def test_the_rate_is_that_of_the_last_seconds(
         rates = []
         for seconds, done in ((0, 0), (1, 4), (1, 8), (28, 8), (2, 9)):
             clock[0] += seconds
-            driver.tally.rows = {((), Outcome.OK, ()): done}
-            rates.append(driver.rate())
+            driver.progress.tally.rows = {((), Outcome.OK, ()): done}
+            rates.append(driver.progress.rate())
         assert rates == [0.0, 4.0, 4.0, 0.0, 0.5]
 
 
@@ -581,8 +588,8 @@ async def test_time_before_a_model_is_loaded_does_not_count(world: World) -> Non
     answers = Answers()
     answers.ready_at = None
     _, driver = await world.drive(answers)
-    assert driver.seconds == 0.0
-    answers.ready_at = driver.last_score
-    assert driver.seconds == 0.0
+    assert driver.progress.seconds == 0.0
+    answers.ready_at = driver.progress.last_score
+    assert driver.progress.seconds == 0.0
     answers.ready_at = 0.0
-    assert driver.seconds > 0.0
+    assert driver.progress.seconds > 0.0
