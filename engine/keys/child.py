@@ -29,8 +29,11 @@ def serve(request: dict[str, Any]) -> dict[str, str]:
     except ImportError as error:
         return {"state": "no keychain", "why": str(error)}
     signal.setitimer(signal.ITIMER_REAL, float(request["within"]))
-    # Without the limit an installed plain-text store would be taken where no keychain is.
-    keyring.core.init_backend(limit=keyring.core.recommended)
+    try:
+        # Without the limit an installed plain-text store would be taken where no keychain is.
+        keyring.core.init_backend(limit=keyring.core.recommended)
+    except Exception as error:
+        return {"state": "failed", "why": f"the store chosen for keyring cannot be had: {error}"}
     store = keyring.get_keyring()
     if isinstance(store, fail.Keyring | null.Keyring):
         return {"state": "no keychain", "why": "no Secret Service, KWallet or keychain was found"}

@@ -91,6 +91,13 @@ def test_a_keychain_switched_off_is_no_keychain(
     assert list_keys() == []
 
 
+def test_a_store_that_is_chosen_and_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "nowhere_at_all.Keyring")
+    answer = fetch("acme/default", LIMIT_S)
+    assert answer.state is KeychainState.FAILED
+    assert "nowhere_at_all" in answer.why
+
+
 def test_a_plain_text_store_is_never_taken_by_itself(
     keychain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
