@@ -299,7 +299,10 @@ class Clients:
         for line in list(self._lines):
             line.cut()
         self._threads.shutdown(wait=False, cancel_futures=True)
+        from evalbench.providers.bedrock.lines import let_go
+
         for client in self._made.values():
+            let_go(client)
             client.close()
 
 

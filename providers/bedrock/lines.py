@@ -102,9 +102,9 @@ class Line:
             # One that another call took over since is not touched.
             if connection is None or connection.line is not self:
                 return
-            if (sock := connection.sock) is not None:
+            if connection.wire is not None:
                 with contextlib.suppress(OSError):
-                    sock.shutdown(socket.SHUT_RDWR)
+                    connection.wire.shutdown(socket.SHUT_RDWR)
 
 
 def note_request(**_: object) -> None:
@@ -126,6 +126,8 @@ class _Noted:
     """A connection that tells its call's line of itself."""
 
     line: Line | None = None
+    wire: Any = None
+    """Its socket. The connection itself forgets it while an answer comes that is to be the last."""
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
         line: Line | None = getattr(_here, "line", None)
@@ -135,6 +137,7 @@ class _Noted:
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]
+        self.wire = self.sock  # type: ignore[attr-defined]
         if self.line is not None:
             self.line.check()
 
@@ -165,3 +168,11 @@ def watch(client: Any) -> None:
     client.meta.events.register("before-parse", note_response)
     with contextlib.suppress(AttributeError):
         client._endpoint.http_session._pool_classes_by_scheme.update(http=_Pool, https=_SafePool)
+
+
+def let_go(client: Any) -> None:
+    """Close the connections that a client keeps; its own ``close`` leaves them to the collector."""
+    with contextlib.suppress(AttributeError):
+        pools = client._endpoint.http_session._manager.pools
+        for key in pools.keys():  # noqa: SIM118 - urllib3's own container, which cannot be walked
+            pools.get(key).close()
