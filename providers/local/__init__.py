@@ -34,6 +34,9 @@ _ENVIRONMENT = {
     "TRANSFORMERS_VERBOSITY": "error",
 }
 
+_SAME_BITS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+"""Makes cuBLAS keep to one way of adding up; read when CUDA starts, see ``determinism``."""
+
 
 class Local:
     """Runs open-weight models with transformers, one worker process per model."""
@@ -182,8 +185,10 @@ class Local:
 
     def worker_command(self, model: str) -> WorkerCommand:
         """See :class:`evalbench.engine.calls.WorkerProvider`."""
+        same_bits = _SAME_BITS if self._settings.get("deterministic") else {}
         return WorkerCommand(
-            (sys.executable, "-P", "-m", "evalbench.providers.local.worker"), _ENVIRONMENT
+            (sys.executable, "-P", "-m", "evalbench.providers.local.worker"),
+            {**_ENVIRONMENT, **same_bits},
         )
 
     def load_request(self, model: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from evalbench.providers.local import loading, memory, weights
 from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.catalogue import Source
 from evalbench.providers.local.ceiling import refuse_what_cannot_fit
+from evalbench.providers.local.determinism import refuse_other_bits, settle
 from evalbench.providers.local.generation import Generation
 from evalbench.providers.local.model import LoadedModel
 from evalbench.providers.local.prefixes import Prefixes
@@ -103,6 +104,9 @@ class Answering:
         found = weights.find(source, progress)
         progress("loading the model", 0, None, "")
         refuse_what_cannot_fit(found.folder, settings)
+        about: dict[str, Any] = {"origin": found.origin, "revision": found.revision}
+        if settings["deterministic"]:
+            about |= settle(loading.choose_device(settings["device"]))
         try:
             model = loading.load(found.folder, settings)
         except (RuntimeError, MemoryError) as error:
@@ -114,7 +118,6 @@ class Answering:
                 cure="choose a smaller model, --quantize 4bit, --dtype bfloat16, or --device cpu;"
                 " evalbench models fit tells what fits",
             ) from error
-        about = {"origin": found.origin, "revision": found.revision}
         return cls(model, settings, about, smaller)
 
     def __len__(self) -> int:
@@ -154,6 +157,7 @@ class Answering:
             return answers
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
+                refuse_other_bits(error)
                 raise
             reason = str(error).split("\n")[0]
         # Outside of the handler, whose traceback would keep the pass's tensors alive.

@@ -89,6 +89,14 @@ async def test_the_provider_lists_its_models_and_keeps_its_contract() -> None:
     assert command.argv == (sys.executable, "-P", "-m", "evalbench.providers.local.worker")
 
 
+def test_cublas_is_told_before_cuda_starts_to_give_the_same_bits() -> None:
+    def told(**settings: object) -> str | None:
+        return local(**settings).worker_command("gpt2-large").env.get("CUBLAS_WORKSPACE_CONFIG")
+
+    assert told(deterministic=True) == ":4096:8"
+    assert told() is None
+
+
 def test_the_load_request_holds_every_setting_and_an_absolute_folder(
     model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

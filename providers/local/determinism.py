@@ -1,0 +1,52 @@
+"""The same bits again on an NVIDIA card: what torch has to be told for that.
+
+After torch's notes on reproducibility (docs.pytorch.org, "Reproducibility"). cuBLAS reads its
+part, ``CUBLAS_WORKSPACE_CONFIG``, when CUDA starts: it comes with the worker's environment.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from evalbench.engine.errors import WorkerFailed
+
+_SIGN = "does not have a deterministic implementation"
+
+
+def settle(device: torch.device) -> dict[str, Any]:
+    """Let this process compute nothing whose bits may differ; call it before anything is loaded.
+
+    Returns:
+        What was set, for the record; empty for devices other than NVIDIA's, which need nothing.
+    """
+    if device.type != "cuda":
+        return {}
+    torch.use_deterministic_algorithms(True)
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.set_float32_matmul_precision("highest")
+    return {
+        "deterministic": {
+            "algorithms": torch.are_deterministic_algorithms_enabled(),
+            "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", ""),
+            "cudnn_benchmark": torch.backends.cudnn.benchmark,
+            "tf32": torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32,
+        }
+    }
+
+
+def refuse_other_bits(error: BaseException) -> None:
+    """Say in plain words that torch cannot compute something the same way twice.
+
+    Raises:
+        WorkerFailed: when ``error`` means that.
+    """
+    if _SIGN in str(error):
+        raise WorkerFailed(
+            "this model cannot be run with --deterministic on this device",
+            why=str(error).split(". ")[0],
+            cure="--device cpu, or leave --deterministic out",
+        ) from error
