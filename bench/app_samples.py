@@ -159,7 +159,8 @@ async def measure(folder: RunFolder, size: tuple[int, int], into: Figures) -> No
             await pilot.press("enter")
 
         def searched() -> bool:
-            return narrowed() and not app.screen.looking
+            page = app.screen
+            return isinstance(page, SamplesPage) and narrowed() and not page.looking
 
         await filtered("by text, all of it", lambda: find("cannot"), done=searched)
 

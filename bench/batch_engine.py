@@ -120,8 +120,8 @@ class AtOnce:
 
     def __init__(self, lane: str) -> None:
         name, _, self._result = LANES[lane]
-        cls = registry.provider_class(name)
-        self._real: Any = cls({o.name: o.default for o in cls.options}, "sk-bench-0123456789")
+        cls: Any = registry.provider_class(name)
+        self._real = cls({o.name: o.default for o in cls.options}, "sk-bench-0123456789")
         self.batch_line = self._real.batch_line
         self.batch_item = self._real.batch_item
         self.batch_reply = self._real.batch_reply

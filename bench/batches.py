@@ -74,7 +74,8 @@ def show(lane: str, what: str, lines: int, size: int, seconds: float, bare: floa
 async def measure_lines(lane: str, sim: InProcess, folder: Path, lines: int, rounds: int) -> None:
     """Lines written and read."""
     name, model, own = LANES[lane]
-    provider: Any = registry.provider_class(name)({"base_url": sim.base_url(name), **own}, KEY)
+    made: Any = registry.provider_class(name)
+    provider = made({"base_url": sim.base_url(name), **own}, KEY)
     calls = [call(lane, number) for number in range(lines)]
     await provider.get_ready(calls[0])
     items = [f"abcdef0123{number:06d}" for number in range(lines)]
@@ -120,8 +121,8 @@ async def created(provider: Any, file: Path, model: str) -> BatchJob:
 async def measure_files(lane: str, sim: InProcess, folder: Path, megabytes: int) -> None:
     """A large file there, its results back."""
     name, model, own = LANES[lane]
-    settings = {"base_url": sim.base_url(name), **own}
-    provider: Any = registry.provider_class(name)(settings, KEY)
+    made: Any = registry.provider_class(name)
+    provider = made({"base_url": sim.base_url(name), **own}, KEY)
     await provider.get_ready(call(lane, 0))
     file = folder / f"{lane}-large.jsonl"
     number = 0

@@ -17,6 +17,7 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ _PROMISE_MS = 2.0
 _PATIENCE_S = 600.0
 
 
-def seconds(size: int, **how: object) -> float:
+def seconds(size: int, **how: Any) -> float:
     """Seconds a run of so many calls takes, from the first call to the last score."""
     engine = start_run(make_spec("synthetic", "homely/any", options={"size": size}, **how))
     run = engine.runs[0]

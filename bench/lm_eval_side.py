@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from whole_cost import Cost, measure
+
+from bench.whole_cost import Cost, measure
 
 LETTERS = "ABCD"
 SHOTS = 5
@@ -43,11 +44,13 @@ class LmEval:
         packages: the folder that holds it.
         weights: the model's folder.
         scratch: where tasks and results go.
+        device: where it runs.
     """
 
     packages: Path
     weights: Path
     scratch: Path
+    device: str = "cpu"
 
     def score(
         self, data: Path, subjects: Sequence[str], limit: int, dtype: str, batch: int
@@ -87,7 +90,7 @@ class LmEval:
     ) -> tuple[list[Any], Cost]:
         out = self._folder("out")
         command = [
-            *(sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--device", "cpu"),
+            *(sys.executable, "-m", "lm_eval", "run", "--model", "hf", "--device", self.device),
             *("--model_args", f"pretrained={self.weights},dtype={dtype}"),
             *("--batch_size", str(batch), "--tasks", ",".join(names), *more),
             *("--include_path", str(tasks), "--log_samples", "--output_path", str(out)),
@@ -117,9 +120,9 @@ def _first(reply: Any) -> Any:
 
 def _write_questions(path: Path, rows: pd.DataFrame) -> None:
     with path.open("w") as file:
-        for row in rows.itertuples():
-            value = {"question": row.question, "choices": list(row.choices)}
-            file.write(json.dumps({**value, "answer": int(row.answer)}) + "\n")
+        for row in rows.to_dict("records"):
+            value = {"question": row["question"], "choices": list(row["choices"])}
+            file.write(json.dumps({**value, "answer": int(row["answer"])}) + "\n")
 
 
 def _choice_task(folder: Path, subject: str) -> str:

@@ -26,14 +26,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lm_eval_side import LETTERS, SHOTS, LmEval, Scores, environment
 from transformers import AutoTokenizer
-from whole_cost import Cost, measure
 
 from bench.figures import Figure, declare, tell
+from bench.lm_eval_side import LETTERS, SHOTS, LmEval, Scores, environment
+from bench.whole_cost import Cost, measure
 from evalbench.engine.calls import Reply
 from evalbench.engine.journal import JournalReader
 from evalbench.providers.local.catalogue import DEFAULT, resolve

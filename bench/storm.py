@@ -131,7 +131,8 @@ def gemini(url: str) -> tuple[Ask, Callable[[], Awaitable[None]]]:
         base_url=url, api_version="v1", retry_options=types.HttpRetryOptions(attempts=9)
     )
     client = genai.Client(vertexai=False, api_key=KEY, http_options=options)
-    model, config = MODELS["google"].partition("/")[2], {"max_output_tokens": 4}
+    model = MODELS["google"].partition("/")[2]
+    config = types.GenerateContentConfig(max_output_tokens=4)
     return (
         lambda n: client.aio.models.generate_content(
             model=model, contents=question(n), config=config

@@ -76,7 +76,7 @@ class Status:
     params: dict[str, dict[str, str]] = field(default_factory=dict)
     gauges: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, dict[str, int]] = field(default_factory=dict)
-    latest: list[tuple[int, int]] = field(default_factory=list)
+    latest: Sequence[Sequence[int]] = field(default_factory=list)
     batches: list[dict[str, Any]] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
 

@@ -94,11 +94,11 @@ def _read(path: Path) -> list[Item]:
     table = pd.read_parquet(path)
     return [
         Item(
-            {"question": row.question, "choices": list(row.choices)},
-            int(row.answer),
-            {"subject": row.subject},
+            {"question": row["question"], "choices": list(row["choices"])},
+            int(row["answer"]),
+            {"subject": row["subject"]},
         )
-        for row in table.itertuples()
+        for row in table.to_dict("records")
     ]
 
 

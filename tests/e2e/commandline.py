@@ -93,7 +93,9 @@ class CommandLine:
 
     def start(self, *words: str, **env: str) -> subprocess.Popen[str]:
         """Start a command without a terminal, in a process group of its own."""
-        return self.start_python("-m", "evalbench.tui.cli.main", *words, **env)
+        return self.start_python(
+            "-m", "evalbench.tui.cli.main", *words, stdin=subprocess.DEVNULL, **env
+        )
 
     def start_python(
         self, *words: str, stdin: int = subprocess.DEVNULL, **env: str

@@ -56,8 +56,8 @@ def test_an_unknown_price_is_said_and_never_zero(cli: CommandLine) -> None:
 
 
 def test_several_runs_are_estimated_and_summed(cli: CommandLine) -> None:
-    words = ("estimate", "synthetic", *PRICED, "--model", "scripted/better", "--size", "1000")
-    words += ("--price", "scripted/better=30/150")
+    words = ["estimate", "synthetic", *PRICED, "--model", "scripted/better", "--size", "1000"]
+    words += ["--price", "scripted/better=30/150"]
     done = cli(*words)
     assert done.code == 0, done.err
     assert done.out.count("1,000 samples, reckoned from 200 drawn at random") == 2

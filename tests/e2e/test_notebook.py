@@ -62,7 +62,12 @@ def test_the_key_is_asked_for_once_and_not_shown(
     [cell] = [cell for cell in book.cells if "key" in tags(cell)]
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked = []
-    monkeypatch.setattr("getpass.getpass", lambda prompt: asked.append(prompt) or KEY)
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return KEY
+
+    monkeypatch.setattr("getpass.getpass", ask)
     for judge in ("local/any", "openai/any", "openai/any"):
         exec(cell.source, {"os": os, "JUDGE": judge})
     assert os.environ.pop("OPENAI_API_KEY") == KEY

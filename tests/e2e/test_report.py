@@ -95,7 +95,7 @@ async def test_the_page_of_fourteen_thousand_samples_in_a_browser(
             features = [{"name": "prefers-color-scheme", "value": scheme}]
             await browser.tell("Emulation.setEmulatedMedia", features=features)
             looks[scheme] = await _pixels(browser)
-        light, dark = (sum(look.getpixel((2, 2))) for look in looks.values())  # type: ignore[arg-type]
+        light, dark = (sum(look.getpixel((2, 2))) for look in looks.values())
         assert light > 700
         assert dark < 150
         colours = looks["light"].getcolors(1 << 24)

@@ -17,8 +17,9 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.process import Engine, resume_run, start_run
-from evalbench.engine.runfolder import RunFolder, Status
+from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.status import Status
 
 LONG_S = 200.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_ten_kills_ask_nothing_twice_and_change_no_score(
         seen, done = len(engines.ledger.lines()), replied(run)
         engines.resume(run)
         # What the journal answers is not asked: of each call only the rest may still come.
-        wait_until(lambda before=seen: engines.ledger.asked(before), "a request")
+        wait_until(partial(engines.ledger.asked, seen), "a request")
         assert not engines.ledger.asked(seen) - (once - done)
     status = engines.finish(run)
 

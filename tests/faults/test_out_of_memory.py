@@ -65,8 +65,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of one layer so wide that every piece of a pass is asked of the system anew."""
     from tests.contract.local import tiny
 
-    sizes = {"hidden_size": 16, "head_dim": 4, "intermediate_size": 2**18, "num_hidden_layers": 1}
-    return tiny.make_llama(tmp_path_factory.mktemp("models") / "wide", **sizes)
+    return tiny.make_llama(
+        tmp_path_factory.mktemp("models") / "wide",
+        hidden_size=16,
+        head_dim=4,
+        intermediate_size=2**18,
+        num_hidden_layers=1,
+    )
 
 
 def spec_of(model: Path) -> RunSpec:

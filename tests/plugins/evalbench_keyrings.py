@@ -16,7 +16,7 @@ from keyring.errors import InitError, KeyringLocked, PasswordDeleteError
 class InFile(KeyringBackend):
     """Keeps passwords in the file named by FAKE_KEYCHAIN and notes every request beside it."""
 
-    priority = 1
+    priority = 1.0
     name = "a file"
 
     def _held(self) -> dict[str, str]:

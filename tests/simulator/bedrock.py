@@ -60,7 +60,7 @@ class Bedrock:
         yield Route("POST", "/bedrock/model-invocation-job", admitted(jobs.create))
         yield Route("POST", "/bedrock/model-invocation-job/*", admitted(jobs.stop))
         yield Route("GET", "/bedrock/model-invocation-job/*", admitted(jobs.get))
-        yield Route("GET", "/bedrock/model-invocation-jobs", admitted(jobs.list))
+        yield Route("GET", "/bedrock/model-invocation-jobs", admitted(jobs.listed))
 
     def error(self, status: int, message: str = "") -> Answer:
         """An error of the name that goes with the status."""

@@ -68,7 +68,7 @@ class Jobs:
         """GetModelInvocationJob."""
         return Answer(self._told(self._find(exchange.tail, caller), exchange))
 
-    def list(self, exchange: Exchange, caller: Caller) -> Answer:
+    def listed(self, exchange: Exchange, caller: Caller) -> Answer:
         """ListModelInvocationJobs, newest first, by pages."""
         query = {name: values[0] for name, values in exchange.query.items()}
         named = query.get("nameContains", "")

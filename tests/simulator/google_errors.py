@@ -48,7 +48,7 @@ def error(status: int, message: str = "", *details: dict[str, Any], name: str = 
 
 def refuse(message: str, *fields: str) -> NoReturn:
     """400 INVALID_ARGUMENT; ``fields`` are named as violations."""
-    details = ()
+    details: tuple[dict[str, Any], ...] = ()
     if fields:
         violations = [{"field": name, "description": message} for name in fields]
         details = ({"@type": _TYPE + "BadRequest", "fieldViolations": violations},)

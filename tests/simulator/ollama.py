@@ -57,7 +57,9 @@ class Native:
         if ignored := [name for name in value if name not in _FIELDS]:
             exchange.notes["ignored"] = ignored
         options = value.get("options") or {}
-        size = options.get("num_ctx", self._access.flavour.loaded_context)
+        loaded = self._access.flavour.loaded_context
+        assert loaded is not None
+        size = options.get("num_ctx", loaded)
         asked = {theirs: options[ours] for ours, theirs in _OPTIONS.items() if ours in options}
         think = value.get("think")
         if isinstance(think, str) or think is False:

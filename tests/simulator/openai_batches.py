@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -156,7 +156,7 @@ class OpenAIBatches:
         return file
 
     @staticmethod
-    def _no_file(name: str) -> Any:
+    def _no_file(name: str) -> NoReturn:
         refuse(f"No such File object: {name}", param="id", status=404)
 
     def create(self, exchange: Exchange) -> Answer:

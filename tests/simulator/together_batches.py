@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -355,5 +355,5 @@ def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(min(seconds, 4e9), UTC).isoformat().replace("+00:00", "Z")
 
 
-def _missing(message: str) -> Any:
+def _missing(message: str) -> NoReturn:
     raise Refused(error(404, message, "invalid_request_error"))
