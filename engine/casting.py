@@ -87,6 +87,16 @@ class Casting:
         }
         self.dispatchers: dict[str, Dispatcher] = {}
 
+    @property
+    def batching(self) -> list[Batching]:
+        """The dispatchers that send batches."""
+        return [one for one in self.dispatchers.values() if isinstance(one, Batching)]
+
+    @property
+    def locals(self) -> list[Local]:
+        """The dispatchers that have workers with a model."""
+        return [one for one in self.dispatchers.values() if isinstance(one, Local)]
+
     def contestants(self) -> dict[str, Contestant]:
         """Every role with its model, dispatcher and parameters."""
         return {
