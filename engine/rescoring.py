@@ -66,6 +66,7 @@ async def rescore(folder: RunFolder) -> Rescored:
 
 
 async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescored:
+    journal.recount()
     meta = journal.query(Shelf.meta)
     benchmark = build_benchmark(spec, meta.get("shared"))
     roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}

@@ -17,6 +17,8 @@ from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 
 def count_scores(shelf: Shelf, ignoring: Iterable[Outcome] = ()) -> int:
     """How many scores there are, leaving out those of some outcomes."""
+    if known := shelf.sums():
+        return known.count(set(OUTCOME_CODE.values()) - {OUTCOME_CODE[one] for one in ignoring})
     sql = "SELECT count(*) FROM score WHERE ? >> outcome & 1 = 0"
     return int(shelf.db.execute(sql, (_mask(ignoring),)).fetchone()[0])
 
@@ -128,10 +130,8 @@ def held(shelf: Shelf, path: Path, rows: Collection[int]) -> list[Held]:
 
 def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
     """Calls that have no reply although no engine is at work on them any more."""
-    calls, replies = shelf.db.execute(
-        "SELECT (SELECT count(*) FROM call), (SELECT count(*) FROM reply)"
-    ).fetchone()
-    if calls == replies:
+    known = shelf.sums()
+    if known and known.calls == known.replies:
         return []
     cut = {
         ident

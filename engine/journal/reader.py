@@ -32,6 +32,7 @@ from evalbench.engine.journal.schema import (
     has_reused,
     understand,
 )
+from evalbench.engine.journal.sums import Sums, count_by_kind, count_own_replies, kept
 from evalbench.engine.scoring.tally import Tally
 
 T = TypeVar("T")
@@ -40,10 +41,15 @@ PACKED = ("sample", "call", "reply", "detail")
 
 
 class Shelf:
-    """Decodes rows of one open journal; caches names, slots and blobs."""
+    """Decodes rows of one open journal; caches names, slots and blobs.
+
+    Attributes:
+        live: what the writer counts along; None for everybody else.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.db = connection
+        self.live: Sums | None = None
         self._names: dict[int, str] = {}
         self._blobs: dict[bytes, bytes] = {}
         self._slots: dict[int, tuple[CallKey, int]] = {}
@@ -83,6 +89,12 @@ class Shelf:
         """Every fact of the ``run`` table."""
         rows = self.db.execute("SELECT key, value FROM run").fetchall()
         return {key: orjson.loads(value) for key, value in rows}
+
+    def sums(self) -> Sums | None:
+        """What all rows add up to, where that is known without a look at them."""
+        if self.live is None:
+            return kept(self.db)
+        return self.live if self.live.certain else None
 
     def slot(self, ident: int) -> tuple[CallKey, int]:
         """Key and re-ask number of a slot."""
@@ -174,9 +186,10 @@ class JournalReader:
 
     def size(self) -> int:
         """Number of samples."""
-        for (count,) in self._rows("SELECT count(*) FROM sample"):
-            return int(count)
-        return 0
+        try:
+            return count_samples(self._shelf)
+        except sqlite3.Error as error:
+            raise understand(error, self.path) from error
 
     def samples(self, first: int = 1, count: int = -1) -> Iterator[SampleRow]:
         """Samples from row ``first`` on."""
@@ -274,7 +287,7 @@ class JournalReader:
 
 
 def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
-    """All scores of a journal by one grouped scan; with several epochs by a second one too."""
+    """All scores of a journal, grouped; with several epochs by a scan."""
     tally = Tally(epochs=epochs)
     if epochs > 1:
         tally.means = Tally()
@@ -282,14 +295,11 @@ def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
             if len(scores) == epochs:
                 tally.means.add_sample(own, scores)
     try:
-        # Grouped by one number, which SQLite sorts in half the time of three.
-        rows = shelf.db.execute(
-            "SELECT tags, outcome, vals, count(*) FROM score"
-            " GROUP BY (tags << 36) | (vals << 4) | outcome"
-        ).fetchall()
+        known = shelf.sums()
+        scores = known.scores if known else count_by_kind(shelf.db)
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    for tags, outcome, values, count in rows:
+    for (tags, outcome, values), count in sorted(scores.items()):
         tally.add(shelf.named(tags), OUTCOMES[outcome], shelf.named(values), count)
     return tally
 
@@ -355,20 +365,16 @@ class Totals(NamedTuple):
     possible: Decimal = Decimal(0)
 
 
-_SUMS = (
-    "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0),"
-    " coalesce(sum(cost), 0), coalesce(sum(possible), 0) FROM reply"
-)
-
-
 def totals(shelf: Shelf, path: Path) -> Totals:
-    """Sums over all replies but those of earlier runs, by one scan."""
+    """Sums over all replies but those of earlier runs."""
     try:
-        ours = "WHERE id NOT IN (SELECT call FROM reused)" if has_reused(shelf.db) else ""
-        tokens_in, tokens_out, cost, possible = shelf.db.execute(f"{_SUMS} {ours}").fetchone()
+        if known := shelf.sums():
+            sums = known.input, known.output, known.cost, known.possible
+        else:
+            sums = count_own_replies(shelf.db)
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    return Totals(tokens_in, tokens_out, dollars(cost), dollars(possible))
+    return Totals(*sums[:2], dollars(sums[2]), dollars(sums[3]))
 
 
 def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
@@ -383,5 +389,7 @@ def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
 
 
 def count_samples(shelf: Shelf) -> int:
-    """How many samples there are, by a scan."""
+    """How many samples there are."""
+    if known := shelf.sums():
+        return known.samples
     return int(shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0])

@@ -20,6 +20,9 @@ newest it was sent in.
 
 Version 3 added ``reused``: replies that were taken from earlier runs, each with
 the run (a ``name``) and the call's number there.
+
+Version 4 added no table: sums over all rows may stand in ``run``, see ``sums``, and
+whoever writes a row takes them out.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
 
-VERSION = 3
+VERSION = 4
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
@@ -68,7 +71,7 @@ CREATE TABLE batched (call INTEGER PRIMARY KEY, batch INTEGER, item INTEGER);
 _REUSED_TABLE = """
 CREATE TABLE reused (call INTEGER PRIMARY KEY, run INTEGER, source INTEGER);
 """
-_ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE}
+_ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE, 4: ""}
 """What each version added to the one before."""
 
 

@@ -37,6 +37,7 @@ from evalbench.engine.journal.schema import (
     on_network_disk,
     understand,
 )
+from evalbench.engine.journal.sums import KEY, kept, recount
 
 T = TypeVar("T")
 
@@ -94,6 +95,10 @@ class Journal:
         self._db.execute("PRAGMA synchronous = NORMAL")
         migrate(self._db)
         self._shelf = Shelf(self._db)
+        held = kept(self._db)
+        self._kept = held is not None
+        self._sums = self._shelf.live = held or recount(self._db)
+        self._sums.follow(self._db)
         self._names = {text: ident for ident, text in self._db.execute("SELECT id, text FROM name")}
         self._slots = {
             tuple(key): ident
@@ -270,9 +275,10 @@ class Journal:
 
     def forget_scores(self, outcomes: Iterable[Outcome]) -> None:
         """Delete scores of the given outcomes: their samples are unfinished again."""
-        self._delete(
-            "DELETE FROM score WHERE outcome = ?", [(OUTCOME_CODE[what],) for what in outcomes]
-        )
+        codes = [OUTCOME_CODE[what] for what in outcomes]
+        known = self.query(Shelf.sums)
+        if known is None or known.count(codes):
+            self._delete("DELETE FROM score WHERE outcome = ?", [(code,) for code in codes])
 
     def forget_samples(self, rows: Iterable[int]) -> None:
         """Take samples and their scores out; their calls stay as a record of what was paid."""
@@ -297,6 +303,13 @@ class Journal:
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
+    def recount(self) -> None:
+        """Count every row, for whoever does not trust what is kept: rows may be changed by hand."""
+        counted = self.query(lambda shelf: recount(shelf.db))
+        if counted != self._sums:
+            self._sums.become(counted)
+            self._delete("DELETE FROM run WHERE key = ?", [(KEY,)])
+
     def flush(self) -> None:
         """Commit everything stored so far.
 
@@ -314,6 +327,9 @@ class Journal:
             JournalError: when the last records could not be written.
         """
         self._commit()
+        if not self._kept and not self.broken and (held := self._sums.dump()):
+            self._put("run", KEY, held)
+            self._commit()
         await asyncio.to_thread(self._rest)
         if self.broken:
             raise self.broken
@@ -323,7 +339,7 @@ class Journal:
     def _put(self, table: str, *row: Any) -> None:
         if self.broken:
             raise self.broken
-        self._rows.setdefault(_INTO[table], []).append(row)
+        self._rows.setdefault(table, []).append(row)
         self._commit_soon()
 
     def _commit_soon(self) -> None:
@@ -368,10 +384,16 @@ class Journal:
                 future.set_result(None)
 
     def _write(self, tables: dict[str, list[tuple[Any, ...]]]) -> None:
+        """Write rows by their tables, or by the statement that deletes them."""
         self._db.execute("BEGIN IMMEDIATE")
-        for sql, rows in tables.items():
-            self._db.executemany(sql, rows)
+        if self._kept:
+            # From here on they are right in memory alone, until the journal rests again.
+            self._db.execute("DELETE FROM run WHERE key = ?", (KEY,))
+        for table, rows in tables.items():
+            self._db.executemany(_INTO.get(table, table), rows)
         self._db.execute("COMMIT")
+        self._kept = False
+        self._sums.add(tables)
 
     def _rest(self) -> None:
         try:
