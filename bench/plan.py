@@ -65,6 +65,7 @@ SCRIPTS = (
     Script("traces", "--size 5000 --rounds 3", "--size 200 --rounds 1"),
     Script("reports", "--rounds 3", "--size 200 --rounds 1"),
     Script("local", f"{_LOCAL} --rounds 1", long=True),
+    Script("gpu", long=True),
     Script("cluster", "--size 5000 --rounds 3", "--size 200 --rounds 1"),
     Script("soak", "--minutes 30", "--minutes 0.1 --every 0.5", long=True),
 )
