@@ -296,10 +296,10 @@ def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
                 tally.means.add_sample(own, scores)
     try:
         known = shelf.sums()
-        scores = known.scores if known else count_by_kind(shelf.db)
+        kinds = known.scores if known else count_by_kind(shelf.db)
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    for (tags, outcome, values), count in sorted(scores.items()):
+    for (tags, outcome, values), count in sorted(kinds.items()):
         tally.add(shelf.named(tags), OUTCOMES[outcome], shelf.named(values), count)
     return tally
 

@@ -176,7 +176,7 @@ class Journal:
 
     def forget_calls(self, calls: Iterable[int]) -> None:
         """Delete calls that never left, and that they were to go into a batch."""
-        gone: list[tuple[int, ...]] = [(call,) for call in calls]
+        gone: list[tuple[Any, ...]] = [(call,) for call in calls]
         self._delete("DELETE FROM call WHERE id = ?", gone)
         self._delete("DELETE FROM batched WHERE call = ?", gone)
 
@@ -346,7 +346,7 @@ class Journal:
         if self._due is None:
             self._due = self._loop.call_soon(self._commit)
 
-    def _delete(self, sql: str, keys: list[tuple[int, ...]]) -> None:
+    def _delete(self, sql: str, keys: list[tuple[Any, ...]]) -> None:
         self.flush()
         self._rows[sql] = keys
         self.flush()
