@@ -165,7 +165,7 @@ def fit_models(
     provider: str,
     names: Sequence[str],
     settings: Mapping[str, Any],
-    benchmark: str | None = None,
+    asked: RunSpec | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Whether models fit on this machine; see :func:`evalbench.engine.fitting.fit_models`.
@@ -178,7 +178,7 @@ def fit_models(
         "provider": provider,
         "models": list(names),
         "settings": settings,
-        "benchmark": benchmark,
+        "asked": asked.to_json() if asked else None,
     }
     found: list[dict[str, Any]] = _ask(request, progress)
     return found

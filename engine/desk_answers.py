@@ -9,7 +9,7 @@ Requests and answers are JSON lines on its pipes::
                                       ->  {"answer": [{...}, ...]}, see money.estimate
     {"ask": "prompts", "specs": [...], "count": N}  ->  {"answer": [[{...}, ...]]}, see rendering
     {"ask": "models", "provider": P, "secret": S}  ->  {"answer": [{"name": ..., ...}, ...]}
-    {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "benchmark": B}
+    {"ask": "fit", "provider": P, "models": [...], "settings": {...}, "asked": SPEC}
                                       ->  {"answer": [{...}, ...]}, see :func:`.fitting.fit_models`
     {"ask": "key", "provider": P, "secret": S}     ->  {"answer": "what the key can see"}
     {"ask": "probe", "provider": P, "model": M, "params": {...}, "price": [...], "secret": S}
@@ -56,7 +56,7 @@ def _answer(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> A
                 request["provider"],
                 request["models"],
                 request["settings"],
-                request["benchmark"],
+                RunSpec.from_json(request["asked"]) if request["asked"] else None,
                 lambda what, done, total: say({"progress": [what, done, total]}),
             )
         )

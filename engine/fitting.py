@@ -22,7 +22,7 @@ from evalbench.engine.options import parse_options
 from evalbench.engine.paths import cache_dir
 from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
 from evalbench.engine.room import find_room
-from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
+from evalbench.engine.settings import RunSpec, build_benchmark
 
 _LONGEST = 16
 """So many of the longest samples are looked at, and the longest of each group."""
@@ -73,7 +73,7 @@ async def fit_models(
     provider: str,
     names: Sequence[str],
     settings: Mapping[str, Any],
-    benchmark: str | None = None,
+    asked: RunSpec | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Whether models fit on this machine.
@@ -82,7 +82,8 @@ async def fit_models(
         provider: whose models they are.
         names: of the models.
         settings: the provider's options, raw.
-        benchmark: whose longest prompt to reckon with; left out, one of a usual length.
+        asked: a run whose longest prompt to reckon with, each model in place of its own;
+            left out, a prompt of a usual length.
         progress: told what is being prepared.
 
     Returns:
@@ -110,17 +111,17 @@ async def fit_models(
                 told | {"error": f"{error.what}: {error.why}" if error.why else error.what}
             )
             continue
-        work = await _work(benchmark, f"{provider}/{name}", progress)
+        work = await _work(asked, f"{provider}/{name}", progress)
         one = fit(size, room, loading, work)
         found.append(told | {"footprint": size.to_json(), "fit": one.to_json(), "error": None})
     return found
 
 
-async def _work(benchmark: str | None, model: str, progress: Progress | None) -> Work | None:
-    """The most that a benchmark in its default settings asks of a model."""
-    if benchmark is None:
+async def _work(asked: RunSpec | None, model: str, progress: Progress | None) -> Work | None:
+    """The most that a run asks of a model."""
+    if asked is None:
         return None
-    spec = make_spec(benchmark, model)
+    spec = replace(asked, model=model)
     return (await longest(spec, prepare(spec, cache_dir(), progress))).get(CANDIDATE)
 
 

@@ -10,19 +10,24 @@ from evalbench.engine import desk, registry
 from evalbench.engine.fit import Fit
 from evalbench.engine.options import Option
 from evalbench.tui.cli.output import stderr, stdout
-from evalbench.tui.cli.parser import Parser, add_options, given
+from evalbench.tui.cli.parser import Parser, add_options, flag_values, given
+from evalbench.tui.cli.plain import Plain
+from evalbench.tui.cli.settings import declare_settings, new_specs
 from evalbench.tui.cli.table import print_columns
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.fit_words import FORMS, fit_words
 
 PROVIDER = "local"
-_OPTIONS = ("device", "dtype", "quantize", "memory_limit", "max_batch_tokens", "slots")
+_OPTIONS = (
+    *("device", "dtype", "quantize", "memory_limit", "max_batch_tokens", "slots"),
+    "deterministic",
+)
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.short_usage("fit [MODEL]... [--benchmark NAME] [--memory-limit 6GB]")
+    parser.short_usage("fit [MODEL]... [--benchmark NAME [settings]] [--memory-limit 6GB]")
     parser.add_argument("provider", metavar="fit", help="the word fit")
     parser.add_argument(
         "models",
@@ -35,24 +40,30 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "--benchmark",
         metavar="NAME",
         choices=registry.benchmark_names(),
-        help="reckon with the longest prompt and answer of this benchmark",
+        help="reckon with the longest prompt and answer of this benchmark; its settings,"
+        " --data too, are those of evalbench run",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     add_options(parser, _options(), "how it would be loaded")
+    for name in flag_values(words, "--benchmark"):
+        if name in registry.benchmark_names():
+            declare_settings(parser, registry.benchmark_class(name), [f"{PROVIDER}/any"])
     parser.examples(
         "evalbench models fit",
         "evalbench models fit llama-3.2-3b --memory-limit 6GB --benchmark mt-bench",
+        "evalbench models fit --benchmark mmlu --shots 5 --data ./mmlu",
         "evalbench models fit Qwen/Qwen3-0.6B ./my-model --quantize 4bit",
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Print what each takes; exit code 1 when something cannot be told."""
-    settings = given(args, _options())
+    settings = given(args, registry.provider_class(PROVIDER).options)
+    asked = new_specs(args, args.benchmark, [f"{PROVIDER}/any"])[0] if args.benchmark else None
     names = [_name(word) for word in args.models] or [
         model["name"] for model in desk.models(PROVIDER)
     ]
-    found = desk.fit_models(PROVIDER, names, settings, args.benchmark)
+    found = desk.fit_models(PROVIDER, names, settings, asked, Plain(stderr()).preparing)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +72,27 @@ def test_a_model_that_is_not_there_is_told_beside_the_rest(
 def test_a_mistake_in_the_limit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "fit", "--memory-limit", "plenty"]) == 1
     assert "--memory-limit cannot be 'plenty'" in capsys.readouterr().err
+
+
+def tokens(capsys: pytest.CaptureFixture[str], *words: str) -> int:
+    """Of the longest prompt and answer that was reckoned with."""
+    assert main(["models", "fit", "gpt2-large", "--json", *words]) == 0
+    return int(json.loads(capsys.readouterr().out)["fit"]["tokens"])
+
+
+def test_a_benchmark_takes_its_settings_as_a_run_does(
+    capsys: pytest.CaptureFixture[str], shared_data: Path
+) -> None:
+    few, more = (
+        tokens(capsys, "--benchmark", "quickstart", "--max-tokens", most) for most in ("50", "250")
+    )
+    assert more - few == 200
+    mmlu = ("--benchmark", "mmlu", "--data", str(shared_data / "mmlu"), "--subject", "anatomy")
+    assert tokens(capsys, *mmlu, "--shots", "0") < tokens(capsys, *mmlu, "--shots", "5")
+
+
+def test_settings_of_a_benchmark_need_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "fit", "gpt2-large", "--data", "x"]) == 1
+    assert "no flag --data" in capsys.readouterr().err
+    assert main(["models", "fit", "--benchmark", "mmlu", "--data", "/no/such"]) == 1
+    assert "there is no file or folder /no/such" in capsys.readouterr().err

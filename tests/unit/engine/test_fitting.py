@@ -125,7 +125,7 @@ def test_a_run_is_checked_before_it_starts(home: Path) -> None:
 
 async def test_models_are_asked_about_by_name() -> None:
     small, none = await fit_models(
-        "local", ["gpt2-large", "no-such"], {"memory_limit": "6GB"}, "quickstart"
+        "local", ["gpt2-large", "no-such"], {"memory_limit": "6GB"}, spec_of("local/any")
     )
     assert Fit.from_json(small["fit"]).tokens < 300
     assert (small["device"], small["error"]) == ("Pretend 9000", None)
