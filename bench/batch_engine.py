@@ -30,7 +30,7 @@ from evalbench.engine import registry
 from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, ModelRef, Reply, generate
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.batches import Batching, BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver

@@ -11,8 +11,8 @@ from typing import Any
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import BatchProvider, Call, WorkerProvider
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
-from evalbench.engine.dispatch.batch_state import batch_of
+from evalbench.engine.dispatch.batches import Batching, BatchWishes
+from evalbench.engine.dispatch.batches.state import batch_of
 from evalbench.engine.dispatch.cluster import Cluster
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.links import Ground

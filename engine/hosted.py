@@ -19,7 +19,7 @@ from typing import Any
 from evalbench.engine.calls import Outcome, WorkerProvider
 from evalbench.engine.casting import Casting
 from evalbench.engine.changes import refuse
-from evalbench.engine.dispatch.batch import BatchWishes
+from evalbench.engine.dispatch.batches import BatchWishes
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import (
     AccessDenied,

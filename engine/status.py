@@ -39,7 +39,7 @@ class Status:
     calls of this engine by role (``sent``, ``from_journal``, ``reused``, ``in_flight``);
     ``reused`` counts replies that were taken from earlier runs, over all engines;
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
-    ``batches`` is as :meth:`evalbench.engine.dispatch.batch_state.Batch.shown` gives it,
+    ``batches`` is as :meth:`evalbench.engine.dispatch.batches.state.Batch.shown` gives it,
     ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`.
     """
 

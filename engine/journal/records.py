@@ -75,7 +75,10 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class BatchRow:
-    """A provider batch as stored. ``body`` is :class:`evalbench.engine.dispatch.batch_state`'s."""
+    """A provider batch as stored.
+
+    ``body`` is made and read by :mod:`evalbench.engine.dispatch.batches.state`.
+    """
 
     id: int
     name: str

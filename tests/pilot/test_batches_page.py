@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.dispatch.batch_state import Batch, Stage
+from evalbench.engine.dispatch.batches.state import Batch, Stage
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp

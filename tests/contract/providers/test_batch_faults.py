@@ -12,8 +12,7 @@ import pytest
 
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.dispatch import batch_life
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.batches import Batching, BatchWishes, waits
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver
@@ -105,8 +104,8 @@ async def test_what_no_batch_answers_says_why(
     assert state is State.COMPLETE
     assert driver.progress.done == SAMPLES
     assert driver.progress.failed
-    errors = [call.reply.error for row in range(1, SAMPLES + 1) for call in world.calls(row)]
-    assert any(why in error for error in errors)
+    replies = [call.reply for row in range(1, SAMPLES + 1) for call in world.calls(row)]
+    assert any(reply is not None and why in reply.error for reply in replies)
 
 
 def _polls_fail(sim: Handle, api: str) -> None:
@@ -166,7 +165,7 @@ async def run_while_time_flies(
 async def test_a_queue_that_is_full_is_waited_for(
     make: Make, sim: Handle, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_life, "QUEUE_FULL_S", 0.05)
+    monkeypatch.setattr(waits, "QUEUE_FULL_S", 0.05)
     sim.batch(times=2, refused="token_limit_exceeded")
     state, driver, _ = await run(make, tmp_path, api)
     assert (state, driver.progress.failed) == (State.COMPLETE, 0)
@@ -176,7 +175,7 @@ async def test_a_queue_that_is_full_is_waited_for(
 async def test_a_queue_that_refuses_the_creation_is_waited_for(
     make: Make, sim: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_life, "QUEUE_FULL_S", 0.05)
+    monkeypatch.setattr(waits, "QUEUE_FULL_S", 0.05)
     sim.batch(running=3600.0, queue=10)
     refusals = 0
 

@@ -18,12 +18,13 @@ from evalbench.engine.calls import (
     Call,
     Capabilities,
     JobState,
+    KeyNeed,
     ModelInfo,
     ModelRef,
     Reply,
     Usage,
 )
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
+from evalbench.engine.dispatch.batches import Batching, BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, DeadlineExceeded, ProviderError, ServerFault
@@ -76,7 +77,7 @@ class Post:
     name: ClassVar[str] = "post"
     title: ClassVar[str] = "Post"
     options: ClassVar[tuple[Option, ...]] = ()
-    key: ClassVar[None] = None
+    key: ClassVar[KeyNeed | None] = None
 
     def __init__(self, **terms: Any) -> None:
         self.terms = BatchTerms(**{"most_requests": 1000, "most_bytes": 1_000_000, **terms})

@@ -9,8 +9,8 @@ from decimal import Decimal
 from evalbench.engine.calls import Call, JobState, ModelRef
 from evalbench.engine.calls.replies import Reply, plain
 from evalbench.engine.dispatch.base import ZERO, Host, failed_reply
-from evalbench.engine.dispatch.batch_ground import Ground
-from evalbench.engine.dispatch.batch_state import Batch
+from evalbench.engine.dispatch.batches.shared import Shared
+from evalbench.engine.dispatch.batches.state import Batch, Stage
 from evalbench.engine.errors import DeadlineExceeded, ProviderError, RunFatal, TransientError
 from evalbench.engine.journal.paging import Held
 from evalbench.engine.journal.records import CallRow
@@ -31,9 +31,9 @@ class Settling:
         fatal: the first error among the results after which no call can succeed.
     """
 
-    def __init__(self, batch: Batch, ground: Ground, host: Host) -> None:
+    def __init__(self, batch: Batch, shared: Shared, host: Host) -> None:
         self._batch = batch
-        self._ground = ground
+        self._shared = shared
         self._host = host
         self.fatal: RunFatal | None = None
 
@@ -46,7 +46,7 @@ class Settling:
         """Store what a line says; False when the call is to be asked again."""
         batch = self._batch
         try:
-            reply = self._ground.provider.batch_reply(line, _call(row))
+            reply = self._shared.provider.batch_reply(line, _call(row))
         except RunFatal as error:
             self.fatal = self.fatal or error
             return False
@@ -55,10 +55,10 @@ class Settling:
                 return False
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
-        cost = self._ground.purse.cost(reply)
+        cost = self._shared.purse.cost(reply)
         batch.cost += cost or ZERO
         if cost is not None:
-            batch.saved += (self._ground.at_once.cost(reply) or cost) - cost
+            batch.saved += (self._shared.at_once.cost(reply) or cost) - cost
         self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
         return True
 
@@ -67,9 +67,9 @@ class Settling:
         batch = self._batch
         ended = batch.job is not None and batch.job.state is JobState.ENDED
         if ended and missing:
-            self._ground.report("batch-missing", batch=batch.name, calls=len(missing))
+            self._shared.report("batch-missing", batch=batch.name, calls=len(missing))
         again = [ident for ident in missing if self._worth_another(ident)]
-        for row in self._ground.rows(set(missing).difference(again)):
+        for row in self._shared.rows(set(missing).difference(again)):
             error = DeadlineExceeded(
                 f"the batch {'brought no result for' if ended else 'ended before'} this call",
                 why=_ENDINGS.get(batch.cancel_for, ""),
@@ -84,20 +84,20 @@ class Settling:
         return self._batch.cancel_for == "fallback" or self._round(ident) < ROUNDS
 
     def _round(self, ident: int) -> int:
-        return self._ground.rounds.get(ident, 1)
+        return self._shared.rounds.get(ident, 1)
 
     def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
-        ground, batch = self._ground, self._batch
+        shared, batch = self._shared, self._batch
         try:
-            ground.journal.store_reply(row.row, row.key, row.reask, reply)
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
         except TypeError:
             reply = plain(reply)
-            ground.journal.store_reply(row.row, row.key, row.reask, reply)
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
         part = self._share()
         if batch.ticket:
-            ground.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)
-        ground.out.discard(row.id)
-        ground.answered.add(row.id)
+            shared.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)
+        shared.out.discard(row.id)
+        shared.answered.add(row.id)
         if reply.error:
             batch.failed += 1
         else:
@@ -114,40 +114,54 @@ class Settling:
 
     def _fail(self, row: CallRow, error: ProviderError) -> None:
         possible = self._share() if error.possibly_billed else ZERO
-        self._ground.purse.budget.possible += possible
+        self._shared.purse.budget.possible += possible
         self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
 
     def fail_all(self, error: ProviderError) -> None:
         """Every call of the batch that has no reply fails for one reason."""
-        calls, ground = self._batch.calls, self._ground
-        has_reply = ground.with_reply(calls)
-        for row in ground.rows(ident for ident in calls if ident not in has_reply):
+        calls, shared = self._batch.calls, self._shared
+        has_reply = shared.with_reply(calls)
+        for row in shared.rows(ident for ident in calls if ident not in has_reply):
             self._fail(row, error)
         self.let_go()
 
     def ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
         """Let calls leave the batch without a reply; their samples ask them again."""
-        ground, batch = self._ground, self._batch
+        shared, batch = self._shared, self._batch
         leaving = [ident for ident in calls if ident]
         if not leaving:
             return
         for ident in leaving:
-            ground.rounds[ident] = self._round(ident) + sent
-            ground.out.discard(ident)
+            shared.rounds[ident] = self._round(ident) + sent
+            shared.out.discard(ident)
             if batch.cancel_for == "fallback":
-                ground.not_here.add(ident)
+                shared.not_here.add(ident)
         batch.again += len(leaving)
-        ground.journal.forget_calls(leaving)
-        ground.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
+        shared.journal.forget_calls(leaving)
+        shared.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
         for ident in leaving:
-            self._host.go_on(*ground.place(ident))
+            self._host.go_on(*shared.place(ident))
 
     def let_go(self) -> None:
         """Give back what is still reserved, and take none of its calls to be out."""
         if ticket := self._batch.ticket:
-            self._ground.purse.budget.release(ticket)
+            self._shared.purse.budget.release(ticket)
             self._batch.ticket = None
-        self._ground.out.difference_update(self._batch.calls)
+        self._shared.out.difference_update(self._batch.calls)
+
+    def undo(self, why: str) -> None:
+        """Nothing of the batch has left, and nothing will: its samples ask again."""
+        self.forget(why)
+        for ident in filter(None, self._batch.calls):
+            self._host.go_on(*self._shared.place(ident))
+
+    def forget(self, why: str) -> None:
+        """Take out of the journal what was to be sent, when nobody is there to ask again."""
+        batch, journal = self._batch, self._shared.journal
+        self.let_go()
+        batch.stage, batch.why = Stage.CANCELLED, why
+        journal.forget_calls(batch.calls)
+        journal.put_batch(batch.row())
 
 
 def _call(row: CallRow) -> Call:

@@ -1,7 +1,7 @@
 """Answers calls through a provider's batches: for less money, within hours, whoever is there.
 
 Calls are collected into files of requests; each file becomes a batch and has a
-life of its own (:mod:`evalbench.engine.dispatch.batch_life`). Nobody waits in
+life of its own (:mod:`evalbench.engine.dispatch.batches.life`). Nobody waits in
 memory: a sample whose call was taken in is parked, and is run again when its
 replies are in the journal.
 """
@@ -14,31 +14,27 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import BatchProvider, Call, Reply
 from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import Halted, Host, Parked, Report, failed_reply
-from evalbench.engine.dispatch.batch_file import RequestFile
-from evalbench.engine.dispatch.batch_ground import SHARE, Ground
-from evalbench.engine.dispatch.batch_life import Life
-from evalbench.engine.dispatch.batch_state import Batch, Stage, batch_of, new_name
+from evalbench.engine.dispatch.batches.collection import Collection
+from evalbench.engine.dispatch.batches.life import Life
+from evalbench.engine.dispatch.batches.requests import RequestFile
+from evalbench.engine.dispatch.batches.settling import Settling
+from evalbench.engine.dispatch.batches.shared import Shared
+from evalbench.engine.dispatch.batches.state import Batch, Stage, batch_of
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches, calls_in
 from evalbench.engine.money.budget import Ticket
 from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.tokens import input_tokens
 
 log = logging.getLogger("evalbench")
 
-QUIET_S = 5.0
-"""A batch closes when no call came for so long."""
-_TICK_S = 0.001
-"""A timer may come so much early, by the rounding of its clock."""
 _WINDOW = 256
 
 
@@ -94,9 +90,8 @@ class Batching:
         self._journal = journal
         self._wishes = wishes
         self._role = role
-        self._model = model
         self._report = report
-        self._ground = Ground(
+        self._shared = Shared(
             provider,
             terms,
             journal,
@@ -110,15 +105,11 @@ class Batching:
             report=report,
             clock=clock,
         )
-        self._most = min(wishes.size or terms.most_requests, terms.most_requests)
-        self._most_bytes = int(terms.most_bytes * SHARE)
+        self._collection = Collection(
+            self._shared, wishes.size, role=role, model=model, closed=self._send_off
+        )
         self._host: Host | None = None
-        self._open: Batch | None = None
-        self._file: RequestFile | None = None
-        self._next = 1
         self._lives: dict[asyncio.Task[None], Life] = {}
-        self._quiet: asyncio.TimerHandle | None = None
-        self._last = 0.0
         self._ready = False
         self.ready_at: float | None = time.monotonic()
 
@@ -132,21 +123,21 @@ class Batching:
     @property
     def outstanding(self) -> int:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
-        return len(self._ground.out)
+        return len(self._shared.out)
 
     @property
     def at_rest(self) -> bool:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
-        return self._open is None and not self._lives
+        return self._collection.batch is None and not self._lives
 
     def begin(self, host: Host) -> None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
         self._host = host
         path = self._journal.path
         rows = self._journal.query(lambda shelf: batches(shelf, path))
-        self._next = max((row.id for row in rows), default=0) + 1
+        self._collection.next_id = max((row.id for row in rows), default=0) + 1
         for batch in (batch_of(row) for row in rows if row.body["role"] == self._role):
-            self._ground.batches.append(batch)
+            self._shared.batches.append(batch)
             if not batch.stage.final:
                 self._take_up(batch)
 
@@ -154,8 +145,8 @@ class Batching:
         """Go on with a batch of an earlier engine."""
         path, count = self._journal.path, batch.requests
         batch.calls = self._journal.query(lambda shelf: calls_in(shelf, path, batch.id, count))
-        has_reply = self._ground.with_reply(batch.calls)
-        self._ground.out.update(ident for ident in batch.calls if ident and ident not in has_reply)
+        has_reply = self._shared.with_reply(batch.calls)
+        self._shared.out.update(ident for ident in batch.calls if ident and ident not in has_reply)
         batch.ticket = self._purse.budget.take(batch.worst)
         if self._wishes.cancel & batch.names:
             batch.cancel_for = "user"
@@ -166,20 +157,20 @@ class Batching:
     ) -> Reply | None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
         # A sample read just before its reply was stored is woken: nothing is asked twice.
-        if ident in self._ground.out or ident in self._ground.answered:
+        if ident in self._shared.out or ident in self._shared.answered:
             raise Parked
-        if not self._wishes.collect or ident in self._ground.not_here:
+        if not self._wishes.collect or ident in self._shared.not_here:
             return None
         if not self._ready:
             if get_ready := getattr(self._provider, "get_ready", None):
                 await get_ready(call)
             self._ready = True
         ticket = await self._admit(call)
-        if self._ground.halted.is_set():
+        if self._shared.halted.is_set():
             self._purse.cut(ticket, sent=False)
             raise Halted
         try:
-            taken = self._take_in(call, ident, ticket)
+            taken = self._collection.take_in(call, ident, ticket)
         except CallRejected as error:
             self._purse.budget.release(ticket)
             await intend()
@@ -190,128 +181,42 @@ class Batching:
         await intend()
         raise Parked
 
-    def _take_in(self, call: Call, ident: int, ticket: Ticket) -> bool:
-        """Write a call into the open batch, or the next; False when it is too large for any."""
-        batch, line = self._line(call)
-        if len(line) >= self._most_bytes:
-            return False
-        tokens = input_tokens(call.prompt, call.model.name).likely
-        if self._full(batch, len(line), tokens):
-            self._close()
-            batch, line = self._line(call)
-        assert self._file
-        assert batch.ticket
-        batch.bytes += self._file.add(line)
-        batch.calls.append(ident)
-        batch.tokens += tokens
-        self._journal.put_in_batch(ident, batch.id, batch.requests)
-        batch.requests += 1
-        self._purse.budget.merge(ticket, batch.ticket)
-        self._ground.out.add(ident)
-        self._last = asyncio.get_running_loop().time()
-        if batch.requests == self._most:
-            self._close()
-        return True
-
-    def _line(self, call: Call) -> tuple[Batch, bytes]:
-        """The open batch, and a call as its next line."""
-        batch = self._open or self._new()
-        return batch, self._provider.batch_line(call, batch.item(batch.requests))
-
-    def _full(self, batch: Batch, more: int, tokens: int) -> bool:
-        if not batch.requests:
-            return False
-        if batch.bytes + more >= self._most_bytes:
-            return True
-        most = self._ground.most_tokens
-        return most is not None and batch.tokens + tokens > most
-
-    def _new(self) -> Batch:
-        batch = Batch(self._next, new_name(), self._role, self._model)
-        self._next += 1
-        batch.ticket = self._purse.budget.take(Decimal(0))
-        self._file = RequestFile(self._ground.folder / batch.requests_file)
-        self._open = batch
-        self._ground.batches.append(batch)
-        self._journal.put_batch(batch.row())
-        self._wait_for_quiet()
-        return batch
-
-    def _wait_for_quiet(self) -> None:
-        """Close the open batch once no call has come for a while."""
-        loop = asyncio.get_running_loop()
-
-        def look() -> None:
-            self._quiet = None
-            if self._open is None:
-                return
-            if loop.time() >= self._last + QUIET_S - _TICK_S:
-                self._close()
-            else:
-                self._quiet = loop.call_at(self._last + QUIET_S, look)
-
-        self._last = loop.time()
-        if self._quiet is None:
-            self._quiet = loop.call_at(self._last + QUIET_S, look)
-
     async def _admit(self, call: Call) -> Ticket:
         """Reserve a call's worst case. What does not fit beside the open batch sends it off."""
         worst = self._purse.worst_case(call)
         if ticket := self._purse.budget.reserve(worst):
             return ticket
-        self._close()
+        self._collection.close()
         return await self._admission.admit(worst)
 
     def close_collection(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
-        if self._open and self._open.requests:
-            self._close()
+        batch = self._collection.batch
+        if batch and batch.requests:
+            self._collection.close()
 
-    def _close(self) -> None:
-        """Send the open batch off, or ask its calls at once when they are too few for one."""
-        batch, file = self._open, self._file
-        if batch is None or file is None:
-            return
-        self._open = self._file = None
+    def _send_off(self, batch: Batch, file: RequestFile) -> None:
+        """Send a batch that was collected, or ask its calls at once when they are too few."""
         if not batch.requests:
-            self._drop(batch, file, "no call fitted in")
-        elif batch.requests < self._ground.terms.least_requests:
-            self._report(
-                "batch-too-small",
-                calls=batch.requests,
-                least=self._ground.terms.least_requests,
-            )
-            self._ground.not_here.update(batch.calls)
-            self._drop(batch, file, "too few calls for a batch; they were asked at once")
+            file.discard()
+            self._settling(batch).undo("no call fitted in")
+        elif batch.requests < (least := self._shared.terms.least_requests):
+            self._report("batch-too-small", calls=batch.requests, least=least)
+            self._shared.not_here.update(batch.calls)
+            file.discard()
+            self._settling(batch).undo("too few calls for a batch; they were asked at once")
         else:
             self._live(batch, file)
 
-    def _drop(self, batch: Batch, file: RequestFile, why: str) -> None:
-        """Undo a batch that will not be sent; its samples ask again."""
-        file.discard()
-        self._send_back(batch, why)
-
-    def _send_back(self, batch: Batch, why: str) -> None:
-        """Let the samples of a batch of which nothing has left ask again."""
-        self._forget(batch, why)
+    def _settling(self, batch: Batch) -> Settling:
         assert self._host
-        for ident in filter(None, batch.calls):
-            self._host.go_on(*self._ground.place(ident))
-
-    def _forget(self, batch: Batch, why: str) -> None:
-        self._ground.out.difference_update(batch.calls)
-        if batch.ticket:
-            self._purse.budget.release(batch.ticket)
-            batch.ticket = None
-        batch.stage, batch.why = Stage.CANCELLED, why
-        self._journal.forget_calls(batch.calls)
-        self._journal.put_batch(batch.row())
+        return Settling(batch, self._shared, self._host)
 
     # -- lives ------------------------------------------------------------------------
 
     def _live(self, batch: Batch, file: RequestFile | None = None) -> None:
         assert self._host
-        life = Life(batch, self._ground, self._host)
+        life = Life(batch, self._shared, self._host)
         task = asyncio.get_running_loop().create_task(self._lived(life, file))
         self._lives[task] = life
         task.add_done_callback(lambda done: self._lives.pop(done, None))
@@ -322,7 +227,7 @@ class Batching:
         try:
             if file:
                 await asyncio.to_thread(file.finish)
-                await life.put(Stage.PREPARED)
+                await self._shared.put(batch, Stage.PREPARED)
             if batch.stage is Stage.COLLECTING:
                 self._abandoned(batch)
                 return
@@ -348,10 +253,10 @@ class Batching:
 
     def _abandoned(self, batch: Batch) -> None:
         """A batch that an engine was still collecting when it died: nothing of it has left."""
-        file = self._ground.folder / batch.requests_file
+        file = self._shared.folder / batch.requests_file
         file.unlink(missing_ok=True)
         file.with_name(file.name + ".part").unlink(missing_ok=True)
-        self._send_back(batch, "the engine ended before it was sent")
+        self._settling(batch).undo("the engine ended before it was sent")
 
     def look_now(self) -> None:
         """Look at every batch at once."""
@@ -370,7 +275,7 @@ class Batching:
 
     def shown(self) -> list[dict[str, Any]]:
         """Every batch for lists."""
-        return [batch.shown() for batch in self._ground.batches]
+        return [batch.shown() for batch in self._shared.batches]
 
     # -- dispatcher ---------------------------------------------------------------------
 
@@ -382,7 +287,7 @@ class Batching:
 
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        self._ground.halted.set()
+        self._shared.halted.set()
         self._realtime.halt()
 
     def set_concurrency(self, calls: int | None) -> None:
@@ -396,13 +301,11 @@ class Batching:
 
     async def close(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        if self._quiet:
-            self._quiet.cancel()
+        left = self._collection.discard()
         for task in list(self._lives):
             task.cancel()
         await asyncio.gather(*self._lives, return_exceptions=True)
-        if self._open and self._file:
-            self._file.discard()
+        if left:
             with contextlib.suppress(EvalbenchError):
-                self._forget(self._open, "the run was stopped before it was sent")
+                self._settling(left).forget("the run was stopped before it was sent")
         await self._realtime.close()

@@ -15,6 +15,8 @@ from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.money.budget import Ticket
 
 NAME_LENGTH = 10
+MOST_ATTEMPTS = 255
+"""Two hexadecimal digits of a name count them."""
 
 
 class Stage(StrEnum):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalbench.engine.calls import BatchProvider, BatchTerms
-from evalbench.engine.dispatch.base import Report
-from evalbench.engine.dispatch.batch_state import Batch
+from evalbench.engine.dispatch.base import ZERO, Report
+from evalbench.engine.dispatch.batches.state import Batch, Stage
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import answered
 from evalbench.engine.journal.paging import Held, held
@@ -22,7 +22,7 @@ SHARE = 0.95
 
 
 @dataclass(slots=True)
-class Ground:
+class Shared:
     """What all batches of one role share.
 
     Attributes:
@@ -71,6 +71,13 @@ class Ground:
         """Of all prompts of one batch; None: no limit that is known."""
         most = self.terms.most_tokens
         return None if most is None else int(most * SHARE)
+
+    async def put(self, batch: Batch, stage: Stage, *, why: str = "") -> None:
+        """Write down where a batch stands, and only then go on."""
+        batch.stage = stage
+        batch.why = why or batch.why
+        batch.worst = batch.ticket.worst if batch.ticket else ZERO
+        await self.journal.put_batch(batch.row())
 
     def place(self, ident: int) -> tuple[int, int]:
         """Row and epoch of a call."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalbench.engine.calls import BatchProvider
-from evalbench.engine.dispatch.batch_state import Batch
+from evalbench.engine.dispatch.batches.state import Batch
 
 
 @dataclass(slots=True)

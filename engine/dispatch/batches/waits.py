@@ -1,0 +1,92 @@
+"""The waits in a batch's life. Each can be cut short, and none is made where nobody wants to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from evalbench.engine.dispatch.batches.shared import Shared
+from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.errors import TransientError
+
+T = TypeVar("T")
+
+QUEUE_FULL_S = 60.0
+LONGEST_QUEUE_S = 600.0
+
+
+class Left(Exception):
+    """Nothing more can be done for this batch now."""
+
+
+class Waits:
+    """How one batch waits."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._look = asyncio.Event()
+
+    def cut_short(self) -> None:
+        """End the wait that is going on, if any."""
+        self._look.set()
+
+    def unless_halted(self) -> None:
+        """Before something is sent.
+
+        Raises:
+            Left: the run is stopping.
+        """
+        if self._shared.halted.is_set():
+            raise Left
+
+    async def patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """A step that may be taken twice, until it works or there is no use in trying.
+
+        Raises:
+            ProviderError: the last failure.
+        """
+        patience = Patience(self._shared.attempts)
+        while True:
+            try:
+                return await step()
+            except TransientError as error:
+                await self.after(error, patience)
+
+    async def after(self, error: TransientError, patience: Patience) -> None:
+        """Wait before the next try.
+
+        Raises:
+            TransientError: there is no use in another; the one that was given.
+        """
+        pause = patience.wait(error)
+        if pause is None:
+            raise error
+        self._shared.report("wait", reason=type(error).__name__, what=error.what)
+        await self._pause(pause)
+
+    async def for_queue(self, times: int) -> None:
+        """Wait until the provider may have room, longer after each refusal.
+
+        Raises:
+            Left: nobody wants to wait.
+        """
+        await self.later(min(LONGEST_QUEUE_S, QUEUE_FULL_S * 2.0**times))
+
+    async def later(self, seconds: float) -> None:
+        """Wait for the provider.
+
+        Raises:
+            Left: nobody wants to wait.
+        """
+        if self._shared.leave:
+            raise Left
+        await self._pause(seconds)
+
+    async def _pause(self, seconds: float) -> None:
+        self._look.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._look.wait()
+        except TimeoutError:
+            return
