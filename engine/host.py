@@ -7,7 +7,7 @@ standard input brings one JSON line::
                "fits": {ROLE: {...}},
                "keys": {ROLE: {"ref": {...}, "secret": S}}}],
      "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
-     "leave": B, "cancel": [BATCH]}
+     "leave": B, "cancel": [BATCH], "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
 
 Keys come this way and no other: not by argument, file or environment.
 
@@ -30,6 +30,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import (
     EvalbenchError,
@@ -110,6 +111,7 @@ def main() -> None:
             os.close(pipe)
 
     request = orjson.loads(_line(0))
+    registry.hand(request["installed"])
     scrubbed.secrets.update(
         key["secret"] for item in request["runs"] for key in item["keys"].values()
     )

@@ -151,9 +151,19 @@ async def _take_up(
         # The status file knows of an engine that was killed, the journal of one that rested.
         max(stored.get("seconds", 0.0), status.seconds),
     )
-    created = {} if "created" in stored else {"created": status.created or time.time()}
-    _store_facts(opened, spec, brought, header, identity=now, **created)
+    facts: dict[str, Any] = {"identity": now}
+    if "created" not in stored:
+        facts["created"] = status.created or time.time()
+    if header and not ("record" in stored and _finished(opened, spec, ask_again)):
+        # Of a finished run it stays what it was: the packages that gave the answers.
+        facts["record"] = record(spec, benchmark, header)
+    _store_facts(opened, spec, brought, header, **facts)
     return opened
+
+
+def _finished(opened: Opened, spec: RunSpec, ask_again: frozenset[Outcome]) -> bool:
+    finished = opened.journal.query(partial(count_scores, ignoring=ask_again))
+    return opened.loaded and finished == (opened.size or 0) * spec.get("epochs")
 
 
 def _same_samples(then: dict[str, Any], now: dict[str, Any]) -> bool:
@@ -200,11 +210,7 @@ def _store_facts(
         "keys": {role: brought.keys[role].to_json() for role in spec.cast()},
     }
     if header:
-        facts |= {
-            "record": record(spec, opened.benchmark, header),
-            "shared": header.shared,
-            "data_hash": header.data_hash,
-        }
+        facts |= {"shared": header.shared, "data_hash": header.data_hash}
     journal.set(**facts)
     if journal.rollback_on:
         journal.event("rollback-journal", file_system=journal.rollback_on)

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import orjson
 
-from evalbench.engine import desk, modes
+from evalbench.engine import desk, modes, registry
 from evalbench.engine.calls import Outcome
 from evalbench.engine.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
@@ -247,6 +247,7 @@ def _spawn(
         "pilot": pilot,
         "leave": leave,
         "cancel": list(cancel),
+        "installed": registry.installed(),
     }
     read_end, write_end = os.pipe()
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
@@ -47,6 +46,9 @@ def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str,
 
 
 def _version(name: str) -> str:
+    # Needed only for the record, and it takes its time to load.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

@@ -6,8 +6,9 @@ package adds its own by declaring an entry point; nothing else is needed.
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Mapping
+from functools import cache, reduce
+from importlib import import_module
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Provider, WorkerProvider
@@ -16,24 +17,44 @@ from evalbench.engine.errors import SpecError, nearest
 ProviderClass = type[Provider] | type[WorkerProvider]
 
 
+Found = Mapping[str, Mapping[str, str]]
+"""Where each name leads, ``module:attribute``, by group."""
+
+_handed: Found | None = None
+
+
 @cache
-def _found() -> dict[str, dict[str, EntryPoint]]:
-    """Entry points by name, by group: asked for once, as every installed package is read for it."""
+def _found() -> Found:
+    """Entry points: asked for once, as every installed package is read for it."""
+    # Needed by nobody who was handed what is installed, and it takes its time to load.
+    from importlib.metadata import entry_points
+
     points = entry_points()
     return {
-        group: {point.name: point for point in points.select(group=group)}
+        group: {point.name: f"{point.module}:{point.attr}" for point in points.select(group=group)}
         for group in ("evalbench.benchmarks", "evalbench.providers")
     }
 
 
+def installed() -> Found:
+    """All that is installed, to be handed to a process that is started; see :func:`hand`."""
+    return _found() if _handed is None else _handed
+
+
+def hand(found: Found) -> None:
+    """Take what the process that started this one has found, instead of looking again."""
+    global _handed
+    _handed = found
+
+
 def benchmark_names() -> list[str]:
     """Names of all installed benchmarks that can be run, sorted."""
-    return sorted(name for name in _found()["evalbench.benchmarks"] if name != "recorded")
+    return sorted(name for name in installed()["evalbench.benchmarks"] if name != "recorded")
 
 
 def provider_names() -> list[str]:
     """Names of all installed providers that can be asked, sorted."""
-    return sorted(name for name in _found()["evalbench.providers"] if name != "answers")
+    return sorted(name for name in installed()["evalbench.providers"] if name != "answers")
 
 
 def benchmark_class(name: str) -> type[Benchmark]:
@@ -57,7 +78,7 @@ def provider_class(name: str) -> ProviderClass:
 
 
 def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
-    points = _found()[group]
+    points = installed()[group]
     if name not in points:
         raise SpecError(
             what,
@@ -65,7 +86,8 @@ def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
             cure=nearest(name, points),
         )
     try:
-        return points[name].load()
+        module, _, attribute = points[name].partition(":")
+        return reduce(getattr, attribute.split("."), import_module(module))
     except Exception as error:
         # A plug-in is somebody else's code: it may fail in any way, and harms no other.
         raise SpecError(

@@ -11,7 +11,6 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +116,9 @@ def _together(cards: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _torch_is_for_cpus() -> bool:
+    # Takes its time to load, and models in the cloud have no use for it.
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("torch").endswith("+cpu")
     except PackageNotFoundError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,3 +203,14 @@ def test_filters_that_leave_nothing_are_told_before_an_engine_starts(engines: En
 
 def _fields(spec: Any) -> dict[str, Any]:
     return {name: getattr(spec, name) for name in spec.__dataclass_fields__}
+
+
+def test_the_record_is_of_the_packages_that_answered(engines: Engines) -> None:
+    run = half_done(engines)
+    for known in (False, True):
+        with closing(sqlite3.connect(run.journal)) as journal, journal:
+            journal.execute("UPDATE run SET value = '{}' WHERE key = 'record'")
+        engines.resume(run)
+        engines.finish(run)
+        with JournalReader(run.journal) as reader:
+            assert (reader.meta("record") == {}) is known

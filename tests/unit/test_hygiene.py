@@ -65,6 +65,11 @@ def test_import_is_light(module: str) -> None:
     assert not _loaded_by(f"import {module}") & set(HEAVY)
 
 
+def test_an_engine_does_not_look_for_what_is_installed() -> None:
+    # It is handed that by whoever starts it.
+    assert "importlib.metadata" not in _loaded_by("import evalbench.engine.host")
+
+
 def test_every_provider_and_benchmark_is_light_to_load() -> None:
     statement = (
         "from evalbench.engine import registry as r\n"

@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 import pytest
 
-from evalbench.engine import record as module
 from evalbench.engine.dataset import DataHeader
 from evalbench.engine.record import identity, record
 from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
@@ -57,7 +56,7 @@ def test_packages_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatc
             raise PackageNotFoundError(name)
         return "0.1.0"
 
-    monkeypatch.setattr(module, "version", found)
+    monkeypatch.setattr("importlib.metadata.version", found)
     made = spec()
     assert record(made, build_benchmark(made), HEADER)["packages"] == {"evalbench": "0.1.0"}
 

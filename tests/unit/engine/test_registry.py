@@ -88,3 +88,17 @@ def test_benchmarks_and_providers_are_kept_apart(installed: Installed) -> None:
     installed.add("one_name", "class Thing: ...", BENCHMARKS, thing="Thing")
     assert "thing" in registry.benchmark_names()
     assert "thing" not in registry.provider_names()
+
+
+def test_a_process_that_is_handed_what_is_installed_does_not_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_handed", None)
+    found = registry.installed()
+    assert found[BENCHMARKS]["quickstart"] == "evalbench.engine.benchmarks.quickstart:Quickstart"
+    monkeypatch.setattr(registry, "_found", lambda: pytest.fail("it looked again"))
+    registry.hand({BENCHMARKS: {"mine": found[BENCHMARKS]["quickstart"]}, PROVIDERS: {}})
+    assert registry.benchmark_names() == ["mine"]
+    assert registry.provider_names() == []
+    assert registry.benchmark_class("mine") is Quickstart
+    assert registry.installed()[PROVIDERS] == {}
