@@ -27,6 +27,7 @@ from evalbench.engine.errors import (
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.results.exporting.held import HeldRun
 from evalbench.engine.results.exporting.rows import columns, rows
+from evalbench.engine.results.news import News
 from evalbench.engine.results.result import Result, result_of
 from evalbench.engine.run_request import refuse_costs, retried, spec_of
 from evalbench.engine.runfolder import INTERRUPTED, RunFolder, find_run
@@ -221,7 +222,7 @@ class Run:
         return table.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
 
     def __iter__(self) -> Iterator[Result]:
-        news = _News(self._folder)
+        news = News(self._folder)
         while True:
             # Asked first, so that what came before the end is still read.
             rests = self.at_rest
@@ -231,7 +232,7 @@ class Run:
             time.sleep(_LOOK_S)
 
     async def __aiter__(self) -> AsyncIterator[Result]:
-        news = _News(self._folder)
+        news = News(self._folder)
         while True:
             rests = await asyncio.to_thread(lambda: self.at_rest)
             for result in await asyncio.to_thread(news.read):
@@ -348,35 +349,6 @@ class Run:
 
 def _rests(state: str) -> bool:
     return state == INTERRUPTED or state in AT_REST
-
-
-class _News:
-    """The results of a run that were not read yet."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        self._folder = folder
-        self._last = 0
-        self._seen: set[tuple[int, int]] = set()
-
-    def read(self) -> list[Result]:
-        """Those stored since the last time, in their order.
-
-        The journal is opened for the moment only, so that the engine can make it one
-        plain file when it rests.
-        """
-        found: list[Result] = []
-        if not self._folder.journal.exists():
-            return found  # another program is about to start it
-        with HeldRun(self._folder) as held:
-            told = next(iter(held.status.metrics), "")
-            for at, row, epoch in held.scored_since(self._last):
-                self._last = at
-                if (row, epoch) in self._seen:
-                    continue
-                self._seen.add((row, epoch))
-                if sample := held.at(row):
-                    found.append(result_of(held, sample, epoch, told or held.headline))
-        return found
 
 
 def _apart(work: Callable[[], T]) -> T:
