@@ -13,6 +13,7 @@ from evalbench.engine.calls import Call, MediaPart, Provider, Reply
 from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import ZERO, Halted, Report, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.outage import Outage, says_nobody_is_there
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
@@ -56,6 +57,7 @@ class Realtime:
         self._waiting = 0
         self._retries = 0
         self._admission = Admission(purse.budget, report)
+        self._outage = Outage(report)
         self._halted = asyncio.Event()
         self._ready = False
         self._warming = Warming(provider.capabilities, report)
@@ -85,6 +87,8 @@ class Realtime:
             except ProviderError as error:
                 failure = error
             tried.billed = tried.billed or failure.possibly_billed
+            if self._outage.on and says_nobody_is_there(failure):
+                continue
             pause = patience.wait(failure)
             if pause is None:
                 failure.possibly_billed = tried.billed
@@ -105,7 +109,10 @@ class Realtime:
     async def _attempt(self, call: Call, tried: _Tried, warm: Turn | None) -> Reply:
         """One attempt, from waiting for its place to settling its cost."""
         tried.attempts += 1
-        async with self._limiter.turn(tried.weight, unless=self._halted):
+        async with (
+            self._limiter.turn(tried.weight, unless=self._halted),
+            self._outage.turn(unless=self._halted),
+        ):
             if self._halted.is_set():
                 raise Halted
             ticket = await self._admission.admit(self.purse.worst_case(call))
@@ -121,7 +128,7 @@ class Realtime:
                 reply = await self._provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
                 tried.possible += self.purse.failed(ticket, failure)
-                if not isinstance(failure, RunFatal):
+                if not isinstance(failure, RunFatal) and not self._outage.on:
                     self._limiter.refused(failure)
                 raise
             except BaseException:
@@ -157,6 +164,7 @@ class Realtime:
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._halted.set()
+        self._outage.wake()
         self._warming.halt()
 
     def set_concurrency(self, calls: int | None) -> None:
@@ -167,7 +175,8 @@ class Realtime:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         slots = self._limiter.slots
         self._limiter.share()
-        paused = self._limiter.paused_for()
+        limited, down = self._limiter.paused_for(), self._outage.paused_for()
+        paused = max(limited, down)
         return {
             "in_flight": slots.taken,
             "concurrency": slots.size,
@@ -175,7 +184,7 @@ class Realtime:
             "waiting": self._waiting,
             "retries": self._retries,
             "paused_s": round(paused, 1),
-            "paused_why": self._limiter.why if paused else "",
+            "paused_why": "" if not paused else self._outage.why if down else self._limiter.why,
         }
 
     async def close(self) -> None:

@@ -34,6 +34,13 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"waiting: {body.get('reason')}: {body.get('what')}"
         + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
     ),
+    "provider-down": lambda body: (
+        f"no call is answered any more: {body.get('reason')}: {body.get('what')}; all wait,"
+        " and one tries again from time to time"
+    ),
+    "provider-back": lambda body: (
+        f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
+    ),
     "model-loaded": lambda body: "model loaded: " + _facts(body),
     "model-unloaded": lambda body: (
         f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
@@ -152,7 +159,7 @@ def event_tone(event: Event) -> str:
     """How an event is meant: ``bad``, ``warn``, ``dim`` or plain."""
     if event.kind in ("problem", "sample-failed", "out-of-memory", "command-refused"):
         return "bad"
-    if event.kind in ("wait", "budget-reached", "cut-off", *_OF_WORKERS, "changes-accepted"):
+    if event.kind in ("wait", "provider-down", "budget-reached", "cut-off", *_OF_WORKERS, "changes-accepted"):
         return "warn"
     return "dim" if event.kind in ("started", "ended", "command") else ""
 

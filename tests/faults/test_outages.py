@@ -1,0 +1,198 @@
+"""A provider that refuses everything for ten minutes or is down for an hour, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage, generate
+from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.outage import LONGEST_S
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.errors import (
+    ConnectionFailed,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    RunFatal,
+    ServerFault,
+)
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from tests.unit.engine.test_realtime import Acted
+from tests.unit.engine.virtual_time import now, virtual_time
+
+CALLS = 300
+MINUTE, HOUR = 60.0, 3600.0
+A_DOLLAR_A_TOKEN = UnitPrices(Rates(Decimal(0), Decimal(1_000_000)))
+
+
+class Weather:
+    """A provider that takes a second for an answer and fails for a while, asked by a dispatcher."""
+
+    def __init__(
+        self,
+        error: Callable[[], ProviderError],
+        *,
+        lasts: float,
+        begins: float = 2.5,
+        concurrency: int | None = None,
+    ) -> None:
+        self.begins, self.ends = begins, begins + lasts
+        self._error = error
+        self.provider = Acted({"answer": self._answer})
+        self.answered: Counter[str] = Counter()
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.budget = Budget()
+        self.limiter = Limiter(concurrency=concurrency)
+        self.realtime = Realtime(
+            self.provider,
+            self.limiter,
+            Purse(self.budget, A_DOLLAR_A_TOKEN),
+            attempts=8,
+            report=lambda kind, **body: self.events.append((kind, body)),
+        )
+
+    async def _answer(self, text: str, number: int) -> Reply:
+        if self.begins <= now() < self.ends:
+            raise self._error()
+        await asyncio.sleep(1)
+        self.answered[text] += 1
+        return Reply("A", usage=Usage(5, 1))
+
+    def ask(self, calls: int = CALLS) -> list[asyncio.Task[Reply]]:
+        """Ask so many questions at once."""
+
+        async def before_send() -> None: ...
+
+        def one(text: str) -> asyncio.Task[Reply]:
+            call = Call(ModelRef("acted", "m"), generate(text, max_tokens=4))
+            return asyncio.create_task(self.realtime.answer(call, text, before_send))
+
+        return [one(f"q{n}") for n in range(calls)]
+
+    def tries(self, after: float = 0.0) -> int:
+        """How many attempts met the trouble, from so many seconds after its beginning."""
+        return sum(self.begins + after <= at < self.ends for _, at in self.provider.sent)
+
+    def all_answered_once(self, replies: list[Reply]) -> bool:
+        return (
+            [reply.outcome for reply in replies] == [Outcome.OK] * len(replies)
+            and {*self.answered.values()} == {1}
+            and (self.budget.spent, self.budget.reserved) == (len(replies), 0)
+        )
+
+
+DOWN = [
+    lambda: ConnectionFailed("cannot reach it"),
+    lambda: Overloaded("no capacity", status=503),
+    lambda: ServerFault("bad gateway", status=502, possibly_billed=True),
+]
+
+
+@pytest.mark.parametrize("error", DOWN, ids=["unreachable", "full", "bad gateway"])
+@virtual_time
+async def test_an_hour_of_downtime_is_waited_for_and_fails_no_call(
+    error: Callable[[], ProviderError],
+) -> None:
+    weather = Weather(error, lasts=HOUR)
+    replies = await asyncio.gather(*weather.ask())
+    assert weather.all_answered_once(replies)
+    # After some seconds of it one call knocks for all, in the end once a minute.
+    assert weather.tries(after=MINUTE) <= 65
+    # It is noticed soon that the provider is back.
+    assert now() < weather.ends + 2 * MINUTE
+    assert [kind for kind, _ in weather.events if kind != "wait"] == [
+        "provider-down",
+        "provider-back",
+    ]
+
+
+@pytest.mark.parametrize("retry_after", [None, 20.0])
+@virtual_time
+async def test_ten_minutes_of_refusals_are_no_storm_of_ours(retry_after: float | None) -> None:
+    weather = Weather(lambda: RateLimited("slow down", retry_after=retry_after), lasts=10 * MINUTE)
+    replies = await asyncio.gather(*weather.ask())
+    assert weather.all_answered_once(replies)
+    assert weather.tries(after=MINUTE) <= 35
+    assert now() < weather.ends + 2 * MINUTE
+    assert weather.budget.possible == 0
+
+
+@virtual_time
+async def test_a_fixed_concurrency_is_the_same_after_an_outage() -> None:
+    weather = Weather(DOWN[1], lasts=HOUR, concurrency=20)
+    replies = await asyncio.gather(*weather.ask())
+    assert weather.all_answered_once(replies)
+    assert weather.limiter.slots.size == 20
+    assert weather.provider.most == 20
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+@virtual_time
+async def test_the_last_calls_of_a_run_wait_as_well(calls: int) -> None:
+    weather = Weather(DOWN[0], lasts=HOUR, begins=1.5)
+    (first,) = await asyncio.gather(*weather.ask(1))
+    await asyncio.sleep(1)
+    assert first.outcome is Outcome.OK
+    weather.answered.clear()
+    weather.budget.spent = Decimal(0)
+    assert weather.all_answered_once(await asyncio.gather(*weather.ask(calls)))
+
+
+@virtual_time
+async def test_a_provider_that_is_told_down_is_shown_so() -> None:
+    weather = Weather(DOWN[0], lasts=HOUR)
+    calls = weather.ask()
+    await asyncio.sleep(10 * MINUTE)
+    gauges = weather.realtime.gauges()
+    assert 0 < gauges["paused_s"] <= 60
+    assert "cannot reach it" in gauges["paused_why"]
+    await asyncio.gather(*calls)
+    assert weather.realtime.gauges()["paused_why"] == ""
+
+
+@virtual_time
+async def test_a_stop_does_not_wait_for_the_provider() -> None:
+    weather = Weather(DOWN[0], lasts=HOUR)
+    calls = weather.ask()
+    await asyncio.sleep(10 * MINUTE)
+    weather.realtime.halt()
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    assert now() < weather.begins + 10 * MINUTE + 1
+    assert {type(end) for end in ends} == {Reply, Halted}
+    assert all(end.outcome is Outcome.OK for end in ends if isinstance(end, Reply))
+    assert weather.budget.reserved == 0
+
+
+@virtual_time
+async def test_an_outage_without_end_ends_the_run_and_fails_no_sample() -> None:
+    weather = Weather(DOWN[0], lasts=24 * HOUR)
+    with pytest.raises(RunFatal, match="no call was answered for 2 hours") as caught:
+        await asyncio.gather(*weather.ask())
+    assert now() <= weather.begins + LONGEST_S
+    assert "resume" in caught.value.cure
+
+
+@virtual_time
+async def test_a_provider_that_never_answered_is_not_waited_for() -> None:
+    weather = Weather(DOWN[0], lasts=HOUR, begins=0.0)
+    replies = await asyncio.gather(*weather.ask(20))
+    assert {reply.outcome for reply in replies} == {Outcome.ERROR}
+    assert now() < 10 * MINUTE
+
+
+@virtual_time
+async def test_a_call_that_is_always_cut_fails_alone() -> None:
+    weather = Weather(lambda: ConnectionFailed("cut", possibly_billed=True), lasts=HOUR, begins=1.5)
+    replies = await asyncio.gather(*weather.ask(30))
+    assert now() < 10 * MINUTE
+    assert {reply.outcome for reply in replies} == {Outcome.OK, Outcome.ERROR}
+    assert "provider-down" not in dict(weather.events)
