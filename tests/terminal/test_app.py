@@ -141,7 +141,13 @@ def test_colours_are_those_of_the_terminal(
 
 
 @pytest.mark.parametrize(
-    "command", ["TERM=dumb evalbench", "unset TERM; evalbench", "evalbench | tail -n 8"]
+    "command",
+    [
+        "TERM=dumb evalbench",
+        "unset TERM; evalbench",
+        "evalbench | tail -n 8",
+        "evalbench 2>/dev/null",
+    ],
 )
 def test_where_no_app_can_be_shown_the_overview_is(terminal: OpenTerminal, command: str) -> None:
     window = terminal(columns=100, rows=60)

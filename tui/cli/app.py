@@ -43,7 +43,8 @@ def execute(args: argparse.Namespace) -> int:
 
         raise UsageError(
             "the full-screen app needs a terminal",
-            why="standard input or output is not one, or TERM says it cannot move its cursor",
+            why="standard input, output or error is not one, or TERM says that it cannot move"
+            " its cursor",
             cure="evalbench run BENCHMARK --no-ui, or evalbench --help",
         )
     return open_app(
@@ -55,7 +56,9 @@ def can_show() -> bool:
     """Whether a full-screen app can be shown here: a whole terminal, or a browser's."""
     if os.environ.get("TEXTUAL_DRIVER"):
         return True
-    return sys.stdin.isatty() and sys.stdout.isatty() and not plain_terminal()
+    # Textual draws on standard error: where that goes to a file, nothing would be seen.
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(stream.isatty() for stream in streams) and not plain_terminal()
 
 
 def open_app(
