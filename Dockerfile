@@ -1,4 +1,4 @@
-# evalbench as a command; see docs/installing.md.
+# evalbench as a command; see docs/containers.md.
 #
 #   docker build -t evalbench .                                     hosted models
 #   docker build -t evalbench --build-arg EXTRAS=providers,local .  models in the container too
@@ -21,6 +21,8 @@ RUN pip install --no-cache-dir "$(echo /dist/*.whl)[${EXTRAS}]" && rm -r /dist \
 USER evalbench
 # Runs, caches and settings; keep it, and a run that was cut off goes on in the next container.
 ENV EVALBENCH_HOME=/data
+# Weights of the hub, which would go with the container elsewhere.
+ENV HF_HOME=/data/huggingface
 VOLUME /data
 WORKDIR /data
 ENTRYPOINT ["evalbench"]

@@ -110,3 +110,4 @@ def test_the_container_runs_as_nobody_special() -> None:
     assert "root" not in users
     assert "VOLUME /data" in final
     assert "ENV EVALBENCH_HOME=/data" in final
+    assert "ENV HF_HOME=/data/huggingface" in final
