@@ -146,7 +146,7 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
             ways = [
                 export,
                 "name a file of keys with --env-file FILE",
-                "start a keychain: see docs/keys.md, Machines without a keychain",
+                "start a keychain: see docs/keychains.md, Machines without a keychain",
             ]
         case KeychainState.TIMED_OUT:
             what = f"the keychain did not answer within {answer.limit_s:g} s"
@@ -163,4 +163,4 @@ def _unlocking() -> list[str]:
         if os.environ.get("SSH_CONNECTION"):
             return ["security unlock-keychain (over SSH macOS shows no dialog), then again"]
         return ["answer the dialog, or run: security unlock-keychain"]
-    return ["unlock it in your desktop session, or see docs/keys.md, Keys over SSH"]
+    return ["unlock it in your desktop session, or see docs/keychains.md, Over SSH"]

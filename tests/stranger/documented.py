@@ -19,7 +19,9 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*
 _COMMAND = re.compile(r"(?:^|[|;&(]\s*|\s)(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
 _INLINE = re.compile(r"`(evalbench(?: [^`]+)?)`")
 _ENDS = re.compile(r"\s(?:\||>|>>|<|2>&1|&&|&|;)(?=\s|$)|\s#\s|\s{3,}\S|;")
-_ELSEWHERE = re.compile(r"(?:docker|podman|apptainer|singularity)\s")
+_ELSEWHERE = re.compile(r"(?:docker|podman)\s(?!(?:run|exec)\s)|(?:apptainer|singularity)\s")
+"""Where ``evalbench`` is the name of an image; in ``docker run`` our words follow it."""
+
 _SYNOPSIS = re.compile(r"[\[\]]|\.\.\.|\w\|\w")
 _CODE = re.compile(r"`([^`]+)`")
 _LONG_FLAG = re.compile(r"(?<![\w-])--[a-zA-Z][\w-]*")
@@ -31,16 +33,23 @@ _OTHERS = re.compile(
 
 _THEIRS = frozenset(
     [
+        "--add-host",
         "--build-arg",
+        "--cap-drop",
         "--cpus-per-task",
+        "--gpus",
         "--gpus-per-node",
         "--init",
         "--network",
+        "--read-only",
+        "--secret",
+        "--security-opt",
         "--stop-timeout",
+        "--tmpfs",
         "--user",
     ]
 )
-"""Flags of Docker and Slurm that our pages name alone."""
+"""Flags of Docker, Podman and Slurm that our pages name alone."""
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ def _keychain() -> Check:
     backend = f" ({answer.backend})" if answer.backend else ""
     if answer.state in (KeychainState.ABSENT, KeychainState.FOUND):
         return Check("ok", f"keychain: answers{backend}")
-    cure = "keys from environment variables work all the same; see docs/keys.md"
+    cure = "keys from environment variables work all the same; see docs/keychains.md"
     match answer.state:
         case KeychainState.NO_KEYCHAIN:
             what = "there is none here"
