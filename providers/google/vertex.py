@@ -6,10 +6,12 @@ SDK finds and renews; a key of Vertex AI in express mode serves instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option
 from evalbench.providers.google.provider import OPTIONS, Gemini
 from evalbench.providers.google.sdk import Access
@@ -17,6 +19,7 @@ from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.exchange import Prepared
 
 _MULTI_REGIONS = ("us", "eu")
+_REGION = re.compile(r"[a-z0-9-]+")
 
 
 class Vertex(Gemini):
@@ -60,6 +63,13 @@ class Vertex(Gemini):
 
 
 def _own(location: str) -> str:
+    if not _REGION.fullmatch(location):
+        # It becomes a part of the host that credentials are sent to.
+        raise SpecError(
+            "location",
+            f"{location!r} is no region of Google Cloud",
+            cure="global, or a region such as europe-west4",
+        )
     if location == "global":
         return "https://aiplatform.googleapis.com"
     if location in _MULTI_REGIONS:

@@ -18,7 +18,7 @@ from evalbench.engine.calls import (
     system,
     user,
 )
-from evalbench.engine.errors import CallRejected, NoSuchModel
+from evalbench.engine.errors import CallRejected, NoSuchModel, SpecError
 from evalbench.providers.google import Google, Vertex, media
 from evalbench.providers.google.read import read_content, read_usage
 from evalbench.providers.wire.exchange import Arrival
@@ -108,6 +108,12 @@ def test_names_that_lead_elsewhere(name: str) -> None:
 )
 def test_where_vertex_is(location: str, host: str) -> None:
     assert Vertex({"location": location}).address.host == host
+
+
+@pytest.mark.parametrize("location", ["evil.example/#", "a.b", "x@y", "europe west", "EU"])
+def test_a_location_that_leads_elsewhere(location: str) -> None:
+    with pytest.raises(SpecError, match="is no region of Google Cloud"):
+        Vertex({"location": location})
 
 
 def read(body: dict[str, Any]) -> Any:
