@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from evalbench.engine import registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import HUGGINGFACE, KeyRef, find_key, looks_like_key, not_here
-from evalbench.engine.roles import RoleSpec
+from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.traces.credentials import trace_keys
+from evalbench.engine.traces.options import GALILEO, OTLP
 
 
 class HeldKey(NamedTuple):
@@ -21,6 +25,17 @@ class HeldKey(NamedTuple):
 
     ref: KeyRef
     secret: str
+
+
+_TRACE_ADDRESSES = {OTLP: "otlp", GALILEO: "galileo_console_url"}
+"""Settings that name who takes traces, and with them a key."""
+
+
+class Bound(NamedTuple):
+    """A key, by its owner (a provider, or who takes traces), and a host that it would go to."""
+
+    owner: str
+    host: str
 
 
 def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
@@ -36,13 +51,65 @@ def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
     ]
 
 
-def price_keys(specs: Sequence[RunSpec]) -> list[dict[str, str]]:
-    """Keys by role for each spec, of providers that tell prices themselves, where there are any."""
+def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
+    """Keys that would go to other machines than the provider's own, as the specs say.
+
+    Args:
+        specs: of a file, which somebody else may have written.
+        typed: common settings that did not come from it.
+    """
+    found = [
+        Bound(part.ref.provider, host)
+        for spec in specs
+        for role, part in spec.cast().items()
+        if (role == CANDIDATE or JUDGE not in typed)
+        and (host := _elsewhere(part.provider_options.get("base_url")))
+        and _sends_key(part, spec.get("env_file"))
+    ]
+    for spec in specs:
+        for owner, name in _TRACE_ADDRESSES.items():
+            host = "" if name in typed else _elsewhere(spec.get(name))
+            ours = spec.get(name) == os.environ.get(name.upper())
+            if host and not ours and (key := trace_keys(spec).get(owner)) and key[1]:
+                found.append(Bound(owner, host))
+    return list(dict.fromkeys(found))
+
+
+def _elsewhere(address: str | None) -> str:
+    """The host of an address; empty for this machine, and for what is no address."""
+    try:
+        host = urlsplit((address or "").strip()).hostname or ""
+    except ValueError:
+        return ""
+    try:
+        here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        here = False
+    return "" if here else host
+
+
+def _sends_key(part: RoleSpec, env_file: str | None) -> bool:
+    need = part.key_need
+    if need is None:
+        return False
+    # With a profile the SDK finds credentials itself.
+    return need.required or bool(need.profile) or bool(_key_at_hand(part, need, env_file))
+
+
+def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> list[dict[str, str]]:
+    """Keys by role for each spec, of providers that tell prices themselves, where there are any.
+
+    Args:
+        specs: of the runs.
+        withheld: what may not be sent.
+    """
     return [
         {
             role: secret
             for role, part in spec.cast().items()
             if _tells_prices(part.ref.provider)
+            and (part.ref.provider, _elsewhere(part.provider_options.get("base_url")))
+            not in withheld
             and (need := part.key_need)
             and (secret := _key_at_hand(part, need, spec.get("env_file")))
         }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from evalbench.engine import desk
 from evalbench.engine.run_keys import price_keys
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.plain import Plain
@@ -20,6 +21,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """The arguments of ``run``, without those about how to run."""
     declare_target(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object for each run")
+    key_hosts.declare(parser)
     declare_target_settings(parser, words)
     parser.examples(
         "evalbench estimate mmlu --model anthropic/claude-haiku-4-5 --shots 5",
@@ -33,7 +35,9 @@ def execute(args: argparse.Namespace) -> int:
     specs, notes = wanted_specs(args)
     for note in notes:
         stderr().line(note)
-    found = desk.estimates(specs, Plain(stderr()).preparing, price_keys(specs))
+    # Looking at a file of somebody else is not yet trusting it.
+    withheld = key_hosts.not_allowed(args, specs)
+    found = desk.estimates(specs, Plain(stderr()).preparing, price_keys(specs, withheld))
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -11,6 +11,7 @@ from evalbench.engine.process import PILOT, Engine, start_run
 from evalbench.engine.runfolder import RunFolder, newest_runs
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import State
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
@@ -33,6 +34,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     following.add_argument(
         "--again", action="store_true", help="of a suite, also the runs that are complete already"
     )
+    key_hosts.declare(following)
     add_options(parser, [PILOT], following)
     declare_target_settings(parser, words)
     parser.examples(
@@ -68,6 +70,8 @@ def execute(args: argparse.Namespace) -> int:
             why="somebody must be there to go on after the pilot",
             cure="leave one of them out",
         )
+
+    key_hosts.check(args, specs)
 
     def start(view: View) -> Engine:
         approve = None

@@ -47,7 +47,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
-    if target and not is_suite(target) and not target.endswith(SUFFIXES):
+    if target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
         declare_bedrock_flags(parser, models)
@@ -56,7 +56,7 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
 def _target(words: Sequence[str]) -> str | None:
     known = registry.benchmark_names()
     return next(
-        (word for word in words if word in known or is_suite(word) or word.endswith(SUFFIXES)),
+        (word for word in words if word in known or names_file(word)),
         words[0] if words else None,
     )
 
@@ -64,6 +64,11 @@ def _target(words: Sequence[str]) -> str | None:
 def is_suite(word: str) -> bool:
     """Whether a word names a suite file."""
     return word.endswith(".toml") and not _is_own(word)
+
+
+def names_file(word: str) -> bool:
+    """Whether a word names a file that says which models are asked, and where."""
+    return is_suite(word) or word.endswith(SUFFIXES)
 
 
 def _is_own(word: str) -> bool:
