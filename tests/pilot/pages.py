@@ -110,7 +110,7 @@ def the_app(pilot: Pilot[int]) -> EvalbenchApp:
 async def runs_of_every_state(_patch: pytest.MonkeyPatch) -> None:
     """One run in each state, made half a day apart so that ages do not change meanwhile."""
     metrics = {"accuracy": ACCURACY}
-    states = [
+    states: list[tuple[State, bool, dict[str, Any]]] = [
         (State.CREATED, True, {"done": 0}),
         (State.RUNNING, True, {"done": 120, "rate": 3.5, "metrics": metrics, "spend_usd": 0.21}),
         (State.PAUSING, True, {"done": 130, "metrics": metrics, "spend_usd": 0.4}),
@@ -196,7 +196,7 @@ async def _(pilot: Pilot[int]) -> None:
 async def _three_runs(_patch: pytest.MonkeyPatch) -> None:
     marks = ("++-+-" * 16, "+++-+" * 16, "-!-+-" * 16)
     for number, (own, model) in enumerate(zip(marks, MODELS, strict=True)):
-        more = {"temperature": 0.7} if number == 1 else {}
+        more: dict[str, Any] = {"temperature": 0.7} if number == 1 else {}
         folder = await score_run(right_or_wrong(own), model, groups=11, **more)
         status = folder.status()
         status.created = time.time() - (number + 1.5) * DAY_S
@@ -473,8 +473,14 @@ async def _live(_patch: pytest.MonkeyPatch) -> None:
 
 async def _on_cards(_patch: pytest.MonkeyPatch) -> None:
     gauges = {"in_flight": 700, "memory": {"rss": 812_345_678}, "gpus": [_CARD, _CARD]}
-    free = {"spend_usd": 0.0, "possible_usd": 0.0, "budget_usd": None, "params": {}}
-    await one_run(State.RUNNING, gauges=gauges, **free)
+    await one_run(
+        State.RUNNING,
+        gauges=gauges,
+        spend_usd=0.0,
+        possible_usd=0.0,
+        budget_usd=None,
+        params={},
+    )
 
 
 async def _complete(_patch: pytest.MonkeyPatch) -> None:

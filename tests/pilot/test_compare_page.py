@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import compare
@@ -73,7 +74,7 @@ async def test_one_marked_run_is_compared_with_the_one_under_the_cursor(
 
     async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
         asked.append(words)
-        raise compare.EvalbenchError("no", why="it is a test", cure="none")
+        raise EvalbenchError("no", why="it is a test", cure="none")
 
     monkeypatch.setattr(compare, "errand", errand)
     app = an_app()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.app import App
+from textual.screen import Screen
 from textual.widgets._toast import Toast
 
 from evalbench.engine.errors import UsageError
@@ -79,12 +81,18 @@ async def test_samples_show_nasty_text_as_text(engine: PretendEngine) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         page = SamplePage(engine.folder, 1)
         await app.push_screen(page)
+
+        def at(number: int) -> bool:
+            return page.number == number
+
+        def all_open() -> bool:
+            return all(fold.has_class("-open") for fold in page.query(Fold))
+
         for number in range(1, len(STORABLE) + 1):
-            await until(pilot, lambda at=number: page.number == at, f"sample {number}")
+            await until(pilot, partial(at, number), f"sample {number}")
             check(app)
             await pilot.press("f")
-            folds = list(page.query(Fold))
-            await until(pilot, lambda all_of=folds: all(f.has_class("-open") for f in all_of), "f")
+            await until(pilot, all_open, "f")
             await pilot.press("end")
             await pilot.pause()
             check(app)
@@ -108,6 +116,13 @@ async def test_broken_pictures_and_empty_samples_are_told(engine: PretendEngine)
 @pytest.mark.usefixtures("lasting_toasts")
 async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
     app = EvalbenchApp(Preferences(welcomed=True, problems=list(NASTY.values())))
+
+    def has_keyboard(dialog: Screen[Any]) -> bool:
+        return dialog.focused is not None
+
+    def has_gone(dialog: Screen[Any]) -> bool:
+        return app.screen is not dialog
+
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
         check(app)
@@ -122,12 +137,12 @@ async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
             )
             for dialog in dialogs:
                 app.push_screen(dialog)
-                await until(pilot, lambda at=dialog: at.focused is not None, "the dialog")
+                await until(pilot, partial(has_keyboard, dialog), "the dialog")
                 if dialog is dialogs[0]:
-                    await until(pilot, lambda at=dialog: at.query(Toast), "the toast")
+                    await until(pilot, partial(dialog.query, Toast), "the toast")
                 check(app)
                 dialog.dismiss(None)
-                await until(pilot, lambda at=dialog: app.screen is not at, "its end")
+                await until(pilot, partial(has_gone, dialog), "its end")
 
 
 async def test_a_search_for_nasty_text_finds_it(engine: PretendEngine) -> None:

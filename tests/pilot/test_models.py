@@ -59,7 +59,7 @@ async def test_a_kept_list_is_there_at_once_and_asked_for_anew_on_request(
     providers("scripted")
     three_hours_ago = time.time() - 3 * 3600
     with monkeypatch.context() as earlier:
-        earlier.setattr(model_cache.time, "time", lambda: three_hours_ago)
+        earlier.setattr(time, "time", lambda: three_hours_ago)
         await ask_models("scripted")
     app = an_app()
     async with app.run_test() as pilot:

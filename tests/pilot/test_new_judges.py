@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from evalbench.engine.runfolder import all_runs
 from evalbench.tui.app import EvalbenchApp
@@ -63,7 +63,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
         field = page.query_one("#field-judge")
         await until(pilot, lambda: field.has_focus_within, "the field of the judge")
         await pilot.press(*"scripted/good,qsp=3")
-        fault = page.query_one("#field-judge .fault")
+        fault = page.query_one("#field-judge .fault", Static)
         await until(pilot, lambda: "did you mean qps" in str(fault.visual), "the cure")
         assert "is no setting of a judge" in str(fault.visual)
         assert fault.region.height
@@ -72,7 +72,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
         await write(pilot, page, "limit", "6")
         # The whole text may be longer than the panel is high.
         await until(pilot, lambda: "6 samples" in shown(app), "the estimate")
-        takes = str(page.query_one("#takes").visual)
+        takes = str(page.query_one("#takes", Static).visual)
         assert "judge/scripted/good: 6 calls" in takes
         assert "judge/scripted/better: 6 calls" in takes
         await pilot.press("f9")
@@ -92,12 +92,12 @@ async def test_given_answers_need_no_model(home: Path, tmp_path: Path, shared_da
         await write(pilot, page, "data", str(sample))
         await until_shown(pilot, "of scripted")
         await write(pilot, page, "answers", f"mine={tmp_path}/nowhere")
-        fault = page.query_one("#field-answers .fault")
+        fault = page.query_one("#field-answers .fault", Static)
         await until(pilot, lambda: "no file or folder" in str(fault.visual), "the fault")
         (tmp_path / "here").mkdir()
         await write(pilot, page, "answers", f"mine={tmp_path}/here")
         screen = await until_shown(pilot, "spec-comply × answers/mine")
-        state = page.query_one("#result #state")
+        state = page.query_one("#result #state", Static)
         assert str(state.visual) == "no model is asked: the answers are there"
         assert "of scripted" not in screen
         assert page.query_one("#field-answers").has_focus_within

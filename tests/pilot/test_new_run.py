@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -35,7 +36,7 @@ def no_engine_left(home: Path) -> Iterator[None]:
             os.kill(pid, signal.SIGKILL)
 
 
-def an_app(**chosen: str) -> EvalbenchApp:
+def an_app(**chosen: Any) -> EvalbenchApp:
     return EvalbenchApp(Preferences(welcomed=True, **chosen))
 
 

@@ -375,18 +375,25 @@ async def test_the_command_that_watches_it_is_copied(engine: PretendEngine) -> N
         assert pilot.app.clipboard == f"evalbench attach {engine.folder.id}"
 
 
+def sample_number(pilot: Pilot[int]) -> int:
+    """Of the sample on the screen."""
+    page = pilot.app.screen
+    assert isinstance(page, SamplePage)
+    return page.number
+
+
 async def test_an_answer_is_opened_by_key_and_by_mouse(engine: PretendEngine) -> None:
     async with opened(engine) as pilot:
         await until_shown(pilot, "Which second?")
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
-        assert pilot.app.screen.number == 2
+        assert sample_number(pilot) == 2
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
         await pilot.click("#answers", offset=(20, 3))
         await pilot.click("#answers", offset=(20, 3))
         await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
-        assert pilot.app.screen.number == 1
+        assert sample_number(pilot) == 1
 
 
 async def test_an_answer_that_was_chosen_does_not_move_away(engine: PretendEngine) -> None:

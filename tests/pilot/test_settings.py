@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from textual.pilot import Pilot
 from evalbench.tui.app import LOW_BANDWIDTH_S, NORMAL_S, EvalbenchApp
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.state.preferences import Preferences, load_preferences, preferences_file
@@ -35,19 +37,19 @@ def told(app: EvalbenchApp) -> str:
 
 async def press(pilot: Pilot[int], *keys: str) -> None:
     """Press keys one by one; after one that opens a page, wait for it to have the keyboard."""
+
+    def shows(page: type[Page]) -> bool:
+        return isinstance(pilot.app.screen, page) and pilot.app.screen.focused is not None
+
     for key in keys:
         await pilot.press(key)
         await pilot.pause()
         if key in _OPENS:
             page = _OPENS[key]
-            await until(
-                pilot,
-                lambda page=page: isinstance(pilot.app.screen, page) and pilot.app.screen.focused,
-                page.__name__,
-            )
+            await until(pilot, partial(shows, page), page.__name__)
 
 
-_OPENS = {"f1": HelpPage, "f2": HomePage, "f6": SettingsPage}
+_OPENS: dict[str, type[Page]] = {"f1": HelpPage, "f2": HomePage, "f6": SettingsPage}
 
 
 async def on_the_key_of(pilot: Pilot[int], ident: str) -> None:

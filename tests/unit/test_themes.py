@@ -216,7 +216,7 @@ def test_a_problem_holds_no_control_characters(own: Path) -> None:
 
 def style_sheets() -> Iterator[tuple[str, str]]:
     """Of every widget that there is, Textual's and ours."""
-    for name in textual.widgets.__all__:
+    for name in vars(textual.widgets)["__all__"]:
         getattr(textual.widgets, name)
     for room in (screens, widgets):
         for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
@@ -255,7 +255,7 @@ def test_a_value_that_is_taken_is_good_for_every_style_sheet(
     for number, name in enumerate(known):
         text = f'name = "n{number}"\nprimary = "#336699"\n[variables]\n{name} = "{value}"\n'
         (own / f"{number}.toml").write_text(text)
-    taken = {}
+    taken: dict[str, str] = {}
     for theme in load_themes()[0]:
         if theme.name not in SHIPPED:
             theme.to_color_system().generate()

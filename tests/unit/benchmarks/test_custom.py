@@ -337,7 +337,7 @@ def test_cells_and_replies_are_no_templates(write: Write) -> None:
     bench, (sample,) = prepared(write(body, "question,answer\n{{ 7 * 7 }},x\n"))
     ask = Asking("{{ 8 * 8 }}", "[[5]]", "[[5]]")
     asyncio.run(bench.solve(sample, ask))
-    asked = [part.text for _, prompt in ask.asked for m in prompt.messages for part in m.parts]
+    asked = [message.text for _, prompt in ask.asked for message in prompt.messages]
     assert "{{ 7 * 7 }}" in asked[0]
     assert any("{{ 8 * 8 }}" in text for text in asked[1:])
     assert not any("49" in text or "64" in text for text in asked)

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import DataSource, Sample
+from evalbench.engine.benchmark import DataSource, Sample, sample_ids
 from evalbench.engine.benchmarks import pictures
 from evalbench.engine.benchmarks.openseesime import OpenSeeSimE
 from evalbench.engine.calls import MediaPart, Message, Prompt, Reply, TextPart
-from evalbench.engine.dataset import sample_ids
 from evalbench.engine.errors import SpecError
 from evalbench.engine.options import parse_options
 from evalbench.engine.settings import check_spec, make_spec

@@ -258,7 +258,7 @@ def ranked(*said: str, **options: Any) -> dict[str, Metric]:
     scored = []
     for first, second in zip(said[::2], said[1::2], strict=True):
         words = iter([f"Model: {first}", f"Model: {second}"])
-        ask = Asking(lambda *_, words=words: next(words))  # type: ignore[misc]
+        ask = Asking(lambda *_, words=words: next(words))
         scored.append((TAGS, solved(bench, Sample("s.1", inputs, None, TAGS), ask)))
     return metrics(bench, *scored)
 

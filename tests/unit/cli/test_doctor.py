@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -39,14 +39,13 @@ def test_a_base_installation(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     extras = {package for packages in doctor._EXTRAS.values() for package in packages}
-    real = doctor.version
 
-    def version(name: str) -> str:
+    def installed(name: str) -> str:
         if name in extras:
             raise PackageNotFoundError(name)
-        return real(name)
+        return version(name)
 
-    monkeypatch.setattr(doctor, "version", version)
+    monkeypatch.setattr(doctor, "version", installed)
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for name in doctor._OF_PROVIDERS:

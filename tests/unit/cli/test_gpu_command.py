@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_watching_goes_on_until_it_is_interrupted(
         if len(pauses) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(gpu.time, "sleep", pause)
+    monkeypatch.setattr(time, "sleep", pause)
     assert main(["gpu", "--watch", "--every", "0.5"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert pauses == [0.5] * 3

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import BadKey, ConnectionFailed
-from evalbench.tui.cli import models
 from evalbench.tui.cli.main import main
 
 MODEL = {
@@ -41,11 +41,11 @@ def providers(monkeypatch: pytest.MonkeyPatch, home: Any) -> None:
         assert secret == {"good": "sk-good", "free": ""}[provider]
         return [MODEL]
 
-    monkeypatch.setattr(models.registry, "provider_names", lambda: sorted(needs))
+    monkeypatch.setattr(registry, "provider_names", lambda: sorted(needs))
     monkeypatch.setattr(
-        models.registry, "provider_class", lambda name: type(name, (), {"key": needs[name]})
+        registry, "provider_class", lambda name: type(name, (), {"key": needs[name]})
     )
-    monkeypatch.setattr(models.desk, "models", ask)
+    monkeypatch.setattr(desk, "models", ask)
 
 
 @pytest.mark.usefixtures("providers")

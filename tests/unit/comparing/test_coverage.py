@@ -40,8 +40,8 @@ def test_of_means_over_epochs() -> None:
     """Three answers to each of 150 questions, some of which are harder than others."""
     draw = np.random.default_rng(20_261_128)
     ease = draw.beta(2, 1, size=(PAIRS, 150))
-    first = draw.binomial(3, ease) / 3
-    second = draw.binomial(3, 0.9 * ease) / 3
+    first: Any = draw.binomial(3, ease) / 3
+    second: Any = draw.binomial(3, 0.9 * ease) / 3
     intervals = [(found.low, found.high) for gaps in second - first for found in [paired_t(gaps)]]
     assert 0.94 <= covered(intervals, -0.1 * 2 / 3) <= 0.96
 
@@ -49,7 +49,7 @@ def test_of_means_over_epochs() -> None:
 def test_of_clustered_samples() -> None:
     """40 subjects of unlike size, each with a difference of its own around the true one."""
     draw = np.random.default_rng(20_261_128)
-    clusters = np.repeat(np.arange(40), np.arange(10, 50))
+    clusters: Any = np.repeat(np.arange(40), np.arange(10, 50))
     own = draw.normal(0.1, 0.15, size=(2_000, 40))
     intervals = []
     for shifts in own:
@@ -69,7 +69,7 @@ def test_of_judges_ratings_by_the_bootstrap() -> None:
     truth = float(steps @ chances / chances.sum())
     intervals = []
     for seed, counts in enumerate(draws):
-        gaps = np.repeat(steps, counts)
+        gaps: Any = np.repeat(steps, counts)
         found = bootstrap(gaps, np.ones(160), resamples=999, seed=seed)
         intervals.append(found)
     assert 0.94 <= covered(intervals, truth) <= 0.96

@@ -12,7 +12,7 @@ from typing import Any
 from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import Dispatcher, Halted
 from evalbench.engine.driver import Driver
 from evalbench.engine.journal import CallRow, Journal, JournalReader
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -109,8 +109,8 @@ class Answers:
     def halt(self) -> None:
         self.halted = True
 
-    def set_concurrency(self, calls: int) -> None:
-        self.window = calls
+    def set_concurrency(self, calls: int | None) -> None:
+        self.window = calls or self.window
 
     def gauges(self) -> dict[str, Any]:
         return {}
@@ -135,7 +135,7 @@ class World:
     def driver(
         self,
         opened: Journal,
-        answers: Answers,
+        answers: Dispatcher,
         solve: Solve = one_question,
         *,
         overrides: Mapping[str, object] | None = None,

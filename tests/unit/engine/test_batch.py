@@ -60,7 +60,7 @@ async def drive(
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(1))
         dispatcher = batching(post, opened, leave=leave, **wishes)
-        driver = world.driver(opened, dispatcher, solve, epochs=epochs, leave=leave)  # type: ignore[arg-type]
+        driver = world.driver(opened, dispatcher, solve, epochs=epochs, leave=leave)
         try:
             return await driver.drive(), driver
         finally:
@@ -113,7 +113,7 @@ async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
     async with journal(world.path) as opened:
         candidate = batching(post, opened)
         judge = batching(post, opened, role="judge/acme/judge", model=JUDGE)
-        driver = world.driver(opened, candidate, judged)  # type: ignore[arg-type]
+        driver = world.driver(opened, candidate, judged)
         driver = Driver(
             opened,
             driver._benchmark,
@@ -171,7 +171,7 @@ async def test_half_the_money(tmp_path: Path) -> None:
     world, post, budget = await world_of(tmp_path, 50), Post(), Budget(Decimal(100))
     async with journal(world.path) as opened:
         dispatcher = batching(post, opened, budget=budget)
-        driver = world.driver(opened, dispatcher)  # type: ignore[arg-type]
+        driver = world.driver(opened, dispatcher)
         await driver.drive()
         await dispatcher.close()
 
@@ -188,7 +188,7 @@ async def test_a_tight_budget_sends_smaller_batches_and_stops_clean(tmp_path: Pa
     budget = Budget(Decimal("0.0006"))
     async with journal(world.path) as opened:
         dispatcher = batching(post, opened, budget=budget)
-        driver = world.driver(opened, dispatcher)  # type: ignore[arg-type]
+        driver = world.driver(opened, dispatcher)
         state = await driver.drive()
         await dispatcher.close()
 
@@ -331,7 +331,7 @@ async def test_what_batches_saved_is_told(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 10), Post()
     async with journal(world.path) as opened:
         dispatcher = batching(post, opened)
-        await world.driver(opened, dispatcher).drive()  # type: ignore[arg-type]
+        await world.driver(opened, dispatcher).drive()
         [told] = dispatcher.shown()
         await dispatcher.close()
     assert Decimal(told["saved"]) == Decimal(told["cost"]) == 10 * 20 * Decimal("0.000001")
@@ -483,7 +483,7 @@ async def test_a_bad_key_stops_the_run_and_a_resume_sends_what_is_prepared(tmp_p
 async def test_submit_and_leave_then_collect_until_done(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 5), Post()
 
-    lives = []
+    lives: list[State] = []
     while len(lives) < 12:
         state, _ = await drive(world, post, two_questions, leave=True)
         lives.append(state)
@@ -546,7 +546,7 @@ async def dies_at(world: World, post: Post, solve: Solve, nth: int) -> bool:
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(1))
         dispatcher = batching(post, opened)
-        driver = world.driver(opened, dispatcher, solve)  # type: ignore[arg-type]
+        driver = world.driver(opened, dispatcher, solve)
         put, steps = opened.put_batch, iter(range(1000))
 
         def noting(batch: BatchRow) -> asyncio.Future[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import evalbench.engine
@@ -38,7 +40,7 @@ def test_the_outcome_of_a_sample_follows_from_its_reply(
 def test_the_hash_of_the_templates_covers_texts_options_and_seed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def template_hash(**given: object) -> str:
+    def template_hash(**given: Any) -> str:
         return build_benchmark(make_spec("synthetic", "scripted/good", **given)).template_hash()
 
     hashes = [

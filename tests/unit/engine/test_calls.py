@@ -208,7 +208,8 @@ def test_a_plain_string_is_one_user_turn_with_a_cap() -> None:
 def test_messages_take_a_text_a_part_or_many() -> None:
     assert system("a").parts == (TextPart("a"),)
     assert assistant(TextPart("a", shared=True)).parts == (TextPart("a", shared=True),)
-    assert user(iter(["a", PNG])).parts == (TextPart("a"), PNG)
+    mixed: list[str | MediaPart] = ["a", PNG]
+    assert user(iter(mixed)).parts == (TextPart("a"), PNG)
     assert user(["a", PNG, "b"]).text == "ab"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -270,7 +271,7 @@ LOADED = "say(type='loaded', info={'token': os.environ.get('HF')})\n"
 def logs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     logs = tmp_path / "logs"
     logs.mkdir()
-    monkeypatch.setattr(carriers.tempfile, "tempdir", str(logs))
+    monkeypatch.setattr(tempfile, "tempdir", str(logs))
     return logs
 
 

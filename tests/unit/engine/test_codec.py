@@ -57,8 +57,9 @@ def test_a_prompt_survives_being_taken_apart(prompt: Prompt) -> None:
 
 def test_prompts_that_differ_in_their_own_texts_have_one_shape() -> None:
     def shape(question: str, picture: bytes) -> str:
-        parts = [TextPart("Rules.", shared=True), MediaPart("image/png", picture), question]
-        return split_prompt(generate([system("Be short."), user(parts)], max_tokens=4))[0]
+        rules, shown = TextPart("Rules.", shared=True), MediaPart("image/png", picture)
+        asked = user([rules, shown, question])
+        return split_prompt(generate([system("Be short."), asked], max_tokens=4))[0]
 
     assert shape("Why?", b"one") == shape("How?", b"two")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,10 +121,13 @@ async def test_samples_may_still_be_loaded_while_the_first_are_solved(tmp_path: 
 
     async with journal(world.path) as opened:
 
+        def done(number: int) -> bool:
+            return driver.progress.done >= number
+
         async def load() -> None:
             for number in range(3, 301):
                 if number % 50 == 0:
-                    await until(lambda done=number: driver.progress.done >= done - 60)
+                    await until(partial(done, number - 60))
                 await opened.add_samples([(number, sample(number, f"question {number}"))])
 
         driver = world.driver(opened, answers)
@@ -575,7 +580,7 @@ async def test_the_rate_is_that_of_the_last_seconds(
     clock = [100.0]
     async with journal(world.path) as opened:
         driver = world.driver(opened, Answers())
-        monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
         rates = []
         for seconds, done in ((0, 0), (1, 4), (1, 8), (28, 8), (2, 9)):
             clock[0] += seconds

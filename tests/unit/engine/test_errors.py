@@ -88,8 +88,11 @@ def test_every_error_ends_the_process_with_its_code() -> None:
 
 @pytest.mark.parametrize("kind", [EvalbenchError, *CLASSES])
 def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
-    field = ["limit"] if issubclass(kind, SpecError) else []
-    error = kind(*field, "what", why="why", cure="cure")
+    error = (
+        kind("limit", "what", why="why", cure="cure")
+        if issubclass(kind, SpecError)
+        else kind("what", why="why", cure="cure")
+    )
     read = error_from_json(orjson.loads(orjson.dumps(error_to_json(error))))
     assert type(read) is kind
     assert str(read) == str(error)

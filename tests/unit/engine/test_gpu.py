@@ -39,7 +39,7 @@ class Driver:
         return answer
 
     def _fill(self, name: str, args: tuple[Any, ...]) -> None:
-        into = getattr(args[-1], "_obj", args[-1]) if args else None
+        into: Any = getattr(args[-1], "_obj", args[-1]) if args else None
         match name:
             case "nvmlDeviceGetCount_v2":
                 into.value = self.count

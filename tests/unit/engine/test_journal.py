@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import stat
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -392,6 +392,7 @@ async def test_a_reader_does_not_keep_the_writer_from_resting(tmp_path: Path) ->
     alone.write_bytes(path.read_bytes())
     with JournalReader(alone) as copied:
         assert copied.size() == 19
+    assert isinstance(page, Generator)
     page.close()
     reader.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_a_write_that_failed_for_want_of_room_is_told_as_that(
     path = tmp_path / "run-1" / "journal.db"
     path.parent.mkdir()
     assert not isinstance(understand(sqlite_error("SQLITE_IOERR_WRITE"), path), JournalFull)
-    monkeypatch.setattr(schema.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     told = understand(sqlite_error("SQLITE_IOERR_WRITE"), path)
     assert isinstance(told, JournalFull)
     assert "evalbench resume run-1" in told.cure

@@ -14,7 +14,7 @@ from evalbench.engine.status import State
 from tests.unit.engine.driving import Answers, World, error
 from tests.unit.engine.journals import journal, sample
 
-FATES = {
+FATES: dict[str, Reply | BaseException] = {
     "fine": Reply("yes"),
     "failed": error(),
     "halted": Halted(),

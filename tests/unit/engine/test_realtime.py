@@ -12,6 +12,7 @@ import pytest
 from evalbench.engine.calls import (
     Call,
     Capabilities,
+    KeyNeed,
     MediaPart,
     ModelInfo,
     ModelRef,
@@ -48,7 +49,7 @@ class Acted:
     name: ClassVar[str] = "acted"
     title: ClassVar[str] = "Acted"
     options: ClassVar[tuple[Option, ...]] = ()
-    key: ClassVar[None] = None
+    key: ClassVar[KeyNeed | None] = None
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         self._answer: Answer = settings["answer"]
@@ -376,13 +377,18 @@ def writing(tokens: int) -> Answer:
     return answer
 
 
+def held(budget: Budget) -> tuple[Decimal | int, ...]:
+    """What was spent, may have been, and is reserved."""
+    return budget.spent, budget.possible, budget.reserved
+
+
 @virtual_time
 async def test_no_more_calls_are_in_flight_than_the_budget_could_pay() -> None:
     budget = Budget(Decimal(10))
     desk = Desk(writing(1), budget=budget, prices=A_DOLLAR_A_TOKEN)
     replies = await asyncio.gather(*(desk.ask(f"q{n}") for n in range(5)))
     assert [reply.cost for reply in replies] == [1] * 5
-    assert (desk.provider.most, budget.spent, budget.reserved) == (2, 5, 0)
+    assert (desk.provider.most, budget.spent, budget.reserved) == (2, Decimal(5), Decimal(0))
 
 
 @virtual_time
@@ -395,7 +401,7 @@ async def test_a_budget_that_is_spent_ends_what_waits_for_it() -> None:
     assert desk.begun == ["q0", "q1"]
     ((kind, told),) = desk.events
     assert (kind, *map(Decimal, told.values())) == ("budget-reached", 4, 2)
-    assert (budget.spent, budget.reserved) == (8, 0)
+    assert (budget.spent, budget.reserved) == (Decimal(8), Decimal(0))
 
 
 @virtual_time
@@ -407,8 +413,8 @@ async def test_an_attempt_that_may_have_been_billed_is_paid_at_its_worst() -> No
 
     budget = Budget(Decimal(100))
     reply = await Desk(answer, budget=budget, prices=A_DOLLAR_A_TOKEN).ask("q")
-    assert (reply.cost, reply.possible_cost) == (1, 8)
-    assert (budget.spent, budget.possible, budget.reserved) == (1, 8, 0)
+    assert (reply.cost, reply.possible_cost) == (Decimal(1), Decimal(8))
+    assert held(budget) == (1, 8, 0)
 
 
 @virtual_time
@@ -420,7 +426,7 @@ async def test_a_call_cut_on_the_wire_may_have_been_billed_and_one_before_it_not
     waiting.cancel()
     on_the_wire.cancel()
     await asyncio.wait([waiting, on_the_wire])
-    assert (budget.spent, budget.possible, budget.reserved) == (0, 4, 0)
+    assert held(budget) == (0, 4, 0)
 
 
 @virtual_time
@@ -432,7 +438,7 @@ async def test_a_call_that_waits_for_money_is_not_sent_after_a_halt() -> None:
     desk.realtime.halt()
     assert [await outcome(first), await outcome(second)] == ["one", "halted"]
     assert (desk.begun, desk.events) == (["one"], [])
-    assert (budget.spent, budget.possible, budget.reserved) == (1, 0, 0)
+    assert held(budget) == (1, 0, 0)
 
 
 # -- halting ---------------------------------------------------------------------------------

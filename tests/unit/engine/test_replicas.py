@@ -45,7 +45,7 @@ class Pretend:
         frame = await self.frames.get()
         if isinstance(frame, Exception):
             raise frame
-        return frame  # type: ignore[no-any-return]
+        return frame
 
     async def end(self) -> None: ...
 
@@ -99,6 +99,8 @@ class Spot:
 
 class Field:
     """A ground whose places come and go as the test wants."""
+
+    here = False
 
     def __init__(self, *spots: Spot, most: int | None = None, look_s: float | None = 0.1) -> None:
         self.spots = list(spots)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.journal.reader import Shelf, reused_replies, totals
+from evalbench.engine.journal.reader import Shelf, Totals, reused_replies, totals
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import connect, create
 from evalbench.engine.loaded import note_model
@@ -130,7 +131,7 @@ async def test_a_reply_is_taken_once_and_says_where_from(runs: Runs) -> None:
     assert reply.reused.run == run.id
     ago = datetime.now(UTC) - datetime.fromisoformat(reply.reused.at)
     assert abs(ago) < timedelta(minutes=10)
-    assert (reply.cost, reply.possible_cost, reply.attempts) == (0, 0, 0)
+    assert (reply.cost, reply.possible_cost, reply.attempts) == (Decimal(0), Decimal(0), 0)
     assert (reply.text, reply.raw, reply.usage) == ("a ball", {"id": "x"}, Usage(20, 2))
     assert not await takes(earlier, call())
 
@@ -281,7 +282,7 @@ async def test_through_a_chain_of_runs_a_reply_stays_one(runs: Runs, tmp_path: P
     await journal.close()
     shelf = Shelf(connect(second.journal, readonly=True))
     assert reused_replies(shelf, second.journal) == {first.id: 1}
-    assert totals(shelf, second.journal) == (0, 0, 0, 0)
+    assert totals(shelf, second.journal) == Totals()
 
 
 async def test_an_estimate_is_told_of_one_epoch_of_a_run_that_may_reuse(runs: Runs) -> None:

@@ -21,7 +21,6 @@ from evalbench.engine.runfolder import (
     STALE_S,
     Lock,
     RunFolder,
-    Status,
     all_runs,
     find_run,
     make_run,
@@ -29,7 +28,7 @@ from evalbench.engine.runfolder import (
     write_file,
 )
 from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.engine.status import State
+from evalbench.engine.status import State, Status
 
 NOBODY = 2**22 + 1
 """A process id that no Linux or macOS system gives out."""
@@ -307,7 +306,7 @@ def test_an_engine_that_is_letting_go_is_waited_for(
 ) -> None:
     run.write_status(claimed(os.getpid(), state=State.PAUSED))
     held = Lock(run)
-    monkeypatch.setattr(runfolder.time, "sleep", lambda seconds: held.release())
+    monkeypatch.setattr(time, "sleep", lambda seconds: held.release())
     Lock(run).release()
 
 
@@ -315,8 +314,8 @@ def test_but_not_for_ever(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> No
     run.write_status(claimed(os.getpid(), state=State.PAUSED))
     held = Lock(run)
     passed = itertools.count(0, 5)
-    monkeypatch.setattr(runfolder.time, "sleep", lambda seconds: None)
-    monkeypatch.setattr(runfolder.time, "monotonic", lambda: next(passed))
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(time, "monotonic", lambda: next(passed))
     with pytest.raises(RunBusy):
         Lock(run)
     held.release()

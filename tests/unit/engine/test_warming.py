@@ -28,8 +28,8 @@ SHORT = "Answer with a letter."
 
 
 def question(number: int, shared: str = LONG) -> Call:
-    parts = [TextPart(shared, shared=True), f"Question {number}?"]
-    return Call(ModelRef("acted", "m"), generate([user(parts)], max_tokens=4))
+    asked = user([TextPart(shared, shared=True), f"Question {number}?"])
+    return Call(ModelRef("acted", "m"), generate([asked], max_tokens=4))
 
 
 class CachingDesk(Desk):

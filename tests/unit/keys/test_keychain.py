@@ -108,8 +108,8 @@ def test_a_plain_text_store_is_never_taken_by_itself(
         "runpy.run_path(sys.argv[1], run_name='__main__')\n"
     )
     monkeypatch.delenv("PYTHON_KEYRING_BACKEND")
-    request = {"do": "set", "service": "evalbench", "user": "acme/default", "secret": KEY}
-    request |= {"within": LIMIT_S}
+    asked = {"do": "set", "service": "evalbench", "user": "acme/default", "secret": KEY}
+    request = {**asked, "within": LIMIT_S}
     run = subprocess.run(
         [sys.executable, "-c", code, child.__file__],
         input=json.dumps(request),

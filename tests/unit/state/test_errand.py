@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.tui.state.errand import ErrandFailed, errand
+from evalbench.tui.state.errand import ErrandFailed, Line, errand
 
 
 async def test_a_command_that_fails_says_why_and_what_to_do(home: Path) -> None:
@@ -25,7 +25,7 @@ async def test_words_that_no_command_line_can_carry_are_told(home: Path, word: s
 
 
 async def test_lines_come_as_they_are_printed_and_cancelling_ends_the_command(home: Path) -> None:
-    lines = []
+    lines: list[Line] = []
     asking = asyncio.create_task(errand("benchmarks", on_line=lines.append))
     found = await asking
     assert found == lines

@@ -120,7 +120,7 @@ def found(realtime: list[float] | None, samples: int = 100) -> Checked:
         "batch": None,
         "roles": [role],
     }
-    return Checked(Path("x"), samples, None, estimate)
+    return Checked(Path("x"), samples, {}, estimate)
 
 
 class Person:
@@ -178,7 +178,7 @@ def test_a_budget_limits_what_may_be_spent(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_runs_without_an_estimate_are_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(monkeypatch, yes=False)
-    person.sees(Checked(Path("x"), 100, None, None))
+    person.sees(Checked(Path("x"), 100))
     assert person.asked == []
     assert person.screen.getvalue() == ""
 

@@ -65,7 +65,7 @@ def test_events_are_told(kind: str, body: dict[str, Any], words: str) -> None:
 
 
 def test_what_was_not_paid_stands_beside_what_was() -> None:
-    batches = [{"saved": 0.25}, {"saved": 0.5}, {"saved": None}]
+    batches: list[dict[str, Any]] = [{"saved": 0.25}, {"saved": 0.5}, {"saved": None}]
     status = Status("run", spend_usd=0.75, batches=batches)
     pairs = money_pairs(status, RunFacts({}, reused={"a": 2}))
     assert pairs == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -191,7 +192,7 @@ def test_the_log_tells_everything_and_grows(engine: PretendEngine) -> None:
     ],
 )
 def test_requests_are_told_when_they_are_carried_out(
-    engine: PretendEngine, body: dict[str, object], said: str
+    engine: PretendEngine, body: dict[str, Any], said: str
 ) -> None:
     engine.status()
     engine.event("command", **body)

@@ -339,7 +339,9 @@ async def test_rows_grow_and_skip_what_is_gone(tmp_path: Path) -> None:
 
 def test_a_journal_that_cannot_be_read_is_told_in_the_row(tmp_path: Path) -> None:
     rows = SampleRows(Samples(tmp_path / FILE), range(1, 2))
-    ((told, tone),) = rows.row(0)
+    (cell,) = rows.row(0)
+    assert isinstance(cell, tuple)
+    told, tone = cell
     assert "there is no journal" in told
     assert tone == "bad"
     with pytest.raises(JournalError):

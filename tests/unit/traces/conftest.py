@@ -92,7 +92,7 @@ class Story:
         """A sample with a candidate's and a judge's call, and a score."""
         await self.call(row)
         await self.call(row, Reply("8", usage=Usage(20, 1)), role="judge", step="verdict")
-        await self.score(row, **values or {"accuracy": 1.0})
+        await self.score(row, Outcome.OK, epoch=0, **values or {"accuracy": 1.0})
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.unit.traces.conftest import Story, destination, teller
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long was waited between two tries; nobody does."""
     found: list[float] = []
-    monkeypatch.setattr(telling.time, "sleep", found.append)
+    monkeypatch.setattr(time, "sleep", found.append)
     return found
 
 
@@ -221,7 +221,7 @@ async def test_a_collector_that_wakes_up_gets_everything_without_a_deadline(
         pauses.append(seconds)
         collector.status = 200
 
-    monkeypatch.setattr(telling.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     told = teller(story, destination(collector))
     told.finish(FACTS, None)
     assert pauses == [1.0]
