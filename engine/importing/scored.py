@@ -19,9 +19,6 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as, stands_for
 from evalbench.engine.settings import make_spec
 
-AS = ("recorded", "mmlu")
-"""Benchmarks that such a log can become a run of."""
-
 Items = list[tuple[Item, Mapping[Place, Told]]]
 
 

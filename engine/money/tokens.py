@@ -2,8 +2,7 @@
 
 A likely count for estimates, and one that is never too small for the budget.
 No tokenizer is loaded: vocabularies are large, differ by model and need the
-network. The likely count is corrected by what providers count, see
-:class:`Correction`.
+network.
 """
 
 from __future__ import annotations
@@ -111,34 +110,3 @@ def input_tokens(
         likely += text_tokens(continuation, model)
         most += len(continuation.encode())
     return InputTokens(round(likely), round(most), round(shared), images * asked, of_images)
-
-
-class Correction:
-    """The ratio of counted to guessed tokens, learned from replies.
-
-    Begins at 1 with the weight of a few calls, so that the first odd reply does
-    not swing it, and soon rests on what was counted. One for each model and role.
-    """
-
-    def __init__(self, weight: float = 3.0) -> None:
-        """``weight``: how many average calls the first guess is worth."""
-        self._weight = weight
-        self._guessed = 0.0
-        self._counted = 0.0
-        self._calls = 0
-
-    @property
-    def ratio(self) -> float:
-        """What to multiply a guess by."""
-        if not self._calls or not self._guessed:
-            return 1.0
-        prior = self._weight * self._guessed / self._calls
-        return (self._counted + prior) / (self._guessed + prior)
-
-    def learn(self, guessed: int, counted: int | None) -> None:
-        """Take in one reply; ``counted`` is None when the provider did not say."""
-        if counted is None or guessed <= 0:
-            return
-        self._guessed += guessed
-        self._counted += counted
-        self._calls += 1

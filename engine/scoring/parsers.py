@@ -57,7 +57,6 @@ class ReplyKind:
         reads: what is read, for people.
         expects: what an expected value may be, for people.
         accepts: whether a value may be an expected one.
-        takes_choices: whether the options of the question matter.
     """
 
     name: str
@@ -66,7 +65,6 @@ class ReplyKind:
     accepts: Callable[[Any], bool]
     faithful: Parser
     lenient: Parser
-    takes_choices: bool = False
 
 
 def kind(name: str) -> ReplyKind:
@@ -178,7 +176,6 @@ KINDS: dict[str, ReplyKind] = {
             _is_letter,
             Parser(letters.STRICT, _letter(letters.read_strict), _same_letter),
             Parser(letters_lenient.LENIENT, _letter(letters_lenient.read_lenient), _same_letter),
-            takes_choices=True,
         ),
         ReplyKind(
             "mt-bench-single",
@@ -251,7 +248,6 @@ KINDS: dict[str, ReplyKind] = {
             _is_text,
             Parser(options.OPTION, options.read_option, options.is_right),
             Parser(options.OPTION_LENIENT, options.read_option_lenient, options.is_right),
-            takes_choices=True,
         ),
     )
 }

@@ -14,7 +14,6 @@ Array = Any
 
 RESAMPLES = 9_999
 SEED = 0
-BOOTSTRAP = "paired bootstrap (BCa), 95 %"
 
 _DEAR = 20
 """A number of units of a kind takes about so many times as long to draw as one unit."""

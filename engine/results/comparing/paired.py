@@ -17,9 +17,6 @@ from evalbench.engine.scoring.statistics import Z95, Interval
 Array = Any
 """A NumPy array of numbers."""
 
-POWER = 0.8
-"""The chance with which the smallest detectable difference is found."""
-
 Z80 = 0.8416212335729143
 """The 80 % quantile of the standard normal distribution."""
 

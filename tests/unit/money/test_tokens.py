@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import MediaPart, TextPart, choose, generate, system, user
-from evalbench.engine.money.tokens import Correction, input_tokens, text_tokens
+from evalbench.engine.money.tokens import input_tokens, text_tokens
 
 ENGLISH = "The engine writes its intent before a call leaves, and the reply before it is used. "
 
@@ -58,20 +58,3 @@ def test_every_continuation_is_read_with_its_context() -> None:
     one = input_tokens(generate("x" * 350), "gpt-4.1").likely
     four = input_tokens(choose("x" * 350, [" A", " B", " C", " D"]), "gpt-4.1").likely
     assert 4 * one <= four < 4 * one + 4
-
-
-def test_the_correction_moves_from_the_guess_to_the_count() -> None:
-    correction = Correction()
-    assert correction.ratio == 1.0
-    correction.learn(100, 200)
-    assert correction.ratio == pytest.approx(1.25)
-    for _ in range(97):
-        correction.learn(100, 200)
-    assert correction.ratio == pytest.approx(1.97, abs=0.01)
-
-
-def test_replies_without_counts_teach_nothing() -> None:
-    correction = Correction()
-    correction.learn(100, None)
-    correction.learn(0, 10)
-    assert correction.ratio == 1.0
