@@ -27,6 +27,8 @@ class Card:
         name: as its maker calls it.
         used, peak, total: bytes of its memory: now by all processes, at most
             since reading began, and in all.
+        free: bytes that can still be taken; with ``used`` less than ``total`` where the
+            driver keeps some for itself.
         utilisation: percent of the last moment in which it was busy.
         temperature: degrees Celsius.
         power, power_limit: watts.
@@ -40,6 +42,7 @@ class Card:
     used: int | None = None
     peak: int | None = None
     total: int | None = None
+    free: int | None = None
     utilisation: int | None = None
     temperature: int | None = None
     power: float | None = None
@@ -125,7 +128,7 @@ class Gpus:
 
     def _card(self, number: int, source: _Source) -> Card:
         nvml, handle = self._nvml, source.handle
-        memory = self._told(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+        memory = self._memory(handle)
         rates = self._told(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
         used = None if memory is None else int(memory.used)
         if used is not None:
@@ -144,6 +147,7 @@ class Gpus:
             used,
             self._peaks.get(number),
             None if memory is None else int(memory.total),
+            None if memory is None else int(memory.free),
             None if rates is None else int(rates.gpu),
             of_card(lambda one: nvml.nvmlDeviceGetTemperature(one, sensor)),
             _watts(of_card(nvml.nvmlDeviceGetPowerUsage)),
@@ -153,6 +157,13 @@ class Gpus:
             self._processes(handle),
             list(self._loads.get(number, ())),
         )
+
+    def _memory(self, handle: Any) -> Any:
+        """As nvidia-smi tells it; drivers before 510 count what they keep themselves as used."""
+        nvml = self._nvml
+        ask = nvml.nvmlDeviceGetMemoryInfo
+        told = self._told(lambda: ask(handle, version=nvml.nvmlMemory_v2))
+        return told or self._told(lambda: ask(handle))
 
     def _processes(self, handle: Any) -> dict[str, int | None]:
         told = self._told(lambda: self._nvml.nvmlDeviceGetComputeRunningProcesses(handle))

@@ -72,14 +72,14 @@ def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
 def _cards(*, forced: bool) -> Room | None:
     """All cards together; None where there are none or torch could not use them."""
     named = _together(cards_to_use("cuda" if forced else "auto"))
-    cards = [card for card in named if card["total"] and card["used"] is not None]
+    cards = [card for card in named if card["total"] and card["free"] is not None]
     if not cards:
         return None
     names = {str(card["name"]) for card in cards}
     return Room(
         "cuda",
         (f"{len(cards)} × " if len(cards) > 1 else "") + ", ".join(sorted(names)),
-        sum(card["total"] - card["used"] for card in cards),
+        sum(card["free"] for card in cards),
         sum(card["total"] for card in cards),
         len(cards),
         all(tuple(card["capability"] or _BF16_FROM) >= _BF16_FROM for card in cards),

@@ -32,6 +32,7 @@ PYNVML = """
 from types import SimpleNamespace
 
 NVML_TEMPERATURE_GPU = 0
+nvmlMemory_v2 = 2
 
 class NVMLError(Exception):
     pass
@@ -50,7 +51,7 @@ def nvmlDeviceGetHandleByIndex(number):
 def nvmlDeviceGetName(card):
     return "Pretend 9000"
 
-def nvmlDeviceGetMemoryInfo(card):
+def nvmlDeviceGetMemoryInfo(card, version=None):
     return SimpleNamespace(used=3, total=8, free=5)
 
 def nvmlDeviceGetUtilizationRates(card):
@@ -76,6 +77,7 @@ CARD = {
     "used": 3,
     "peak": 3,
     "total": 8,
+    "free": 5,
     "utilisation": 87,
     "temperature": 64,
     "power": None,

@@ -20,6 +20,7 @@ CARD: dict[str, Any] = {
     "used": 3 * GB,
     "peak": 4 * GB,
     "total": 8 * GB,
+    "free": 5 * GB,
     "utilisation": 87,
     "temperature": 64,
     "power": 120.5,

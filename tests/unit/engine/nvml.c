@@ -9,6 +9,7 @@
 #include <string.h>
 
 typedef struct { unsigned long long total, free, used; } memory_t;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2_t;
 typedef struct { unsigned gpu, memory; } rates_t;
 typedef struct { unsigned pid; unsigned long long used; unsigned gi, ci; } process_t;
 
@@ -56,6 +57,13 @@ int nvmlDeviceGetMemoryInfo(void *device, memory_t *memory) {
     memory->total = (is_mig(device) ? 1024ULL : 8192ULL) << 20;
     memory->used = (unsigned long long)number("NVML_USED_MB", 512) << 20;
     memory->free = memory->total - memory->used;
+    return 0;
+}
+int nvmlDeviceGetMemoryInfo_v2(void *device, memory_v2_t *memory) {
+    memory->total = (is_mig(device) ? 1024ULL : 8192ULL) << 20;
+    memory->reserved = 100ULL << 20;
+    memory->used = (unsigned long long)number("NVML_USED_MB", 512) << 20;
+    memory->free = memory->total - memory->reserved - memory->used;
     return 0;
 }
 int nvmlDeviceGetUtilizationRates(void *device, rates_t *rates) {

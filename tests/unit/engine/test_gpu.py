@@ -45,8 +45,10 @@ class Driver:
                 into.value = self.count
             case "nvmlDeviceGetName":
                 args[1].value = b"Pretend 9000"
+            case "nvmlDeviceGetMemoryInfo_v2":
+                into.used, into.total, into.free = self.used, 8 * GB, 7 * GB - self.used
             case "nvmlDeviceGetMemoryInfo":
-                into.used, into.total, into.free = self.used, 8 * GB, 8 * GB - self.used
+                into.used, into.total, into.free = self.used + GB, 8 * GB, 7 * GB - self.used
             case "nvmlDeviceGetUtilizationRates":
                 into.gpu, into.memory = 87, 40
             case "nvmlDeviceGetTemperature":
@@ -75,6 +77,7 @@ def test_a_card_tells_memory_load_heat_and_power(driver: Driver) -> None:
             "used": 3 * GB,
             "peak": 3 * GB,
             "total": 8 * GB,
+            "free": 4 * GB,
             "utilisation": 87,
             "temperature": 64,
             "power": 120.5,
@@ -95,10 +98,16 @@ def test_the_peak_is_the_most_that_was_read(driver: Driver) -> None:
         assert (card["used"], card["peak"]) == (used * GB, peak * GB)
 
 
+def test_an_old_driver_counts_what_it_keeps_itself_as_used(driver: Driver) -> None:
+    driver.mute.add("nvmlDeviceGetMemoryInfo_v2")
+    (card,) = Gpus().read()
+    assert (card["used"], card["total"], card["free"]) == (4 * GB, 8 * GB, 4 * GB)
+
+
 @pytest.mark.parametrize(
     ("function", "unknown"),
     [
-        ("nvmlDeviceGetMemoryInfo", {"used", "peak", "total"}),
+        ("nvmlDeviceGetMemoryInfo", {"used", "peak", "total", "free"}),
         ("nvmlDeviceGetUtilizationRates", {"utilisation"}),
         ("nvmlDeviceGetTemperature", {"temperature"}),
         ("nvmlDeviceGetPowerUsage", {"power"}),
@@ -109,7 +118,7 @@ def test_the_peak_is_the_most_that_was_read(driver: Driver) -> None:
 def test_what_a_card_does_not_tell_is_none(
     driver: Driver, function: str, unknown: set[str]
 ) -> None:
-    driver.mute.add(function)
+    driver.mute |= {function, f"{function}_v2"}
     (card,) = Gpus().read()
     assert {name for name, value in card.items() if value is None} == unknown
 

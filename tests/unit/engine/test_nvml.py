@@ -66,6 +66,7 @@ def test_a_card_and_its_processes(library: Path) -> None:
             "used": 512 * MIB,
             "peak": 512 * MIB,
             "total": 8192 * MIB,
+            "free": (8192 - 512 - 100) * MIB,
             "utilisation": 87,
             "temperature": 64,
             "power": 120.5,
@@ -82,7 +83,7 @@ def test_a_card_and_its_processes(library: Path) -> None:
 def test_several_cards_are_one_room(library: Path) -> None:
     told = read(library, NVML_CARDS="2", NVML_USED_MB="1024")
     assert [card["used"] for card in told["cards"]] == [1024 * MIB] * 2
-    assert told["room"] == ["cuda", "2 × Pretend 9000", 2 * 7168 * MIB, 2, True]
+    assert told["room"] == ["cuda", "2 × Pretend 9000", 2 * 7068 * MIB, 2, True]
 
 
 def test_parts_of_a_card_are_read_and_the_rest_is_the_cards(library: Path) -> None:
