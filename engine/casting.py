@@ -6,18 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.ask import Contestant
-from evalbench.engine.calls import BatchProvider, Call, WorkerProvider
+from evalbench.engine.calls import BatchProvider, Call, Provider, WorkerProvider
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.batches import Batching, BatchWishes
-from evalbench.engine.dispatch.batches.state import batch_of
-from evalbench.engine.dispatch.cluster import Cluster
+from evalbench.engine.dispatch.batches import BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.links import Ground
-from evalbench.engine.dispatch.local import IMAGE_WINDOW, WINDOW, Local
-from evalbench.engine.dispatch.machine import Machine
 from evalbench.engine.dispatch.pace import SharedPace
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.journal import Journal
@@ -32,6 +27,12 @@ from evalbench.engine.paths import cache_dir
 from evalbench.engine.roles import CANDIDATE, RoleSpec
 from evalbench.engine.runfolder import RunFolder
 
+if TYPE_CHECKING:
+    # Loaded by the runs that need them: each takes its time, and most need none.
+    from evalbench.engine.dispatch.batches import Batching
+    from evalbench.engine.dispatch.links import Ground
+    from evalbench.engine.dispatch.local import Local
+
 
 class Casting:
     """Finds every role something that answers its calls.
@@ -39,6 +40,8 @@ class Casting:
     Attributes:
         dispatchers: by role, in the order in which they were made; a role that
             shares another's local worker has none of its own.
+        batching: those that send batches.
+        locals: those that have workers with a model.
     """
 
     def __init__(
@@ -86,16 +89,8 @@ class Casting:
             role: Purse(budget, prices.get(role), part.video_fps) for role, part in cast.items()
         }
         self.dispatchers: dict[str, Dispatcher] = {}
-
-    @property
-    def batching(self) -> list[Batching]:
-        """The dispatchers that send batches."""
-        return [one for one in self.dispatchers.values() if isinstance(one, Batching)]
-
-    @property
-    def locals(self) -> list[Local]:
-        """The dispatchers that have workers with a model."""
-        return [one for one in self.dispatchers.values() if isinstance(one, Local)]
+        self.batching: list[Batching] = []
+        self.locals: list[Local] = []
 
     def contestants(self) -> dict[str, Contestant]:
         """Every role with its model, dispatcher and parameters."""
@@ -123,17 +118,27 @@ class Casting:
         secret = self._secrets[part.role]
         provider = part.provider(secret)
         if isinstance(provider, WorkerProvider):
-            return Local(
-                provider,
-                part.model.partition("/")[2],
-                report=partial(self._report_of_worker, part.model),
-                need=(self._fits.get(part.role) or {}).get("need"),
-                log=self._folder.worker_log,
-                env={HUGGINGFACE.variables[0]: secret} if secret else {},
-                window=part.get("concurrency"),
-                each=IMAGE_WINDOW if self._shows(part) else WINDOW,
-                ground=self._ground(part),
-            )
+            return self._with_workers(provider, part, secret)
+        return self._over_network(provider, part, secret)
+
+    def _with_workers(self, provider: WorkerProvider, part: RoleSpec, secret: str) -> Local:
+        from evalbench.engine.dispatch.local import IMAGE_WINDOW, WINDOW, Local
+
+        made = Local(
+            provider,
+            part.model.partition("/")[2],
+            report=partial(self._report_of_worker, part.model),
+            need=(self._fits.get(part.role) or {}).get("need"),
+            log=self._folder.worker_log,
+            env={HUGGINGFACE.variables[0]: secret} if secret else {},
+            window=part.get("concurrency"),
+            each=IMAGE_WINDOW if self._shows(part) else WINDOW,
+            ground=self._ground(part),
+        )
+        self.locals.append(made)
+        return made
+
+    def _over_network(self, provider: Provider, part: RoleSpec, secret: str) -> Dispatcher:
         pace = None
         # Where the SDK finds credentials itself, the provider says whose they are.
         if whose := secret or getattr(provider, "account", ""):
@@ -158,7 +163,9 @@ class Casting:
         if not batched:
             return realtime
         assert isinstance(provider, BatchProvider)
-        return Batching(
+        from evalbench.engine.dispatch.batches import Batching
+
+        made = Batching(
             provider,
             realtime,
             purse,
@@ -170,9 +177,14 @@ class Casting:
             attempts=part.get("attempts"),
             report=self._journal.event,
         )
+        self.batching.append(made)
+        return made
 
     def _ground(self, part: RoleSpec) -> Ground:
         """Where the workers of a local model can be."""
+        from evalbench.engine.dispatch.cluster import Cluster
+        from evalbench.engine.dispatch.machine import Machine
+
         device = str(part.provider_options.get("device") or "auto")
         log, workers = self._folder.worker_log, part.get("workers")
         if not part.clustered:
@@ -182,10 +194,15 @@ class Casting:
 
     def _has_batches(self, part: RoleSpec) -> bool:
         """Whether calls of a role go out in batches, or some of an earlier engine still are."""
-        path = self._journal.path
-        rows = self._journal.query(lambda shelf: batches(shelf, path))
-        mine = (batch_of(row) for row in rows if row.body["role"] == part.role)
-        return part.batched or any(not batch.stage.final for batch in mine)
+        if part.batched:
+            return True
+        rows = self._journal.query(partial(batches, path=self._journal.path))
+        mine = [row for row in rows if row.body["role"] == part.role]
+        if not mine:
+            return False
+        from evalbench.engine.dispatch.batches.state import batch_of
+
+        return any(not batch_of(row).stage.final for row in mine)
 
     def _shows(self, part: RoleSpec) -> bool:
         return self._images and part.role == CANDIDATE

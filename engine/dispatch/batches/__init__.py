@@ -5,6 +5,21 @@ through its stages, ``creation`` makes it at the provider, ``settling`` says wha
 becomes of its calls.
 """
 
-from evalbench.engine.dispatch.batches.batching import Batching, BatchWishes
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.dispatch.batches.wishes import BatchWishes
+
+if TYPE_CHECKING:
+    from evalbench.engine.dispatch.batches.batching import Batching
+
+
+def __getattr__(name: str) -> Any:
+    # Few runs have batches, and all would wait for what these load.
+    if name != "Batching":
+        raise AttributeError(name)
+    from evalbench.engine.dispatch.batches.batching import Batching
+
+    return Batching
+
 
 __all__ = ["BatchWishes", "Batching"]

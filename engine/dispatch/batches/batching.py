@@ -13,7 +13,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from evalbench.engine.dispatch.batches.requests import RequestFile
 from evalbench.engine.dispatch.batches.settling import Settling
 from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.batches.state import Batch, Stage, batch_of
+from evalbench.engine.dispatch.batches.wishes import BatchWishes
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
@@ -36,27 +36,6 @@ from evalbench.engine.money.purse import Purse
 log = logging.getLogger("evalbench")
 
 _WINDOW = 256
-
-
-@dataclass(frozen=True, slots=True)
-class BatchWishes:
-    """What a run wants of its batches.
-
-    Attributes:
-        collect: take calls in; False: only finish what earlier engines sent.
-        size: calls in one batch at most; None: as many as the provider takes.
-        poll_s: seconds between the first looks at a batch.
-        fallback_s: after so many seconds what is left is asked at once; None: never.
-        leave: wait for nothing.
-        cancel: batches to cancel as soon as they are taken up.
-    """
-
-    collect: bool = True
-    size: int | None = None
-    poll_s: float = 10.0
-    fallback_s: float | None = None
-    leave: bool = False
-    cancel: frozenset[str] = frozenset()
 
 
 class Batching:
