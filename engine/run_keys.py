@@ -66,12 +66,15 @@ def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bo
         and (host := _elsewhere(part.provider_options.get("base_url")))
         and _sends_key(part, spec.get("env_file"))
     ]
-    for spec in specs:
-        for owner, name in _TRACE_ADDRESSES.items():
-            host = "" if name in typed else _elsewhere(spec.get(name))
-            ours = spec.get(name) == os.environ.get(name.upper())
-            if host and not ours and (key := trace_keys(spec).get(owner)) and key[1]:
-                found.append(Bound(owner, host))
+    found += [
+        Bound(owner, host)
+        for spec in specs
+        for owner, name in _TRACE_ADDRESSES.items()
+        if name not in typed
+        and (host := _elsewhere(spec.get(name)))
+        and spec.get(name) != os.environ.get(name.upper())
+        and _sends_trace_key(spec, owner)
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -94,6 +97,14 @@ def _sends_key(part: RoleSpec, env_file: str | None) -> bool:
         return False
     # With a profile the SDK finds credentials itself.
     return need.required or bool(need.profile) or bool(_key_at_hand(part, need, env_file))
+
+
+def _sends_trace_key(spec: RunSpec, owner: str) -> bool:
+    try:
+        return bool(trace_keys(spec).get(owner, (None, ""))[1])
+    except EvalbenchError:
+        # Then nothing is sent either: a run says why.
+        return False
 
 
 def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> list[dict[str, str]]:

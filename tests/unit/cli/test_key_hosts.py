@@ -89,6 +89,22 @@ def test_judges_and_traces_have_keys_too(monkeypatch: pytest.MonkeyPatch) -> Non
     assert keys_bound([judged]) == bound[:1]
 
 
+def test_galileo_has_a_key_and_its_variable_is_the_users_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def traced() -> RunSpec:
+        console = {"galileo_console_url": "https://console.example"}
+        return make_spec("quickstart", "local/gpt2-large", enable_galileo=True, **console)
+
+    monkeypatch.delenv("GALILEO_API_KEY", raising=False)
+    monkeypatch.delenv("GALILEO_CONSOLE_URL", raising=False)
+    assert keys_bound([traced()]) == []
+    monkeypatch.setenv("GALILEO_API_KEY", "a-key-of-galileo-0123456789")
+    assert keys_bound([traced()]) == [Bound("galileo", "console.example")]
+    monkeypatch.setenv("GALILEO_CONSOLE_URL", "https://console.example")
+    assert keys_bound([traced()]) == []
+
+
 def test_nobody_there_to_answer_means_no(
     tmp_path: Path, started: list[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
