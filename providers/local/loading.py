@@ -15,21 +15,20 @@ import transformers
 
 from evalbench.engine.errors import WorkerFailed
 from evalbench.engine.fit import parse_bytes
-from evalbench.providers.local.cache import Prefix, cache_argument
+from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
-from evalbench.providers.local.memory import is_out_of_memory, limit_device
+from evalbench.providers.local.memory import limit_device
 from evalbench.providers.local.model import LoadedModel
-from evalbench.providers.local.packing import Group, Row, pack_rows
-from evalbench.providers.local.passes import extend, run_pack, run_padded
 from evalbench.providers.local.placing import devices_of, placement, quantization
+from evalbench.providers.local.products import multiplies, widen_products
 from evalbench.providers.local.sight import configuration, sees
+from evalbench.providers.local.trial import layer_kinds, learn_packing
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
 _FLASH = "flash_attention_2"
 _FLASH_FROM = (8, 0)
-_LAYER_KINDS = {"full_attention", "sliding_attention"}
 
 
 def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
@@ -48,6 +47,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     device = choose_device(settings["device"])
     quantize = settings["quantize"]
     dtype = choose_dtype(settings["dtype"], device, quantized=quantize != "none")
+    products = dtype if multiplies(dtype, device) else torch.float32
     if limit := parse_bytes(settings["memory_limit"]):
         limit_device(device, limit)
     # How sums are split over threads decides their last bits.
@@ -57,7 +57,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         processor = _load_processor(folder)
-        network, attention = _load_network(folder, device, dtype, quantize)
+        network, attention = _load_network(folder, device, dtype, products, quantize)
     except (ValueError, OSError, KeyError, ImportError) as error:
         raise WorkerFailed(
             f"{folder} could not be loaded",
@@ -65,6 +65,8 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
             cure="check that transformers supports this model; models that bring their own "
             "Python code are not run",
         ) from error
+    if products != dtype:
+        widen_products(network)
     config = network.config.get_text_config()
     model = LoadedModel(
         network=network.eval(),
@@ -77,15 +79,16 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
         context_tokens=_context_tokens(config, tokenizer),
         attention=attention,
         window=getattr(config, "sliding_window", None) or 0,
-        window_by_layer="sliding_attention" in _layer_kinds(config),
+        window_by_layer="sliding_attention" in layer_kinds(config),
         cache_name=cache_argument(network.get_decoder()),
     )
-    model.packs = _learn(model)
+    model.packs = learn_packing(model, quantize)
     model.tokens_run = 0
     model.info = {
         "device": _device_name(device),
         "devices": len(devices_of(network, device)),
         "dtype": str(dtype).removeprefix("torch."),
+        "products": str(products).removeprefix("torch."),
         "quantize": quantize,
         "attention": model.attention,
         "attention_because": attention_reason(model.attention, device, dtype),
@@ -188,13 +191,13 @@ _DATA_ONLY = {"use_safetensors": True, "trust_remote_code": False}
 
 
 def _load_network(
-    folder: Path, device: torch.device, dtype: torch.dtype, quantize: str
+    folder: Path, device: torch.device, dtype: torch.dtype, products: torch.dtype, quantize: str
 ) -> tuple[Any, str]:
     seeing = sees(configuration(FolderModel(folder)) or {})
     kind = transformers.AutoModelForImageTextToText if seeing else transformers.AutoModelForCausalLM
     problem: Exception | None = None
     form = str(dtype).removeprefix("torch.") if quantize == "none" else quantize
-    how = {**placement(folder, device, form), **quantization(quantize, dtype)}
+    how = {**placement(folder, device, form), **quantization(quantize, products)}
     for attention in attention_order(device, dtype):
         try:
             network = kind.from_pretrained(
@@ -237,39 +240,3 @@ def _context_tokens(config: Any, tokenizer: Any) -> int:
             return int(value)
     value = getattr(tokenizer, "model_max_length", None) or _UNSET_LENGTH
     return int(value) if value < _UNSET_LENGTH else _DEFAULT_CONTEXT
-
-
-def _layer_kinds(config: Any) -> set[str]:
-    return set(getattr(config, "layer_types", None) or ["full_attention"])
-
-
-def _learn(model: LoadedModel) -> bool:
-    """Set the fastest way of running packed that reads right; False when none does."""
-    if not _layer_kinds(model.network.config.get_text_config()) <= _LAYER_KINDS:
-        return False
-    for model.masked_attention in ("sdpa", "eager"):
-        for model.plain_head in (True, False):
-            if _reads_right(model):
-                return True
-    return False
-
-
-def _reads_right(model: LoadedModel) -> bool:
-    """Whether two short rows packed behind a prefix read as they do plainly."""
-    size = min(model.network.get_input_embeddings().weight.shape[0], 997)
-    start = tuple(7 * n % size for n in range(1, 7))
-    ends = [tuple(step * n % size for n in range(2, 5)) for step in (11, 13)]
-    rows = tuple(Row((*start, *end), take=1) for end in ends)
-    (pack,) = pack_rows(Group(len(start), rows), pack=len(start) * 2)
-    try:
-        plain = torch.cat([logits for _, logits in run_padded(model, list(rows))])
-        prefix = extend(model, Prefix(()), start, chunk=len(start))
-        packed = torch.cat(
-            [logits for _, logits in run_pack(model, prefix, pack, chunk=len(start))]
-        )
-    except (TypeError, ValueError, RuntimeError, AttributeError, KeyError) as error:
-        if is_out_of_memory(error):
-            raise
-        return False
-    gap = float((plain.log_softmax(-1) - packed.log_softmax(-1)).abs().mean())
-    return gap < (1e-4 if model.dtype == torch.float32 else 0.05)

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from evalbench.providers.local.chat import ChatTemplate
-
-_HEAD_CHUNK = 16384
+from evalbench.providers.local.products import widened_product
 
 
 @dataclass(slots=True)
@@ -132,13 +131,7 @@ class LoadedModel:
         if head.weight.dtype == torch.float32:
             logits: Tensor = head(hidden)
             return logits.to(self.device)
-        wide = hidden.float()
-        out = wide.new_empty((*wide.shape[:-1], head.weight.shape[0]))
-        for start in range(0, head.weight.shape[0], _HEAD_CHUNK):
-            part = slice(start, start + _HEAD_CHUNK)
-            bias = head.bias[part].float() if head.bias is not None else None
-            out[..., part] = torch.nn.functional.linear(wide, head.weight[part].float(), bias)
-        return out.to(self.device)
+        return widened_product(hidden, head.weight, head.bias).to(self.device)
 
     def _shape_mask(
         self, mask: Tensor | None, positions: Tensor, key_positions: Tensor | None

@@ -39,8 +39,12 @@ def placement(folder: Path, device: torch.device, form: str) -> dict[str, Any]:
     return {"device_map": {"": device}}
 
 
-def quantization(quantize: str, dtype: torch.dtype) -> dict[str, Any]:
+def quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
     """The arguments of ``from_pretrained`` that quantise the linear layers.
+
+    Args:
+        quantize: ``none``, ``4bit`` or ``8bit``.
+        products: the numbers in which 4-bit layers multiply.
 
     Raises:
         WorkerFailed: bitsandbytes is not installed.
@@ -62,7 +66,7 @@ def quantization(quantize: str, dtype: torch.dtype) -> dict[str, Any]:
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=dtype,
+            bnb_4bit_compute_dtype=products,
         )
     return {"quantization_config": config}
 

@@ -41,7 +41,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "provider-back": lambda body: (
         f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
     ),
-    "model-loaded": lambda body: "model loaded: " + _facts(body),
+    "model-loaded": lambda body: "model loaded: " + _facts(body) + _unpacked(body),
     "model-unloaded": lambda body: (
         f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
     ),
@@ -159,9 +159,21 @@ def event_tone(event: Event) -> str:
     """How an event is meant: ``bad``, ``warn``, ``dim`` or plain."""
     if event.kind in ("problem", "sample-failed", "out-of-memory", "command-refused"):
         return "bad"
-    if event.kind in ("wait", "provider-down", "budget-reached", "cut-off", *_OF_WORKERS, "changes-accepted"):
+    if event.kind in (
+        "wait",
+        "provider-down",
+        "budget-reached",
+        "cut-off",
+        *_OF_WORKERS,
+        "changes-accepted",
+    ):
         return "warn"
     return "dim" if event.kind in ("started", "ended", "command") else ""
+
+
+def _unpacked(body: Mapping[str, Any]) -> str:
+    """That a model runs every prompt by itself, which takes several times as long."""
+    return "" if body.get("packs", True) else ", packs no (every prompt runs by itself: slow)"
 
 
 def _facts(body: Mapping[str, Any]) -> str:

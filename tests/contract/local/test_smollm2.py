@@ -9,6 +9,7 @@ import pytest
 
 from evalbench.engine.calls import Outcome, TextPart, choose, generate
 from evalbench.engine.calls.messages import Message
+from evalbench.providers.local import Local
 from evalbench.providers.local.catalogue import DEFAULT, KNOWN, resolve
 from evalbench.providers.local.weights import find
 from tests.contract.local.driver import Worker
@@ -33,9 +34,21 @@ def test_what_is_loaded_is_what_was_pinned(smollm2: Worker) -> None:
     info = smollm2.next("loaded")["info"]
     assert info["parameters"] == 134_515_008
     assert info["context_tokens"] == KNOWN[DEFAULT].context_tokens
-    assert info["revision"] == KNOWN[DEFAULT].packaged.member_sha256
+    packaged = KNOWN[DEFAULT].packaged
+    assert packaged is not None
+    assert info["revision"] == packaged.member_sha256
     assert info["chat_template"] == "own"
     assert info["packs"] is True
+
+
+@pytest.mark.parametrize(("dtype", "quantize"), [("bfloat16", "none"), ("auto", "8bit")])
+def test_rounding_does_not_keep_it_from_packing(folder: Path, dtype: str, quantize: str) -> None:
+    from evalbench.providers.local import loading
+
+    defaults = {option.name: option.default for option in Local.options}
+    wanted = {"device": "cpu", "dtype": dtype, "quantize": quantize, "threads": 1}
+    model = loading.load(folder, {**defaults, **wanted})
+    assert (model.packs, model.masked_attention, model.plain_head) == (True, "sdpa", True)
 
 
 def test_it_knows_the_capital_of_france(smollm2: Worker) -> None:

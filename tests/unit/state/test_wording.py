@@ -1,0 +1,23 @@
+"""Events in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalbench.engine.journal import Event
+from evalbench.tui.state.wording import event_words
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"device": "cpu"}, "model loaded: device cpu"),
+        ({"device": "cpu", "packs": True}, "model loaded: device cpu, packs True"),
+        (
+            {"device": "cpu", "packs": False},
+            "model loaded: device cpu, packs no (every prompt runs by itself: slow)",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_packed_says_so(body: dict[str, object], words: str) -> None:
+    assert event_words(Event(1, 0, "model-loaded", 1, body)) == words
