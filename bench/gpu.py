@@ -186,8 +186,9 @@ class Bench:
         if not peak:
             self.problems.append("gauges: the engine told nothing of the card")
             return
-        other = {"beside": "nvidia-smi", "beside_value": beside.peak * (1 << 20) / 1e9}
-        self.tell("memory in use at its peak, as the engine told", peak / 1e9, "GB", **other)
+        name = "memory in use at its peak, as the engine told"
+        smi = beside.peak * (1 << 20) / 1e9
+        self.tell(name, peak / 1e9, "GB", beside="nvidia-smi", beside_value=smi)
 
     def _recovery(self, short: Ran) -> None:
         if not short.budgets:

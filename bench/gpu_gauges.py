@@ -64,10 +64,9 @@ def outside(before: Reading, there: Reading, after: Reading) -> dict[str, float]
     """How far a number lies outside of two others, for each that all three tell."""
     found = {}
     for name in FIELDS:
-        ends = before.get(name), after.get(name)
-        value = there.get(name)
-        if value is not None and ends[0] is not None and ends[1] is not None:
-            found[name] = max(0.0, min(ends) - value, value - max(ends))
+        first, value, last = before.get(name), there.get(name), after.get(name)
+        if first is not None and value is not None and last is not None:
+            found[name] = max(0.0, min(first, last) - value, value - max(first, last))
     return found
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import desk
 from evalbench.engine.run_keys import Bound, keys_bound, price_keys
 from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.tui.cli import estimate, key_hosts, run
+from evalbench.tui.cli import key_hosts, run
 from evalbench.tui.cli.main import main
 
 SUITE = """
@@ -93,8 +94,12 @@ def test_galileo_has_a_key_and_its_variable_is_the_users_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def traced() -> RunSpec:
-        console = {"galileo_console_url": "https://console.example"}
-        return make_spec("quickstart", "local/gpt2-large", enable_galileo=True, **console)
+        return make_spec(
+            "quickstart",
+            "local/gpt2-large",
+            enable_galileo=True,
+            galileo_console_url="https://console.example",
+        )
 
     monkeypatch.delenv("GALILEO_API_KEY", raising=False)
     monkeypatch.delenv("GALILEO_CONSOLE_URL", raising=False)
@@ -136,8 +141,13 @@ def test_somebody_there_is_asked(
     code: int,
 ) -> None:
     asked: list[str] = []
+
+    def confirmed(words: str) -> bool:
+        asked.append(words)
+        return answer
+
     monkeypatch.setattr(key_hosts, "can_ask", lambda *, json: True)
-    monkeypatch.setattr(key_hosts, "confirmed", lambda words: bool(asked.append(words)) or answer)
+    monkeypatch.setattr(key_hosts, "confirmed", confirmed)
     file = suite(tmp_path)
     assert main(["run", file]) == code
     assert asked == [f"{file} sends the key of openai to evil.example. Is that right?"]
@@ -163,7 +173,7 @@ def test_an_estimate_gives_no_key_away(tmp_path: Path, monkeypatch: pytest.Monke
         given.append(secrets)
         return []
 
-    monkeypatch.setattr(estimate.desk, "estimates", estimates)
+    monkeypatch.setattr(desk, "estimates", estimates)
     monkeypatch.setattr("evalbench.tui.cli.quote.print_estimates", lambda *_: None)
     file = suite(tmp_path, "openrouter/some/model")
     assert main(["estimate", file]) == 0
