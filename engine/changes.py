@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from evalbench.engine.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.benchmark import Benchmark, Sample
@@ -14,28 +13,7 @@ from evalbench.engine.errors import RunChanged
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.paging import count_scores, unfinished
 
-Identity = Mapping[str, Any]
 Roles = Mapping[str, tuple[ModelRef, Mapping[str, object]]]
-
-
-def differences(stored: Identity, now: Identity, prefix: str = "") -> list[str]:
-    """What differs between two identities, one readable line each."""
-    lines: list[str] = []
-    for name in sorted(set(stored) | set(now)):
-        old, new = stored.get(name), now.get(name)
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            lines += differences(old, new, f"{prefix}{name}.")
-        elif old != new and not (_unset(old) and _unset(new)):
-            lines.append(f"{prefix}{name} was {_show(old)}, is now {_show(new)}")
-    return lines
-
-
-def _show(value: Any) -> str:
-    return "not set" if _unset(value) else str(value)
-
-
-def _unset(value: Any) -> bool:
-    return value is None or value in ((), [], {})
 
 
 async def paid_again(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evalbench.engine.changes import differences
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.record import differences
 
 _DECIDING = ("revision", "dtype", "quantize")
 _SAME_ANSWERS = (*_DECIDING, "layout", "device")

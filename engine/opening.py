@@ -12,7 +12,7 @@ from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Outcome
-from evalbench.engine.changes import differences, paid_again, refuse
+from evalbench.engine.changes import paid_again, refuse
 from evalbench.engine.dataset import DataHeader, read_header
 from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
 from evalbench.engine.journal import Journal
@@ -21,7 +21,7 @@ from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.schema import create
 from evalbench.engine.keys import KeyRef
 from evalbench.engine.money.unit_prices import UnitPrices
-from evalbench.engine.record import identity, record
+from evalbench.engine.record import differences, identity, record
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import RunSpec, build_benchmark
 from evalbench.engine.status import Status

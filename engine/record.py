@@ -1,9 +1,10 @@
-"""The reproducibility record: what a reviewer needs to run the same thing again."""
+"""What a run was: what decides its answers, and all that a reviewer needs to run it again."""
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
@@ -21,6 +22,26 @@ def identity(spec: RunSpec, benchmark: Benchmark, data_hash: str) -> dict[str, A
         "prompt templates": benchmark.template_hash(),
         "data": data_hash,
     }
+
+
+def differences(stored: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """What differs between two identities, one readable line each."""
+    lines: list[str] = []
+    for name in sorted(set(stored) | set(now)):
+        old, new = stored.get(name), now.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            lines += differences(old, new, f"{prefix}{name}.")
+        elif old != new and not (_unset(old) and _unset(new)):
+            lines.append(f"{prefix}{name} was {_show(old)}, is now {_show(new)}")
+    return lines
+
+
+def _show(value: Any) -> str:
+    return "not set" if _unset(value) else str(value)
+
+
+def _unset(value: Any) -> bool:
+    return value is None or value in ((), [], {})
 
 
 def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str, Any]:

@@ -12,18 +12,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
-from evalbench.engine.benchmarks.code_data import Selection, read_problems
 from evalbench.engine.errors import DataError
 from evalbench.engine.importing.bedrock_choice import RESULTS, choices_of, read_choices
+from evalbench.engine.importing.bedrock_problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.importing.reading import counted, malformed, read_json
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_prediction
 from evalbench.engine.settings import make_spec
-
-_PROGRAM = "# the program is not in the imported file"
-_LISTS = ("original", "mutated")
 
 
 def read_results(path: Path, data: Path | None) -> list[Recorded]:
@@ -48,7 +45,7 @@ def read_results(path: Path, data: Path | None) -> list[Recorded]:
             path=str(path),
             why=f"looked for results and {RESULTS}, alone or under prediction and choice",
         )
-    problems = _problems(data)
+    problems = read_programs(data)
     runs = [_predictions(path, body, problems)] if body is not None else []
     if choices is not None:
         runs.append(read_choices(path, choices, _model(body or whole, path), problems))
@@ -101,13 +98,6 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
     return Recorded(spec, items, str(path), notes, shared)
 
 
-def _problems(data: Path | None) -> Mapping[str, Item]:
-    if data is None:
-        return {}
-    found = read_problems(DataSource(data, data), Selection("", "", 0, without_mutant=True))
-    return {item.inputs["id"]: item for item in found.items}
-
-
 def _model(body: Mapping[str, Any], path: Path) -> str:
     """The model's id: the name beside it is a fixed text in the original."""
     ident = str(body.get("bedrock_model_id") or "")
@@ -123,49 +113,13 @@ def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     return 1
 
 
-def item_of(
-    problem: Mapping[str, Any], place: int, taken: Mapping[str, int], problems: Mapping[str, Item]
-) -> Item:
-    """A problem as a sample; programs and calls are those of ``problems`` where they are known."""
-    ident = str(problem.get("problem_id", place))
-    known = problems.get(ident)
-    gold = {name: _outputs(problem[f"{name}_output"]) for name in _LISTS}
-    cases = len(gold["original"])
-    if len(gold["mutated"]) != cases:
-        raise ValueError("the programs have different numbers of outputs")
-    calls = problem.get("test_inputs")
-    if known and len(known.inputs["calls"]) == cases:
-        calls = known.inputs["calls"]
-    elif not isinstance(calls, list) or len(calls) != cases:
-        calls = [f"{problem.get('function_name') or 'f'}(...)"] * cases
-    inputs = {
-        "id": f"{ident} #{place}" if ident in taken else ident,
-        "calls": [str(call) for call in calls],
-        "code": known.inputs["code"] if known else _PROGRAM,
-        "mutant": (known.inputs["mutant"] if known else None) or _PROGRAM,
-    }
-    tags = dict(known.tags) if known else {}
-    if problem.get("difficulty"):
-        tags["difficulty"] = str(problem["difficulty"])
-    return Item(inputs, gold, tags)
-
-
-def _outputs(value: Any) -> list[str]:
-    """The outputs for each test case, as Python writes them."""
-    return [one if isinstance(one, str) else repr(one) for one in _as_list(value)]
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
 def _told(
     problem: Mapping[str, Any], cases: int, generations: int
 ) -> tuple[Mapping[Place, Told], int]:
     """Every reply by its place, and how many are read otherwise than the file says."""
     told: dict[Place, Told] = {}
     unlike = 0
-    for program in _LISTS:
+    for program in PROGRAMS:
         given = problem[f"{program}_predictions"]
         if len(given) != generations:
             raise ValueError(f"it has {len(given)} of {generations} generations")

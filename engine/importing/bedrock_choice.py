@@ -17,6 +17,7 @@ import orjson
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
+from evalbench.engine.importing.bedrock_problems import item_of
 from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_choice
@@ -91,8 +92,6 @@ def read_choices(
     Raises:
         DataError: naming the record that is malformed.
     """
-    from evalbench.engine.importing.bedrock import item_of
-
     found: dict[int, _Problem] = {}
     for number, record in enumerate(body[RESULTS], 1):
         try:

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.changes import differences
 from evalbench.engine.errors import NoSuchModel, SpecError
+from evalbench.engine.record import differences
 from evalbench.engine.settings import (
     COMMON,
     RunSpec,
