@@ -26,13 +26,14 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.options import Option
 from evalbench.providers.google import catalogue
+from evalbench.providers.google.access import Access
 from evalbench.providers.google.batches import GeminiBatches
 from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.files import Uploads
 from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import Habits, bare_name, prepare
 from evalbench.providers.google.read import read_content
-from evalbench.providers.google.sdk import Access, GeminiClient
+from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.google.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf, table_facts
 from evalbench.providers.wire.address import Address, api_address

@@ -1,11 +1,8 @@
-"""The official SDK as carrier: its client, its credentials, its paths.
+"""The official SDK as carrier: its paths, and ours through its session for what it lacks.
 
 A ready body goes out through the SDK's public ``extra_body``, and the answer
 comes back as text (``should_return_http_response``), so that the bytes on the
-wire are exactly what ``prepare`` made and an answer is parsed once. Everything
-that the SDK would do behind one's back is off: its retries and the silent one
-after a failed connection, asking on for unfinished answers, calling functions,
-settings from the environment, redirects.
+wire are exactly what ``prepare`` made and an answer is parsed once.
 """
 
 from __future__ import annotations
@@ -13,11 +10,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import logging
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -25,7 +19,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from evalbench.engine.calls import MediaPart
-from evalbench.engine.errors import ProviderError, RunFatal, ServerFault
+from evalbench.engine.errors import ProviderError, ServerFault
+from evalbench.providers.google.access import Access, Opened, close_client, open_client
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -38,47 +33,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_IDLE_S = 30.0
-_CONNECT_S = 30.0
 _WHOLE = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """How the API lets one in: with a key, or as a Google Cloud account.
-
-    Attributes:
-        secret: the key; empty for an account: the machine's credentials.
-        vertex: whether Vertex AI is asked.
-        project, location: of Vertex AI; an empty project is the credentials' own.
-    """
-
-    secret: str = ""
-    vertex: bool = False
-    project: str = ""
-    location: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A client and its session. The client must be held: it closes itself when nobody does."""
-
-    client: Any
-    session: aiohttp.ClientSession
-    no_timeout: aiohttp.ClientTimeout
-    types: Any
-    config: Any
-
-
 class GeminiClient:
-    """The SDK's async client: imported and made in a thread, one per event loop."""
+    """The API through the SDK's async client, one per event loop."""
 
     def __init__(self, access: Access, address: Address, version: str, title: str) -> None:
         self._access = access
         self._address = address
         self._version = version
         self._title = title
-        self.clients: OnePerLoop[_Opened] = OnePerLoop(self._open, _close)
+        self.clients: OnePerLoop[Opened] = OnePerLoop(
+            lambda: open_client(access, address, version, title), close_client
+        )
 
     async def generate(self, prepared: Prepared) -> Answered:
         """Send a prepared request.
@@ -242,7 +210,7 @@ class GeminiClient:
         return {**self._key_header, "Content-Type": "application/json"}
 
     async def _announced(
-        self, opened: _Opened, size: int, media_type: str, about: Mapping[str, Any]
+        self, opened: Opened, size: int, media_type: str, about: Mapping[str, Any]
     ) -> str | Answered:
         """Announce an upload; where its bytes go, or the response when it is an error."""
         announced = await self._sent(
@@ -268,14 +236,14 @@ class GeminiClient:
         return urlsplit(where)._replace(scheme=here.scheme, netloc=here.netloc).geturl()
 
     async def _sent(
-        self, opened: _Opened, method: str, url: str, data: io.IOBase, headers: Mapping[str, str]
+        self, opened: Opened, method: str, url: str, data: io.IOBase, headers: Mapping[str, str]
     ) -> Answered:
         async with self._request(opened, method, url, data, headers) as response:
             return Answered(response.status, response.headers, await response.read())
 
     def _request(
         self,
-        opened: _Opened,
+        opened: Opened,
         method: str,
         url: str,
         data: io.IOBase | None,
@@ -322,91 +290,6 @@ class GeminiClient:
                 raise credentials_error(error) from None
             raise connection_error(error, self._title, self._address) from None
 
-    async def _open(self) -> _Opened:
-        try:
-            aiohttp = await asyncio.to_thread(_modules)
-        except ImportError as error:
-            raise RunFatal(
-                f"the Python package for {self._title} is not installed",
-                why=str(error),
-                cure="pip install 'evalbench[google]'",
-            ) from None
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=1 << 20,
-        )
-        try:
-            none = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
-            return await asyncio.to_thread(self._made, session, none)
-        except BaseException:
-            await session.close()
-            raise
-
-    def _made(self, session: aiohttp.ClientSession, none: aiohttp.ClientTimeout) -> _Opened:
-        from google import genai
-        from google.genai import client as genai_client
-        from google.genai import types
-
-        # Their debug logs hold headers.
-        for name in ("google_genai", "google.auth", "httpx2", "httpx"):
-            logging.getLogger(name).setLevel(logging.WARNING)
-        options = types.HttpOptions(
-            base_url=self._address.url,
-            api_version=self._version,
-            retry_options=types.HttpRetryOptions(attempts=1),
-            aiohttp_client=session,
-            # Its blocking client is never used: loading certificates for it takes long.
-            client_args={"verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)},
-            async_client_args={
-                "allow_redirects": False,
-                "ssl": True,
-                "proxy": proxy_for(self._address.url),
-            },
-        )
-        client = genai.Client(
-            http_options=options,
-            # Replays of recorded answers, which the environment can ask for.
-            debug_config=genai_client.DebugConfig(client_mode="api"),
-            **self._identity(),
-        )
-        config = types.GenerateContentConfig(
-            should_return_http_response=True,
-            automatic_continuation=False,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-        )
-        return _Opened(client, session, none, types, config)
-
-    def _identity(self) -> dict[str, Any]:
-        """What the client is let in with; raises when there are no credentials."""
-        access = self._access
-        if access.secret or not access.vertex:
-            return {"vertexai": access.vertex, "api_key": access.secret}
-        import google.auth
-        from google.auth.exceptions import GoogleAuthError
-
-        try:
-            found, project = google.auth.default(
-                scopes=["https://www.googleapis.com/auth/cloud-platform"]
-            )
-        except GoogleAuthError as error:
-            raise credentials_error(error) from None
-        if not (access.project or project):
-            raise RunFatal("no Google Cloud project is named", cure="name it with --project")
-        return {
-            "vertexai": True,
-            "credentials": found,
-            "project": access.project or project,
-            "location": access.location,
-        }
-
-
-def _modules() -> Any:
-    import aiohttp
-    from google import genai  # noqa: F401 - takes a second, here and not on the loop
-
-    return aiohttp
-
 
 def _of_transport(error: BaseException) -> bool:
     return type(error).__name__ == "TransportError"
@@ -424,9 +307,3 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         return await response.read()
     except Exception:  # cut on the way: the status tells enough
         return b""
-
-
-async def _close(opened: _Opened) -> None:
-    await opened.client.aio.aclose()
-    await opened.session.close()
-    await asyncio.to_thread(opened.client.close)

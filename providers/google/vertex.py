@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import SpecError
 from evalbench.engine.options import Option
+from evalbench.providers.google.access import Access
 from evalbench.providers.google.provider import OPTIONS, Gemini
-from evalbench.providers.google.sdk import Access
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.exchange import Prepared
 
