@@ -74,12 +74,11 @@ lint: .make/dev
 	$(BIN)/ruff format --check .
 
 # mypy cannot see a namespace whose folders are mapped by packaging, so it is
-# shown the same layout as links.
+# shown the same layout as links. What it reads is in pyproject.toml.
 types: .make/dev
 	@mkdir -p .make/types/evalbench
 	@for room in engine providers themes tui; do ln -sfn ../../../$$room .make/types/evalbench/$$room; done
-	MYPYPATH=.make/types $(BIN)/mypy --namespace-packages --explicit-package-bases \
-	    -p evalbench.engine -p evalbench.providers -p evalbench.tui
+	$(BIN)/mypy
 
 imports: .make/dev
 	$(BIN)/lint-imports

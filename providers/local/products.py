@@ -50,7 +50,7 @@ def multiplies(dtype: torch.dtype, device: torch.device) -> bool:
     if device.type != "cpu" or platform.machine().lower() not in {"x86_64", "amd64"}:
         return True
     if not torch.backends.mkldnn.is_available():
-        return dtype == torch.float32
+        return bool(dtype == torch.float32)
     if dtype == torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
     if dtype == torch.float16:
@@ -66,7 +66,7 @@ def widen_products(network: Any) -> None:
             layer.__class__ = kind
 
 
-class _WideLinear(torch.nn.Linear):
+class _WideLinear(torch.nn.Linear):  # type: ignore[misc]
     def forward(self, rows: Tensor) -> Tensor:
         if rows.numel() < _FEW_ROWS * self.in_features:
             return super().forward(rows)

@@ -86,7 +86,7 @@ class Weather:
         return (
             [reply.outcome for reply in replies] == [Outcome.OK] * len(replies)
             and {*self.answered.values()} == {1}
-            and (self.budget.spent, self.budget.reserved) == (len(replies), 0)
+            and (self.budget.spent, self.budget.reserved) == (Decimal(len(replies)), Decimal(0))
         )
 
 

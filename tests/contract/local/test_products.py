@@ -48,15 +48,15 @@ def test_products_in_float32_are_for_processors_without_16_bits(
 ) -> None:
     import torch
 
-    from evalbench.providers.local import loading
+    from evalbench.providers.local import loading, products
 
     cpu, card = torch.device("cpu"), torch.device("cuda")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     for able in (True, False):
         monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda able=able: able)
-        assert loading.multiplies(torch.bfloat16, cpu) is able
-        assert loading.multiplies(torch.bfloat16, card)
-        assert loading.multiplies(torch.float32, cpu)
+        assert products.multiplies(torch.bfloat16, cpu) is able
+        assert products.multiplies(torch.bfloat16, card)
+        assert products.multiplies(torch.float32, cpu)
         model = loading.load(make_llama(tmp_path / str(able)), settings(dtype="bfloat16"))
         assert model.info["products"] == ("bfloat16" if able else "float32")
         kinds = {type(layer) for layer in model.network.modules()}
