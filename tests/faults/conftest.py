@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from evalbench.engine import registry
 from tests.faults.engines import Engines, Ledger
 
 _PLUGINS = Path(__file__).parents[1] / "plugins"
+_SEED = int(os.environ.get("EVALBENCH_KILL_SEED", "20261"))
 
 
 @pytest.fixture
@@ -30,3 +32,9 @@ def engines(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     yield running
     running.clean_up()
     registry._found.cache_clear()
+
+
+@pytest.fixture(params=[_SEED])
+def dice(request: pytest.FixtureRequest) -> random.Random:
+    """Chance. Its seed stands in the test's name; ``EVALBENCH_KILL_SEED`` tries another one."""
+    return random.Random(request.param)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import make_spec
 from tests.faults.engines import Engines, replied, scores, wait_until
+from tests.faults.kills import Trial, riddles
 from tests.faults.ray_nodes import Nodes, small_cluster
 from tests.faults.test_workers import events
 from tests.faults.workers import Homely
@@ -98,3 +100,17 @@ def test_a_run_on_one_node_can_be_stopped_and_resumed(
     engines.resume(run)
     assert engines.finish(run).state == "complete"
     assert sorted(replied(run).values()) == [1] * 50
+
+
+def test_an_engine_that_is_killed_asks_nothing_twice_and_changes_no_score(
+    engines: Engines, homely: Homely, cluster: Nodes, dice: random.Random
+) -> None:
+    homely.keep_ledger(engines.ledger, 0.02)
+    spec = make_spec(
+        "synthetic",
+        "homely/any",
+        options={"size": 100},
+        mode="cluster",
+        address=cluster.address,
+    )
+    Trial(engines, spec, dice, known=riddles, in_flight=100, kills=1).hold()

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine import registry
+from tests.faults.engines import Ledger
 from tests.unit.engine.plugins import Installed
 
 WORKER = """
-import hashlib, json, os, struct, sys, time
+import hashlib, json, os, re, struct, sys, time
 
 folder = os.path.dirname(os.path.abspath(__file__))
 
@@ -29,9 +30,20 @@ def answer(key, text):
     while answers == HOLD and not os.path.exists(os.path.join(folder, "go")):
         time.sleep(0.01)
     answers += 1
+    tell("asked", text)
+    time.sleep(LATENCY)
     letter = "ABCD"[hashlib.sha256(text.encode()).digest()[0] % 4]
+    tell("answered", text)
     say(type="reply", key=key, reply={"text": letter, "latency_s": 0.005})
 
+def tell(what, text):
+    if LEDGER is not None:
+        number = re.search("Riddle ([0-9]+)", text)[1]
+        os.write(LEDGER, f"{what} {number} {time.time()}\\n".encode())
+
+LATENCY = float(os.environ.get("HOMELY_LATENCY", "0"))
+path = os.environ.get("HOMELY_LEDGER")
+LEDGER = os.open(path, os.O_APPEND | os.O_WRONLY) if path else None
 HOLD = int(os.environ.get("HOMELY_HOLD", "-1"))
 answers = 0
 say(type="hello", protocol=1, pid=os.getpid())
@@ -93,6 +105,11 @@ class Homely:
     def hold(self, answers: int) -> None:
         """Workers that start from now on stop after so many answers, until :meth:`go_on`."""
         self._monkeypatch.setenv("HOMELY_HOLD", str(answers))
+
+    def keep_ledger(self, ledger: Ledger, latency_s: float) -> None:
+        """Workers that start from now on note the riddles they are asked, and take their time."""
+        self._monkeypatch.setenv("HOMELY_LEDGER", str(ledger.path))
+        self._monkeypatch.setenv("HOMELY_LATENCY", str(latency_s))
 
     def go_on(self) -> None:
         """Nobody is held any longer."""
