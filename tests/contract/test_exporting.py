@@ -40,15 +40,14 @@ def run_of(spec: RunSpec, items: Sequence[tuple[Item, Mapping[Place, Told]]]) ->
         return Written(folder, journal.meta("metrics"))
 
 
-def statement(place: int, **inputs: object) -> Item:
+def statement(place: int, more: Mapping[str, str] | None = None, **inputs: object) -> Item:
     held = STATEMENTS[place % 2]
     full = {
         "id": held["id"], "text": held["text"], "type": held["type"], "authority": "platform",
         "section": "", "subsection": "", "examples": [],
     }  # fmt: skip
-    return Item(
-        {"statement": full, **inputs}, None, {"statement": held["id"], "type": held["type"]}
-    )
+    tags = {"statement": held["id"], "type": held["type"], **(more or {})}
+    return Item({"statement": full, **inputs}, None, tags)
 
 
 def same(before: Written, after: Written, leave_out: Sequence[str] = ()) -> None:
@@ -102,8 +101,7 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
     items = []
     for n, said in enumerate((*DECISIONS, None)):
         answer = None if said is None else f"answer {n}"
-        item = statement(n, input=f"question {n}", answer=answer)
-        item.tags["contestant"] = "model-a"
+        item = statement(n, {"contestant": "model-a"}, input=f"question {n}", answer=answer)
         told = {
             (f"judge/{judge}", "comply", 0): Told(said if place == 0 else COMPLIES)
             for place, judge in enumerate(JUDGES)
@@ -122,18 +120,17 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
 
 def test_both_orders_of_every_pair_come_back(spec_file: Path, tmp_path: Path) -> None:
     verdicts = [("A", "B"), ("A", "A"), ("B", "A"), ("equal", "equal"), ("what", "N/A")]
+    pair = {"a": "mixtral-x", "b": "org/max"}
     items = []
     for n, (first, second) in enumerate(verdicts):
-        item = statement(n, input=f"question {n}", answers=[f"one {n}", f"two {n}"])
-        item.tags.update(a="mixtral-x", b="org/max")
+        item = statement(n, pair, input=f"question {n}", answers=[f"one {n}", f"two {n}"])
         role = f"judge/{JUDGES[0]}"
         told = {
             (role, "first", 0): Told(f"Model: {first}"),
             (role, "second", 0): Told(f"Model: {second}"),
         }
         items.append((item, told))
-    broken = statement(5, input="question 5", answers=["one", None])
-    broken.tags.update(a="mixtral-x", b="org/max")
+    broken = statement(5, pair, input="question 5", answers=["one", None])
     given = [f"{name}={spec_file}" for name in ("mixtral-x", "org-max")]
     spec = make_spec(
         "spec-rank", "answers/mixtral-x,org-max", judge=[JUDGES[0]], options={"answers": given}

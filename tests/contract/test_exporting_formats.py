@@ -54,7 +54,9 @@ def mmlu_run(said: Sequence[str | None] = SAID, revision: str = "", **common: An
     def say(sample: Sample, epoch: int, *_: object) -> Reply | None:
         place = int(sample.inputs["question"].split()[3][:-1])
         text = said[(place + epoch) % len(said)]
-        return text and Reply(
+        if text is None:
+            return None
+        return Reply(
             text,
             Outcome.REFUSED if text == "refused" else Outcome.OK,
             reasoning="hm",

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from evalbench.engine.benchmark import DataSource, Sample, sample_ids
+from evalbench.engine.benchmark import Asked, DataSource, Sample, sample_ids
 from evalbench.engine.benchmarks.mmlu import Mmlu
 from evalbench.engine.benchmarks.mmlu_subjects import SUBJECTS, category_tag
 from evalbench.engine.calls import Prompt, Reply
@@ -121,7 +121,7 @@ class Says:
     ) -> Reply:
         return Reply(text=self.text)
 
-    async def many(self, asks: Sequence[tuple[str, Prompt, str]]) -> list[Reply]:
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         return [Reply(text=self.text) for _ in asks]
 
 

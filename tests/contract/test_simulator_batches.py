@@ -62,6 +62,11 @@ async def made(client: openai.AsyncOpenAI, lines: list[Any], endpoint: Any = CHA
     )
 
 
+async def seen(client: openai.AsyncOpenAI, batch: str) -> Any:
+    """A batch as it is now; what its state says must be there, each test demands."""
+    return await client.batches.retrieve(batch)
+
+
 async def result_lines(client: openai.AsyncOpenAI, file: str | None) -> list[Any]:
     assert file is not None
     content = await client.files.content(file)
@@ -77,7 +82,7 @@ async def test_the_life_of_an_openai_batch(sim: Handle, client: openai.AsyncOpen
     told = []
     for seconds in (30, 31, 300, 300, 61):
         sim.advance(seconds)
-        batch = await client.batches.retrieve(batch.id)
+        batch = await seen(client, batch.id)
         told.append((batch.status, batch.request_counts.completed))
     assert told == [
         ("validating", 0), ("in_progress", 0), ("in_progress", 5),
@@ -108,7 +113,7 @@ async def test_responses_have_batches(client: openai.AsyncOpenAI) -> None:
     body = {"model": "gpt-6-astra", "input": "Which letter?", "store": False}
     line = {"custom_id": "one", "method": "POST", "url": RESPONSES, "body": body}
     batch = await made(client, [line], RESPONSES)
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     (result,) = await result_lines(client, batch.output_file_id)
     assert result["response"]["body"]["object"] == "response"
 
@@ -138,7 +143,7 @@ async def test_one_bad_line_fails_the_file(client: openai.AsyncOpenAI, name: str
     bad, code = BAD_LINES[name]
     batch = await made(client, [chat_line("a"), bad])
     assert batch.errors is None
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert batch.status == "failed"
     (error,) = batch.errors.data
     assert (error.code, error.line) == (code, 2)
@@ -148,7 +153,7 @@ async def test_one_bad_line_fails_the_file(client: openai.AsyncOpenAI, name: str
 
 async def test_an_unknown_model_fails_the_file(client: openai.AsyncOpenAI) -> None:
     batch = await made(client, [chat_line("a", body={"model": "gpt-9", "messages": []})])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert [error.code for error in batch.errors.data] == ["model_not_found"]
 
 
@@ -157,7 +162,7 @@ async def test_a_full_queue_fails_the_file(sim: Handle, client: openai.AsyncOpen
     states = []
     for name in ("a", "b"):
         batch = await made(client, [chat_line(name)])
-        batch = await client.batches.retrieve(batch.id)
+        batch = await seen(client, batch.id)
         states.append((batch.status, batch.errors and batch.errors.data[0].code))
     assert states == [("failed", "token_limit_exceeded"), ("completed", None)]
     assert sim.summary()["executed"] == 1
@@ -167,21 +172,21 @@ async def test_a_queue_of_tokens(sim: Handle, client: openai.AsyncOpenAI) -> Non
     sim.batch(queue=2_000, running=60)
     small = [chat_line(f"item-{n}", "word " * 600) for n in range(2)]
     first, second = await made(client, small), await made(client, small)
-    told = [(await client.batches.retrieve(one.id)) for one in (first, second)]
+    told = [await seen(client, one.id) for one in (first, second)]
     assert [one.status for one in told] == ["in_progress", "failed"]
     (error,) = told[1].errors.data
     assert error.code == "token_limit_exceeded"
     assert "Limit: 2,000 enqueued tokens" in error.message
     sim.advance(61)
     third = await made(client, small)
-    assert (await client.batches.retrieve(third.id)).status == "in_progress"
+    assert (await seen(client, third.id)).status == "in_progress"
 
 
 async def test_what_is_wrong_with_a_request_is_told_in_its_line(client: openai.AsyncOpenAI) -> None:
     bad = chat_line("b")
     bad["body"]["temperature"] = 9
     batch = await made(client, [chat_line("a"), bad])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert (batch.request_counts.completed, batch.request_counts.failed) == (1, 1)
     (error,) = await result_lines(client, batch.error_file_id)
     assert error["custom_id"] == "b"
@@ -233,7 +238,7 @@ async def test_an_openai_batch_expires_with_a_part_done(
     sim.batch(running=2 * DAY)
     batch = await made(client, [chat_line(f"item-{n}") for n in range(10)])
     sim.advance(DAY + 1)
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert batch.status == "expired"
     assert len(await result_lines(client, batch.output_file_id)) == 5
     errors = await result_lines(client, batch.error_file_id)
@@ -248,9 +253,9 @@ async def test_a_cancelled_openai_batch_keeps_what_is_done(
     batch = await made(client, [chat_line(f"item-{n}") for n in range(10)])
     sim.advance(31)
     assert (await client.batches.cancel(batch.id)).status == "cancelling"
-    assert (await client.batches.retrieve(batch.id)).status == "cancelling"
+    assert (await seen(client, batch.id)).status == "cancelling"
     sim.advance(20)
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert batch.status == "cancelled"
     assert len(await result_lines(client, batch.output_file_id)) == 3
     errors = await result_lines(client, batch.error_file_id)
@@ -263,16 +268,16 @@ async def test_validated_for_ever(sim: Handle, client: openai.AsyncOpenAI) -> No
     sim.batch(waiting=1e12)
     batch = await made(client, [chat_line("a")])
     sim.advance(30 * DAY)
-    assert (await client.batches.retrieve(batch.id)).status == "validating"
+    assert (await seen(client, batch.id)).status == "validating"
     await client.batches.cancel(batch.id)
-    assert (await client.batches.retrieve(batch.id)).status == "cancelled"
+    assert (await seen(client, batch.id)).status == "cancelled"
 
 
 async def test_disturbed_results(sim: Handle, client: openai.AsyncOpenAI) -> None:
     sim.batch(order="shuffled", missing=[2], duplicated=[3], malformed=[4])
     names = [f"item-{n}" for n in range(1, 9)]
     batch = await made(client, [chat_line(name) for name in names])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     raw = (await client.files.content(batch.output_file_id)).content.splitlines()
     good = [json.loads(line)["custom_id"] for line in raw if line.endswith(b"}")]
     assert len(raw) == 8
@@ -283,7 +288,7 @@ async def test_disturbed_results(sim: Handle, client: openai.AsyncOpenAI) -> Non
 async def test_errors_only(sim: Handle, client: openai.AsyncOpenAI) -> None:
     sim.batch(failing="all", status=503)
     batch = await made(client, [chat_line("a"), chat_line("b")])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert batch.status == "completed"
     assert batch.output_file_id is None
     errors = await result_lines(client, batch.error_file_id)
@@ -294,7 +299,7 @@ async def test_errors_only(sim: Handle, client: openai.AsyncOpenAI) -> None:
 async def test_results_that_are_gone(sim: Handle, client: openai.AsyncOpenAI) -> None:
     sim.batch(gone=True)
     batch = await made(client, [chat_line("a")])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     with pytest.raises(openai.NotFoundError):
         await client.files.content(batch.output_file_id)
 
@@ -327,7 +332,7 @@ async def test_answers_equal_those_at_once_at_half_the_money(
     completion = await client.chat.completions.create(**line["body"])
     full = sim.summary()["dollars"]
     batch = await made(client, [line])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     (result,) = await result_lines(client, batch.output_file_id)
     choice = result["response"]["body"]["choices"][0]
     assert choice["message"]["content"] == completion.choices[0].message.content
@@ -343,7 +348,7 @@ async def test_answers_equal_those_at_once_at_half_the_money(
 async def test_batches_meet_no_rate_limits(sim: Handle, client: openai.AsyncOpenAI) -> None:
     sim.limits("openai", requests=1)
     batch = await made(client, [chat_line(f"item-{n}") for n in range(5)])
-    batch = await client.batches.retrieve(batch.id)
+    batch = await seen(client, batch.id)
     assert batch.request_counts.completed == 5
 
 
@@ -351,7 +356,7 @@ async def test_groq_has_openai_batches(sim: Handle, client: openai.AsyncOpenAI) 
     groq = client.with_options(base_url=sim.base_url("groq"))
     body = {"model": "llama-3.3-70b-versatile", "messages": [{"role": "user", "content": "Hi"}]}
     batch = await made(groq, [chat_line("a", body=body)])
-    batch = await groq.batches.retrieve(batch.id)
+    batch = await seen(groq, batch.id)
     (result,) = await result_lines(groq, batch.output_file_id)
     assert result["response"]["body"]["x_groq"]
 

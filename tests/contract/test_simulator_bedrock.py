@@ -181,7 +181,7 @@ def test_what_is_wrong_is_refused(
 
 
 def test_counting_is_what_is_charged(runtime: Any) -> None:
-    asked = {"messages": HELLO, "system": [{"text": "Be brief."}]}
+    asked: dict[str, Any] = {"messages": HELLO, "system": [{"text": "Be brief."}]}
     counted = runtime.count_tokens(modelId=HAIKU, input={"converse": asked})["inputTokens"]
     assert counted == converse(runtime, **asked)["usage"]["inputTokens"]
     status, _, message = refused(runtime.count_tokens, modelId=NOVA, input={"converse": asked})
@@ -290,8 +290,8 @@ def test_objects_in_buckets(sim: Handle, tmp_path: Path) -> None:
         "in/a b.jsonl", "in/large.jsonl"
     ]  # fmt: skip
     store.delete_object(Bucket="evals", Key="in/a b.jsonl")
-    arguments = {"Bucket": "evals", "Key": "in/a b.jsonl"}
-    assert refused(store.get_object, **arguments)[:2] == (404, "NoSuchKey")
+    gone = refused(store.get_object, Bucket="evals", Key="in/a b.jsonl")
+    assert gone[:2] == (404, "NoSuchKey")
     arguments = {"Bucket": "no-such-bucket", "Key": "x", "Body": b""}
     assert refused(store.put_object, **arguments)[:2] == (404, "NoSuchBucket")
     assert refused(store.put_object, **{**arguments, "Bucket": "closed"})[1] == "AccessDenied"

@@ -78,7 +78,7 @@ def test_a_typed_question(sim: Handle, client: genai.Client) -> None:
         ),
     )
     assert response.text == "The letter B."
-    (candidate,) = response.candidates or ()
+    (candidate,) = response.candidates or []
     assert candidate.finish_reason is types.FinishReason.STOP
     assert [part.thought for part in candidate.content.parts] == [True, None]  # type: ignore[union-attr]
     assert len(candidate.logprobs_result.top_candidates[0].candidates) == 2  # type: ignore[union-attr,index,arg-type]
@@ -215,7 +215,7 @@ def test_names_in_camel_and_in_snake_case_are_the_same(sim: Handle) -> None:
     camel = {"maxOutputTokens": 900, "thinkingConfig": {"thinkingBudget": 0}}
     snake = {"max_output_tokens": 900, "thinking_config": {"thinking_budget": 0}}
     for name, config in (("generationConfig", camel), ("generation_config", snake)):
-        status, told = call(sim, ASK, asked(**{name: config}))
+        status, told = call(sim, ASK, {**asked(), name: config})
         assert status == 200
         assert "thoughtsTokenCount" not in told["usageMetadata"]
 

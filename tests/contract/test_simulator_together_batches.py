@@ -51,6 +51,11 @@ async def made(client: together.AsyncTogether, folder: Path, lines: list[Any]) -
     return answer.job
 
 
+async def seen(client: together.AsyncTogether, job: str) -> Any:
+    """A batch as it is now; what its state says must be there, each test demands."""
+    return await client.batches.retrieve(job)
+
+
 async def result_lines(client: together.AsyncTogether, file: str) -> list[dict[str, Any]]:
     content = await client.files.content(file)
     return [json.loads(line) for line in (await content.read()).splitlines()]
@@ -64,12 +69,13 @@ async def test_the_life_of_a_batch(
     assert (job.status, job.progress) == ("VALIDATING", 0.0)
     assert (job.job_deadline - job.created_at).total_seconds() == DAY
     sim.advance(111)
-    job = await client.batches.retrieve(job.id)
+    job = await seen(client, job.id)
     assert (job.status, job.progress, job.output_file_id) == ("IN_PROGRESS", 50.0, None)
     sim.advance(50)
-    (job,) = await client.batches.list()
-    assert (job.status, job.progress, job.error_file_id) == ("COMPLETED", 100.0, None)
-    lines = await result_lines(client, job.output_file_id)
+    (listed,) = await client.batches.list()
+    assert (listed.status, listed.progress, listed.error_file_id) == ("COMPLETED", 100.0, None)
+    assert listed.output_file_id
+    lines = await result_lines(client, listed.output_file_id)
     assert [line["custom_id"] for line in lines] == [f"item-{n}" for n in range(4)]
     bodies = [line["response"]["body"] for line in lines]
     assert all(body["choices"][0]["message"]["content"] for body in bodies)
@@ -105,7 +111,7 @@ async def test_one_bad_line_fails_the_file(
 ) -> None:
     job = await made(client, tmp_path, [chat_line("a"), bad])
     assert job.error is None
-    job = await client.batches.retrieve(job.id)
+    job = await seen(client, job.id)
     assert (job.status, job.output_file_id) == ("FAILED", None)
     assert job.error.startswith("line 2: ")
     assert told in job.error
@@ -116,7 +122,7 @@ async def test_method_and_path_in_a_line_do_no_harm(
     client: together.AsyncTogether, tmp_path: Path
 ) -> None:
     job = await made(client, tmp_path, [chat_line("a", method="POST", url=CHAT)])
-    assert (await client.batches.retrieve(job.id)).status == "COMPLETED"
+    assert (await seen(client, job.id)).status == "COMPLETED"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +153,7 @@ async def test_an_early_end_keeps_what_is_done(
     sim.advance(DAY + 1 if ending == "EXPIRED" else DAY - 60)
     if ending == "CANCELLED":
         await client.batches.cancel(job.id)
-    job = await client.batches.retrieve(job.id)
+    job = await seen(client, job.id)
     done = 5 if ending == "EXPIRED" else 4
     assert (job.status, job.progress) == (ending, 10.0 * done)
     assert len(await result_lines(client, job.output_file_id)) == done
@@ -164,7 +170,7 @@ async def test_what_is_wrong_with_a_request_is_told_in_its_line(
     bad = chat_line("b")
     bad["body"]["temperature"] = 9
     job = await made(client, tmp_path, [chat_line("a"), bad])
-    job = await client.batches.retrieve(job.id)
+    job = await seen(client, job.id)
     (line,) = await result_lines(client, job.error_file_id)
     assert line["custom_id"] == "b"
     assert line["error"]["code"] == "invalid_request_error"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import queue
 import subprocess
@@ -126,12 +127,12 @@ class Worker:
         return self.process.wait(_PATIENCE_S)
 
     def _pump_frames(self) -> None:
-        assert self.process.stdout is not None
+        assert isinstance(self.process.stdout, io.BufferedReader)
         while (frame := frames.read_blocking(self.process.stdout)) is not None:
             self._frames.put(frame)
         self._frames.put(None)
 
     def _pump_log(self) -> None:
-        assert self.process.stderr is not None
+        assert isinstance(self.process.stderr, io.BufferedReader)
         while piece := self.process.stderr.read1():
             self._said.append(piece)

@@ -22,7 +22,7 @@ def main() -> None:
     model = KnownModel("made-up", "Made up", "MIT", 64, hub, packaged)
     seen: list[str] = []
 
-    def progress(what: str, *_: object) -> None:
+    def progress(what: str, done: int, total: int | None, unit: str) -> None:
         seen.append(what)
         sys.stderr.write(what + "\n")
         sys.stderr.flush()

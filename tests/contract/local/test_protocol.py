@@ -202,8 +202,13 @@ def test_a_device_that_is_not_there_is_fatal(llama: Path) -> None:
 def test_when_memory_runs_out_batches_shrink_and_only_the_impossible_fails(tmp_path: Path) -> None:
     # Through a layer this wide 512 tokens need 3 gigabytes, 64 tokens 400 megabytes, and even
     # for 32 tokens every piece is so large that the allocator gives it back when it is free.
-    sizes = {"hidden_size": 16, "head_dim": 4, "intermediate_size": 2**19, "num_hidden_layers": 1}
-    folder = tiny.make_llama(tmp_path / "wide", **sizes)
+    folder = tiny.make_llama(
+        tmp_path / "wide",
+        hidden_size=16,
+        head_dim=4,
+        intermediate_size=2**19,
+        num_hidden_layers=1,
+    )
     plain = Plain(folder)
     prompts = {f"{n}": question(n) for n in range(60)}
     wanted = {

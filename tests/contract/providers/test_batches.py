@@ -651,7 +651,8 @@ async def test_no_key_reaches_a_reply_or_an_error(sim: Handle, sit: Sit, name: s
 )  # fmt: skip
 def test_lines_of_no_use(name: str, line: bytes, home: Path) -> None:
     provider_name, model, own = LANES[name]
-    provider: Any = registry.provider_class(provider_name)(own, KEY)
+    made: Any = registry.provider_class(provider_name)
+    provider = made(own, KEY)
     call = Call(ModelRef(provider_name, model), generate("What?"))
     line = line.replace(b"custom_id", provider.item_field.encode())
     try:

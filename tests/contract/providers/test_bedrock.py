@@ -394,9 +394,9 @@ async def test_a_clock_that_is_wrong_is_one_call_and_a_cure(sim: Handle, make: M
 
 async def test_boto3_never_asks_twice(sim: Handle, make: Make) -> None:
     provider = make("bedrock")
-    for fault in ({"status": 429}, {"status": 500}, {"status": 503}, {"status": 408}):
+    for status in (429, 500, 503, 408):
         sim.no_faults()
-        sim.fault(**fault)
+        sim.fault(status=status)
         await failure(provider, ask(SONNET))
     sim.no_faults()
     sim.fault("reset_before_headers")

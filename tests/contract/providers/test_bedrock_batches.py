@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine.calls import BatchJob, BatchProvider, Call, JobState, Outcome
+from evalbench.engine.calls import BatchJob, BatchProvider, Call, JobState, Outcome, Provider
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot, look
@@ -45,7 +45,7 @@ async def fetched(provider: Any, job: BatchJob, folder: Path) -> dict[str, bytes
 
 
 async def test_a_batch_answers_as_calls_do(sim: Handle, make: Make, tmp_path: Path) -> None:
-    provider = make("bedrock", **PLACES)
+    provider: Provider = make("bedrock", **PLACES)
     assert isinstance(provider, BatchProvider)
     sim.batch(waiting=60, running=600, order="shuffled")
     calls = [*questions(98, temperature=0.5, seed=7), look(f"bedrock/{SONNET}"),

@@ -190,9 +190,10 @@ async def test_the_sdk_itself_understands_the_simulator(sim: Handle) -> None:
     )
 
     def work() -> list[Any]:
-        requests = [{"contents": [{"role": "user", "parts": [{"text": f"{n}?"}]}],
+        requests: list[Any] = [{"contents": [{"role": "user", "parts": [{"text": f"{n}?"}]}],
                      "metadata": {"key": f"k{n}"}} for n in range(2)]  # fmt: skip
         made = client.batches.create(model=MODEL, src=requests, config={"display_name": NAME})
+        assert made.name
         told = client.batches.get(name=made.name)
         listed = [job.display_name for job in client.batches.list()]
         client.batches.delete(name=made.name)
