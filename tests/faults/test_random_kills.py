@@ -72,13 +72,13 @@ def test_workers_of_a_local_model(engines: Engines, homely: Homely, dice: random
 def test_an_engine_with_batches(
     engines: Engines, sim: Handle, dice: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-" + "y" * 60)
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_" + "z" * 48)
     sim.batch(running=0.5)
     spec = make_spec(
         "synthetic",
-        "openai/gpt-4.1-mini",
+        "groq/llama-3.3-70b-versatile",
         options={"size": 60},
-        provider_options={"base_url": sim.base_url("openai")},
+        provider_options={"base_url": sim.base_url("groq")},
         mode="batch",
         batch_size=20,
         batch_poll=0.05,
