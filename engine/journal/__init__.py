@@ -1,7 +1,7 @@
 """The run's SQLite file: one writer, any number of readers.
 
-``schema`` says what is in it, ``codec`` how texts are packed, ``writer`` is
-the engine's side and ``reader`` everybody else's.
+``schema`` says what is in it, ``codec`` how texts are packed, ``writer`` is the engine's
+side (in transactions of ``file``) and ``reader`` everybody else's.
 """
 
 from importlib import import_module

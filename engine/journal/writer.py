@@ -1,23 +1,17 @@
-"""The engine's side of the journal: rows gather for a turn of the event loop, then commit at once.
+"""The engine's side of the journal: what it stores, and under which numbers and names.
 
 Methods that store something return (where anybody needs to wait) a future that
-is done once the record is committed. With ``synchronous=NORMAL`` a commit
-survives the death of the process at any moment; a power cut may take the last
-ones. There is no thread: a commit only reaches the system's page cache, a few
-tens of microseconds, which is less than handing it to a thread costs; the disk
-itself is waited for once per four megabytes.
+is done once the record is committed, see :mod:`evalbench.engine.journal.file`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
@@ -25,80 +19,23 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
+from evalbench.engine.journal.file import JournalFile
 from evalbench.engine.journal.paging import cut_off
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow, CallKey, picodollars
-from evalbench.engine.journal.schema import (
-    EPOCH_BITS,
-    SLOT_BITS,
-    connect,
-    journal_mode,
-    migrate,
-    on_network_disk,
-    understand,
-)
-from evalbench.engine.journal.sums import KEY, kept, recount
-
-T = TypeVar("T")
+from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
 
 _MERGE_MS = 10_000
 _SHORT = 64
 _MOST_NAMES = 4000
 _MOST_BLOBS = 4000
 
-_INTO = {
-    table: f"INSERT OR REPLACE INTO {table} VALUES (?{', ?' * (columns - 1)})"  # noqa: S608
-    for table, columns in {
-        "run": 2,
-        "name": 2,
-        "blob": 3,
-        "slot": 7,
-        "sample": 5,
-        "call": 5,
-        "reply": 8,
-        "score": 6,
-        "event": 5,
-        "batch": 4,
-        "batched": 3,
-        "reused": 3,
-    }.items()
-}
 
-
-class Journal:
-    """Writer of one journal. Make it inside a running event loop; close it to bring it to rest.
-
-    Attributes:
-        rollback_on: type of the network file system that forced a rollback log, or empty.
-        broken: the error that ended writing, if any; every later call raises it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.broken: JournalError | None = None
-        self.rollback_on = on_network_disk(path)
-        self._loop = asyncio.get_running_loop()
-        self._db = connect(path)
-        try:
-            self._open()
-        except sqlite3.Error as error:
-            self._db.close()
-            raise understand(error, path) from error
-        self._blobs: set[bytes] = set()
-        self._last_event: tuple[str, bytes, int, int] | None = None
-        self._rows: dict[str, list[tuple[Any, ...]]] = {}
-        self._waiting: list[asyncio.Future[None]] = []
-        self._due: asyncio.Handle | None = None
+class Journal(JournalFile):
+    """What an engine stores. Make it inside a running event loop; close it to bring it to rest."""
 
     def _open(self) -> None:
-        self._db.execute(f"PRAGMA journal_mode = {journal_mode(self.path)}")
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        migrate(self._db)
-        self._shelf = Shelf(self._db)
-        held = kept(self._db)
-        self._kept = held is not None
-        self._sums = self._shelf.live = held or recount(self._db)
-        self._sums.follow(self._db)
+        super()._open()
         self._names = {text: ident for ident, text in self._db.execute("SELECT id, text FROM name")}
         self._slots = {
             tuple(key): ident
@@ -112,6 +49,8 @@ class Journal:
         self._events, self._now = self._db.execute(newest).fetchone()
         created = self._db.execute("SELECT value FROM run WHERE key = 'created'").fetchone()
         self.created = orjson.loads(created[0]) if created else time.time()
+        self._blobs: set[bytes] = set()
+        self._last_event: tuple[str, bytes, int, int] | None = None
 
     def now_ms(self) -> int:
         """Milliseconds since the run's creation. They never go back, as clocks may."""
@@ -169,10 +108,6 @@ class Journal:
     def put_in_batch(self, call: int, batch: int, item: int) -> None:
         """Store that a call is in a line of a batch, and in no other batch any more."""
         self._put("batched", call, batch, item)
-
-    def take_out_of_batch(self, calls: Iterable[int]) -> None:
-        """Forget that calls are in a batch."""
-        self._delete("DELETE FROM batched WHERE call = ?", [(call,) for call in calls])
 
     def forget_calls(self, calls: Iterable[int]) -> None:
         """Delete calls that never left, and that they were to go into a batch."""
@@ -266,13 +201,6 @@ class Journal:
         self._last_event = kind, told, at, count
         self._put("event", self._events, at, kind, count, told)
 
-    def use_dictionary(self, kind: str, dictionary: bytes) -> None:
-        """Pack further records of a kind with this dictionary, unless one is in use already."""
-        packer = self._shelf.packers[kind]
-        if not packer.trained:
-            self._put("blob", f"dictionary/{kind}".encode(), "dictionary", dictionary)
-            packer.use(dictionary)
-
     def forget_scores(self, outcomes: Iterable[Outcome]) -> None:
         """Delete scores of the given outcomes: their samples are unfinished again."""
         codes = [OUTCOME_CODE[what] for what in outcomes]
@@ -292,120 +220,6 @@ class Journal:
     def forget_epochs(self, first: int) -> None:
         """Take out the scores of epoch ``first`` and all later ones; their calls stay."""
         self._delete("DELETE FROM score WHERE id & ? >= ?", [((1 << EPOCH_BITS) - 1, first)])
-
-    def query(self, read: Callable[[Shelf], T]) -> T:
-        """What ``read`` finds, with everything stored so far in sight."""
-        self._commit()
-        if self.broken:
-            raise self.broken
-        try:
-            return read(self._shelf)
-        except sqlite3.Error as error:
-            raise understand(error, self.path) from error
-
-    def recount(self) -> None:
-        """Count every row, for whoever does not trust what is kept: rows may be changed by hand."""
-        counted = self.query(lambda shelf: recount(shelf.db))
-        if counted != self._sums:
-            self._sums.become(counted)
-            self._delete("DELETE FROM run WHERE key = ?", [(KEY,)])
-
-    def flush(self) -> None:
-        """Commit everything stored so far.
-
-        Raises:
-            JournalError: when it could not be written.
-        """
-        self._commit()
-        if self.broken:
-            raise self.broken
-
-    async def close(self) -> None:
-        """Commit what is stored, then leave a single file behind.
-
-        Raises:
-            JournalError: when the last records could not be written.
-        """
-        self._commit()
-        if not self._kept and not self.broken and (held := self._sums.dump()):
-            self._put("run", KEY, held)
-            self._commit()
-        await asyncio.to_thread(self._rest)
-        if self.broken:
-            raise self.broken
-
-    # -- committing -----------------------------------------------------------
-
-    def _put(self, table: str, *row: Any) -> None:
-        if self.broken:
-            raise self.broken
-        self._rows.setdefault(table, []).append(row)
-        self._commit_soon()
-
-    def _commit_soon(self) -> None:
-        if self._due is None:
-            self._due = self._loop.call_soon(self._commit)
-
-    def _delete(self, sql: str, keys: list[tuple[Any, ...]]) -> None:
-        self.flush()
-        self._rows[sql] = keys
-        self.flush()
-
-    def _committed(self) -> asyncio.Future[None]:
-        future: asyncio.Future[None] = self._loop.create_future()
-        self._waiting.append(future)
-        self._commit_soon()
-        return future
-
-    def _commit(self) -> None:
-        """Write all rows in one transaction and tell who waits for them."""
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        for kind, packer in self._shelf.packers.items():
-            if not self.broken and (examples := packer.enough()):
-                self.use_dictionary(kind, codec.train(examples))
-        rows, self._rows = self._rows, {}
-        waiting, self._waiting = self._waiting, []
-        if rows and not self.broken:
-            try:
-                self._write(rows)
-            except Exception as error:
-                self.broken = understand(error, self.path)
-                self.broken.__cause__ = error
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-        for future in waiting:
-            if future.done():
-                continue
-            if self.broken:
-                future.set_exception(self.broken)
-            else:
-                future.set_result(None)
-
-    def _write(self, tables: dict[str, list[tuple[Any, ...]]]) -> None:
-        """Write rows by their tables, or by the statement that deletes them."""
-        self._db.execute("BEGIN IMMEDIATE")
-        if self._kept:
-            # From here on they are right in memory alone, until the journal rests again.
-            self._db.execute("DELETE FROM run WHERE key = ?", (KEY,))
-        for table, rows in tables.items():
-            self._db.executemany(_INTO.get(table, table), rows)
-        self._db.execute("COMMIT")
-        self._kept = False
-        self._sums.add(tables)
-
-    def _rest(self) -> None:
-        try:
-            self._db.execute("PRAGMA busy_timeout = 300")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._db.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error as error:
-            # A reader may hold the file, or the disk may be full: the write-ahead
-            # log beside the file keeps everything, so this is no loss.
-            if not self.broken and "lock" not in str(error):
-                self.broken = understand(error, self.path)
-        self._db.close()
 
     # -- interning ------------------------------------------------------------
 
