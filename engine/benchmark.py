@@ -85,6 +85,11 @@ class Score:
             if not math.isfinite(value):
                 raise ValueError(f"the score {name!r} is {value}, not a finite number")
 
+    def told(self) -> dict[str, Any]:
+        """What is stored for people beside the values: what was parsed, and the note, if any."""
+        told = (("parsed", self.parsed), ("note", self.note))
+        return {name: value for name, value in told if value}
+
 
 Asked = tuple[str, Prompt, str] | tuple[str, Prompt, str, int]
 """One of several questions: role, prompt, step and, unless it is 0, repeat."""
@@ -110,6 +115,14 @@ class Ask(Protocol):
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions at once; replies in order."""
+
+
+class OneByOne:
+    """An ``ask`` that answers at once, so that many questions can as well be asked in turn."""
+
+    async def many(self: Ask, asks: Sequence[Asked]) -> list[Reply]:
+        """Ask them one after the other; replies in order."""
+        return [await self(*one[:2], step=one[2], repeat=repeat_of(one)) for one in asks]
 
 
 MISSING = -1

@@ -289,9 +289,7 @@ class Driver:
         return self.halting is not None or self.failure is not None
 
     def _record(self, job: Job, score: Score) -> None:
-        told = (("parsed", score.parsed), ("note", score.note))
-        detail = {name: value for name, value in told if value}
-        self._put(job, score.outcome, score.values, detail)
+        self._put(job, score.outcome, score.values, score.told())
         self.progress.solved = True
 
     def _fail(self, job: Job, error: str) -> None:

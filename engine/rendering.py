@@ -6,14 +6,14 @@ with a short made-up text, so that later turns and judges are seen too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.ask import bind
-from evalbench.engine.benchmark import Asked, repeat_of
+from evalbench.engine.benchmark import OneByOne
 from evalbench.engine.calls import MediaPart, Prompt, Reply
 from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.dataset import read_header, read_samples
@@ -55,7 +55,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class _Keeping:
+class _Keeping(OneByOne):
     """An ``ask`` that sends nothing and keeps what it would have sent."""
 
     cast: Mapping[str, RoleSpec]
@@ -71,12 +71,6 @@ class _Keeping:
         asked = {"role": role, "step": step, "repeat": repeat}
         self.calls.append({**asked, "prompt": _to_json(prompt), "reply": text})
         return Reply(text, logprobs=(0.0,) * len(prompt.continuations))
-
-    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """Keep them all."""
-        return [
-            await self(named[0], named[1], step=named[2], repeat=repeat_of(named)) for named in asks
-        ]
 
 
 def _to_json(prompt: Prompt) -> dict[str, Any]:

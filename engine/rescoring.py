@@ -83,9 +83,9 @@ async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescor
                     continue
                 scored += 1
                 changed += (score.outcome, dict(score.values)) != before
-                told = (("parsed", score.parsed), ("note", score.note))
-                detail = {name: value for name, value in told if value}
-                journal.store_score(last, epoch, sample.tags, score.outcome, score.values, detail)
+                journal.store_score(
+                    last, epoch, sample.tags, score.outcome, score.values, score.told()
+                )
         journal.flush()
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")

@@ -1,4 +1,4 @@
-"""Reading rows of tabular data files (Parquet, CSV, JSON lines) with their row numbers.
+"""Reading data files: JSON, and rows of tables (Parquet, CSV, JSON lines) with their numbers.
 
 Nothing is guessed about types: CSV cells stay text, so a cell ``None`` is the
 word and not a missing value. Row numbers count records from 1; a CSV header is
@@ -68,6 +68,20 @@ def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        DataError: it cannot be read, or is none.
+    """
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except orjson.JSONDecodeError as error:
+        raise DataError("this is not JSON", path=str(path), why=str(error)) from None
 
 
 def unreadable(path: Path, error: Exception) -> DataError:

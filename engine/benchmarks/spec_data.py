@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine import options
-from evalbench.engine.benchmarks.reading import unreadable
+from evalbench.engine.benchmarks.reading import read_json, unreadable
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.journal import JournalReader
@@ -118,7 +118,7 @@ def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
         if not file.is_file():
             continue
         found = True
-        body = _json(file)
+        body = read_json(file)
         items = body.get("inputs") if isinstance(body, dict) else body
         if not isinstance(items, list):
             raise DataError("there is no list of inputs in it", path=str(file))
@@ -178,7 +178,7 @@ def read_answers(path: Path) -> Answers:
     folder = _results(path)
     answers: Answers = {}
     for file in sorted(folder.glob("*.json")):
-        items = _json(file)
+        items = read_json(file)
         if not isinstance(items, list):
             raise DataError("there is no list of answers in it", path=str(file))
         for place, item in enumerate(items):
@@ -252,12 +252,3 @@ def _answer(journal: JournalReader, row: int) -> str | None:
         if call.key.epoch == 0 and reply is not None and reply.outcome is not Outcome.ERROR:
             text = reply.text
     return text
-
-
-def _json(file: Path) -> Any:
-    try:
-        return orjson.loads(file.read_bytes())
-    except OSError as error:
-        raise unreadable(file, error) from None
-    except orjson.JSONDecodeError as error:
-        raise DataError("this is not JSON", path=str(file), why=str(error)) from None

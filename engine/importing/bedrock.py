@@ -14,10 +14,11 @@ from typing import Any
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
+from evalbench.engine.benchmarks.reading import read_json
 from evalbench.engine.errors import DataError
 from evalbench.engine.importing.bedrock_choice import RESULTS, choices_of, read_choices
 from evalbench.engine.importing.bedrock_problems import PROGRAMS, item_of, read_programs
-from evalbench.engine.importing.reading import counted, malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_prediction
 from evalbench.engine.settings import make_spec

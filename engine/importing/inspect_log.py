@@ -12,9 +12,9 @@ import orjson
 import zstandard
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.reading import unreadable
+from evalbench.engine.benchmarks.reading import read_json, unreadable
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told
 from evalbench.engine.importing.scored import (
     Items,

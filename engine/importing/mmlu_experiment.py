@@ -8,9 +8,9 @@ from typing import Any
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.mmlu_subjects import category_tag
-from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows
+from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_json, read_rows
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Recorded, Told, stands_for
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.settings import make_spec

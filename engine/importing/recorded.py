@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalbench.engine.ask import MissingReply, bind, call_key
-from evalbench.engine.benchmark import Asked, Benchmark, Item, Sample, repeat_of, sample_ids
+from evalbench.engine.benchmark import Benchmark, Item, OneByOne, Sample, sample_ids
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, generate
 from evalbench.engine.dataset import DataHeader
 from evalbench.engine.errors import DataError
@@ -173,7 +173,7 @@ class _Scoring:
         self.journal.store_score(row, 0, sample.tags, Outcome.ERROR, {}, {"error": error})
 
 
-class _FromRecords:
+class _FromRecords(OneByOne):
     """An ``ask`` that answers from the records and keeps every call in the journal."""
 
     def __init__(
@@ -204,7 +204,3 @@ class _FromRecords:
         self._journal.intend(self._row, key, 0, call, call.content_hash, self._quotes)
         await self._journal.store_reply(self._row, key, 0, reply)
         return reply
-
-    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """All of them, in order."""
-        return [await self(a[0], a[1], step=a[2], repeat=repeat_of(a)) for a in asks]

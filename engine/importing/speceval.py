@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.reading import read_json
 from evalbench.engine.benchmarks.spec_data import Spec, contestant, is_time, read_spec
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed, read_json
+from evalbench.engine.importing.reading import counted, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as, stands_for
 from evalbench.engine.roles import JUDGE, answers_model
 from evalbench.engine.settings import make_spec

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbench.engine.ask import bind, call_key
-from evalbench.engine.benchmark import Asked, Benchmark, Sample, repeat_of
+from evalbench.engine.benchmark import Benchmark, OneByOne, Sample
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.dataset import read_header, read_samples, selected_count
@@ -245,7 +245,7 @@ _Sums = dict[str, Decimal]
 _Row = tuple[_Sums, _Sums]
 
 
-class _CountingAsk:
+class _CountingAsk(OneByOne):
     """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
 
     def __init__(
@@ -304,12 +304,6 @@ class _CountingAsk:
         for column, prices in (("realtime", scale.prices), ("batch", scale.batch_prices)):
             if prices:
                 sums[column] += prices.cost(usage) or ZERO
-
-    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
-        """Count them all."""
-        return [
-            await self(named[0], named[1], step=named[2], repeat=repeat_of(named)) for named in asks
-        ]
 
 
 def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
