@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from evalbench.engine.dispatch.batches.shared import Shared
+from evalbench.engine.dispatch.outage import LONGEST_KNOCK_S, LONGEST_S, says_nobody_is_there
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.errors import TransientError
 
@@ -26,6 +27,7 @@ class Waits:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._look = asyncio.Event()
+        self._without_answer_s = 0.0
 
     def cut_short(self) -> None:
         """End the wait that is going on, if any."""
@@ -54,14 +56,17 @@ class Waits:
                 await self.after(error, patience)
 
     async def after(self, error: TransientError, patience: Patience) -> None:
-        """Wait before the next try.
+        """Wait before the next try; for a provider that is down as long as calls do.
 
         Raises:
             TransientError: there is no use in another; the one that was given.
         """
         pause = patience.wait(error)
-        if pause is None:
+        if pause is None and says_nobody_is_there(error) and not self._shared.leave:
+            pause = max(LONGEST_KNOCK_S, error.retry_after or 0.0)
+        if pause is None or self._without_answer_s + pause > LONGEST_S:
             raise error
+        self._without_answer_s += pause
         self._shared.report("wait", reason=type(error).__name__, what=error.what)
         await self._pause(pause)
 

@@ -405,6 +405,28 @@ def test_a_step_that_fails_for_the_moment_is_taken_again(tmp_path: Path, step: s
     check()
 
 
+@pytest.mark.parametrize("step", ["upload", "create", "fetch"])
+@pytest.mark.parametrize(("failures", "ends"), [(60, State.COMPLETE), (200, State.FAILED)])
+def test_a_provider_that_is_down_is_waited_for_an_hour_but_not_for_ever(
+    tmp_path: Path, step: str, failures: int, ends: State
+) -> None:
+    @virtual_time
+    async def check() -> None:
+        world, post = await world_of(tmp_path, 5), Post()
+        post.fail(step, *[ConnectionFailed("cannot reach it")] * failures)
+
+        state, driver = await drive(world, post)
+        assert state is ends
+        while state is State.FAILED:
+            # What could not be done is still to do, and nothing else.
+            state, driver = await drive(world, post)
+
+        assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 0, 5)
+        assert (len(post.parcels), set(post.executed.values())) == (1, {1})
+
+    check()
+
+
 @pytest.mark.parametrize("names", [True, False])
 def test_a_creation_whose_answer_was_lost_is_found(tmp_path: Path, names: bool) -> None:
     @virtual_time
