@@ -96,6 +96,7 @@ class EvalbenchApp(App[int]):
         # NO_COLOR leaves greys, and no colour code at all where the terminal's own colours are
         # used. Textual decides that in here, before it knows the theme.
         ansi = any(theme.ansi for theme in themes if theme.name == preferences.theme)
+        self._themed = False
         super().__init__(ansi_color=True if ansi else None)
         self.preferences = preferences
         self.low_bandwidth = low_bandwidth
@@ -110,6 +111,7 @@ class EvalbenchApp(App[int]):
             self.register_theme(theme)
         known = preferences.theme in [theme.name for theme in themes]
         self.set_reactive(App.theme, preferences.theme if known else DEFAULT)
+        self._themed = True
         self._variables = self.get_css_variables()
         self.stylesheet.set_variables(self._variables)
         self.set_reactive(App.ansi_color, None)
@@ -341,6 +343,10 @@ class EvalbenchApp(App[int]):
     def theme_problems(self) -> list[str]:
         """What is wrong with the user's other themes, in words."""
         return self._themes[1]
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's colours. Textual asks for them first when it cannot know the theme yet."""
+        return super().get_css_variables() if self._themed else {}
 
     def refresh_css(self, animate: bool = True) -> None:
         """Read the style sheets anew if that changes anything: Textual also asks at the start."""

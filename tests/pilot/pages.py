@@ -140,9 +140,9 @@ async def turn_to(pilot: Pilot[int], page: type[Page], key: str) -> None:
 
 async def filter_by(pilot: Pilot[int], words: str) -> None:
     """Type into the filter of the page."""
-    entry = pilot.app.screen.query_one("#filter", Input)
     await pilot.press("slash")
-    await until(pilot, lambda: entry.has_focus, "the filter")
+    await until(pilot, lambda: isinstance(pilot.app.focused, Input), "the filter")
+    entry = pilot.app.screen.query_one("#filter", Input)
     await pilot.press(*words)
     await until(pilot, lambda: entry.value == words, "all letters")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual import on
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input
 
@@ -13,7 +14,13 @@ from evalbench.tui.widgets.text import Plain
 
 
 class FilteredPage(Page):
-    """The filter line, hidden until it is asked for; what it narrows is the page's affair."""
+    """The filter line, hidden until it is asked for; what it narrows is the page's affair.
+
+    It stands above the table, and is made when the page has been drawn: nobody sees it before.
+    """
+
+    FILTER: ClassVar[str] = ""
+    """What the line says while there is nothing in it."""
 
     DEFAULT_CSS = """
     FilteredPage #filter-line { height: 1; display: none; }
@@ -21,14 +28,31 @@ class FilteredPage(Page):
     FilteredPage #filter { border: none; height: 1; padding: 0; width: 1fr; }
     """
 
-    def compose_filter(self, placeholder: str) -> ComposeResult:
-        """The line, to be put above the table."""
-        with Horizontal(id="filter-line"):
-            yield Plain("filter")
-            yield Input(id="filter", placeholder=placeholder)
+    def on_screen_resume(self) -> None:
+        """Make the line after the first frame."""
+        super().on_screen_resume()
+        self.call_after_refresh(self._have_filter)
 
-    def action_filter(self) -> None:
+    async def _have_filter(self) -> None:
+        # The page may have been left before its first frame.
+        if self.is_attached and not self._entry:
+            line = Horizontal(
+                Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
+            )
+            await self.mount(line, before=self.query_one(Table))
+
+    @property
+    def _entry(self) -> Input | None:
+        return next(iter(self.query("#filter").results(Input)), None)
+
+    @property
+    def narrowed_by(self) -> str:
+        """What is in the line."""
+        return self._entry.value if self._entry else ""
+
+    async def action_filter(self) -> None:
         """See the commands."""
+        await self._have_filter()
         self.open_field("#filter-line", "#filter")
 
     @on(Input.Submitted, "#filter")
@@ -38,8 +62,8 @@ class FilteredPage(Page):
     @property
     def begun(self) -> bool:
         """Whether there is a filter."""
-        entry = self.query_one("#filter", Input)
-        return bool(entry.value) or entry.has_focus
+        entry = self._entry
+        return entry is not None and (bool(entry.value) or entry.has_focus)
 
     def step_back(self) -> None:
         """Drop the filter."""

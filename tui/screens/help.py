@@ -49,6 +49,7 @@ class HelpPage(FilteredPage):
     """Commands of one page, of lists and of the whole app, from the registry and the keymap."""
 
     SCOPE: ClassVar[str] = "help"
+    FILTER = "words of a command, or a key"
     DEFAULT_CSS = """
     HelpPage #about { padding: 0 1 1 1; }
     HelpPage Table { margin-left: 1; }
@@ -60,12 +61,11 @@ class HelpPage(FilteredPage):
         self._scope = scope
 
     def compose(self) -> ComposeResult:
-        """Top line, what the page is, filter, commands, footer."""
+        """Top line, what the page is, commands, footer."""
         name = SCOPES.get(self._scope, "")
         yield TopLine(f"Help · {name}" if name else "Help")
         if about := _ABOUT.get(self._scope):
             yield Plain(about, id="about")
-        yield from self.compose_filter("words of a command, or a key")
         yield Table(_COLUMNS, empty="No command has these words. escape shows all.", id="commands")
         yield Footer()
 
@@ -76,7 +76,7 @@ class HelpPage(FilteredPage):
 
     @on(Input.Changed, "#filter")
     def _show(self) -> None:
-        words = self.query_one("#filter", Input).value.lower().split()
+        words = self.narrowed_by.lower().split()
         rows: list[tuple[Cell, ...]] = []
         for scope in dict.fromkeys((self._scope, "list", "app")):
             group = [

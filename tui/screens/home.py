@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_list import RunLine, RunList, matching
-from evalbench.tui.state.wording import STATE_MARKS
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
@@ -37,6 +37,8 @@ class HomePage(FilteredPage):
     """The list of runs."""
 
     SCOPE: ClassVar[str] = "home"
+    FILTER = "words of benchmark, model, state, tag"
+    AUTO_FOCUS = "#runs"
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,15 +48,13 @@ class HomePage(FilteredPage):
         self._marked: dict[Path, RunFolder] = {}
 
     def compose(self) -> ComposeResult:
-        """Top line, filter, table, footer."""
+        """Top line, table, footer."""
         yield TopLine("Home")
-        yield from self.compose_filter("words of benchmark, model, state, tag")
         yield Table(_COLUMNS, empty=_EMPTY, id="runs")
         yield Footer()
 
     def on_mount(self) -> None:
-        """The list has the keyboard."""
-        self.query_one(Table).focus()
+        """Show what there is, and to who is new what can be done."""
         self.tick()
         new_here = not self.the_app.preferences.welcomed and not self._runs.look()
         if new_here and not self.the_app.for_a_run:
@@ -94,8 +94,7 @@ class HomePage(FilteredPage):
 
     def _show(self) -> None:
         here = self._current()
-        text = self.query_one("#filter", Input).value
-        self._shown = matching(self._lines, text)
+        self._shown = matching(self._lines, self.narrowed_by)
         table = self.query_one(Table)
         table.show(_Rows(self._shown, self._marked), empty=_NO_MATCH if self._lines else _EMPTY)
         if here is not None:

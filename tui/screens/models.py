@@ -54,6 +54,7 @@ class ModelsPage(FilteredPage):
     """The catalogue. Lists from disk are there at once; providers are asked one after the other."""
 
     SCOPE: ClassVar[str] = "models"
+    FILTER = "letters of a model, best match first"
     DEFAULT_CSS = """
     ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
     ModelsPage.-tall #detail { height: 4; }
@@ -68,9 +69,8 @@ class ModelsPage(FilteredPage):
         self._room: Room | None = None
 
     def compose(self) -> ComposeResult:
-        """Top line, filter, table, more about the line under the cursor, footer."""
+        """Top line, table, more about the line under the cursor, footer."""
         yield TopLine("Models")
-        yield from self.compose_filter("letters of a model, best match first")
         yield Table(_NARROW, empty=_NO_MATCH, id="models")
         yield Plain(id="detail")
         yield Footer()
@@ -131,7 +131,7 @@ class ModelsPage(FilteredPage):
         if not self.is_mounted:
             return
         here = self._current()
-        self._rows = self._catalogue.rows(self.query_one("#filter", Input).value)
+        self._rows = self._catalogue.rows(self.narrowed_by)
         table = self.query_one(Table)
         table.show(_Rows(self._rows, self._room, self._keys_key()))
         if (place := self._place(here)) is not None:

@@ -8,11 +8,12 @@ from typing import Any
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_words
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView
 from evalbench.tui.state.scores import ScoreLine, score_line
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import forecast, is_free, spent_words
-from evalbench.tui.state.wording import STATE_MARKS, activity_words, holdup_words
+from evalbench.tui.state.wording import activity_words, holdup_words
 from evalbench.tui.state.worker_words import workers_words
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.gauge import Gauge

@@ -14,15 +14,6 @@ from evalbench.tui.state.trace_words import trace_words
 if TYPE_CHECKING:
     from evalbench.engine.journal import Event
 
-STATE_MARKS: Mapping[str, tuple[str, str]] = {
-    "running": ("▸", "good"),
-    "complete": ("✓", "good"),
-    "failed": ("✗", "bad"),
-    "interrupted": ("!", "bad"),
-    "created": ("·", "dim"),
-}
-"""A state's glyph and tone; those of others are ``–`` and ``warn``."""
-
 _OF_WORKERS = ("worker-restarted", "worker-lost", "worker-given-up")
 
 _SILENT = ("started", "ended", "problem", "command")
