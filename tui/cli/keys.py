@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evalbench.engine import desk
 from evalbench.engine.calls import KeyNeed
@@ -39,6 +39,7 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
+from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
 from evalbench.tui.cli.place import declare_place, place
@@ -152,70 +153,11 @@ _UNLOCKING = (
 )
 
 
-# -- list ----------------------------------------------------------------------
-
-
 def _list(args: argparse.Namespace) -> int:
     if args.provider is not None:
         _need(args.provider)
-    found = [ref for ref in list_keys() if args.provider in (None, ref.provider)]
-    if args.all:
-        found = _with_missing(found, args.provider)
-    out = stdout()
-    if args.json:
-        from evalbench.tui.cli import jsonlines
-
-        needs = key_needs()
-        for ref in found:
-            need = needs.get(ref.provider, KeyNeed(()))
-            jsonlines.write(out, "key", **_ref_json(ref), page=need.page, required=need.required)
-        return 0
-    if not found:
-        out.line("no key is set" + (f" for {args.provider}" if args.provider else ""))
-        out.line(f"set one: evalbench keys set {args.provider or 'PROVIDER'}")
-        return 0
-    _print_list(out, found)
+    tell_keys(args.provider, missing=args.all, json=args.json)
     return 0
-
-
-def _with_missing(found: Sequence[KeyRef], provider: str | None) -> list[KeyRef]:
-    """The keys there are, and a reference to none, with its variable, for whoever has none."""
-    held = {ref.provider for ref in found}
-    missing = [
-        KeyRef(name, KeySource.NONE, variable=next(iter(need.variables), ""))
-        for name, need in key_needs().items()
-        if name not in held and provider in (None, name)
-    ]
-    return sorted([*found, *missing], key=lambda ref: ref.provider)
-
-
-def _ref_json(ref: KeyRef) -> dict[str, Any]:
-    return {
-        "provider": ref.provider,
-        "source": ref.source.value,
-        "name": ref.name,
-        "variable": ref.variable,
-    }
-
-
-def _print_list(out: Out, found: Sequence[KeyRef]) -> None:
-    from rich.text import Text
-
-    from evalbench.tui.cli.table import plain_table, print_table
-
-    table = plain_table("provider", "name", "where")
-    for ref in found:
-        where = f"environment, {ref.variable}" if ref.variable else ref.source.value
-        if ref.source is KeySource.NONE:
-            where = f"no key; {ref.variable} is looked at too" if ref.variable else "no key"
-        table.add_row(Text(ref.provider), Text(one_line(ref.name)), Text(where))
-    print_table(out, table)
-    sources: dict[str, set[KeySource]] = {}
-    for ref in found:
-        sources.setdefault(ref.provider, set()).add(ref.source)
-    if twice := [name for name, places in sources.items() if len(places) > 1]:
-        out.line()
-        out.line(f"{', '.join(twice)}: the environment comes before the keychain's default key")
 
 
 # -- set -----------------------------------------------------------------------
@@ -376,7 +318,7 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
         jsonlines.write(
             out,
             "key-test",
-            **_ref_json(tried.ref),
+            **ref_json(tried.ref),
             ok=error is None,
             what=error.what if error else tried.told,
             why=error.why if error else "",
