@@ -12,12 +12,11 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.journal import Event
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.process import stop_run
 from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.tui.clipboard import copy
-from evalbench.tui.screens import run_panels
+from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.screens.dialogs import Enter, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.run_compared import Compared
@@ -27,10 +26,9 @@ from evalbench.tui.state.errand import errand
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
-from evalbench.tui.state.wording import event_tone, log_words
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
-from evalbench.tui.widgets.table import Cell, Column, ListRows, Table
+from evalbench.tui.widgets.table import ListRows, Table
 from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
@@ -44,22 +42,6 @@ _FEW_METRICS = 8
 
 _SHORT = 32
 """Rows below which panels say the essential only."""
-
-_ANSWERS = (
-    Column("", 1),
-    Column("outcome", 9, drop=2),
-    Column("latest answers", least=24),
-    Column("gold", 16, drop=1),
-    Column("read as", 16),
-)
-_LOG = (Column("time", 8), Column("what happened"))
-_SCORES = (
-    Column("metric"),
-    Column("score", 9, right=True),
-    Column("95 %", 12, right=True, drop=1),
-    Column("k / n", 15, right=True, drop=2),
-    Column("bounds", 12, right=True, drop=3),
-)
 
 
 class RunPage(Page):
@@ -136,9 +118,9 @@ class RunPage(Page):
                         yield _section("params", "parameters not as asked")
             yield Compared(id="compared")
             with Container(id="lower"):
-                yield Table(_SCORES, empty="It has no metric.", id="scores")
-                yield Table(_ANSWERS, empty="No answer was scored yet.", id="answers")
-                yield Table(_LOG, empty="Nothing to report yet.", id="log")
+                yield Table(run_tables.SCORES, empty="It has no metric.", id="scores")
+                yield Table(run_tables.ANSWERS, empty="No answer was scored yet.", id="answers")
+                yield Table(run_tables.LOG, empty="Nothing to report yet.", id="log")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -190,7 +172,7 @@ class RunPage(Page):
     def _show_scores(self, lines: Sequence[ScoreLine]) -> None:
         """Few metrics leave their room to the tables below."""
         table = self.query_one("#scores", Table)
-        table.show(_Scores(lines))
+        table.show(ListRows([run_tables.score_row(line) for line in lines]))
         few = len(lines) <= _FEW_METRICS
         self.set_class(few, "-few")
         table.styles.height = len(lines) + 1 if few else None
@@ -233,18 +215,15 @@ class RunPage(Page):
         if time.monotonic() >= due or not self._answers or not self.view.live:
             self._answers_drawn = time.monotonic()
             self._answers = self.view.answers
-            table.show(_Answers(self._answers))
+            table.show(ListRows([run_tables.answer_row(one) for one in self._answers]))
 
     def _show_log(self) -> None:
         table = self.query_one("#log", Table)
         at_end = not table.has_focus or table.cursor >= len(table.rows) - 1
-        told = [(event, words) for event in self.view.log if (words := log_words(event))]
-        table.show(ListRows([self._log_row(event, words) for event, words in told]))
+        rows = run_tables.log_rows(self.view)
+        table.show(ListRows(rows))
         if at_end:
-            table.cursor = len(told) - 1
-
-    def _log_row(self, event: Event, words: str) -> Sequence[Cell]:
-        return ((self.view.clock_time(event), "dim"), (words, event_tone(event)))
+            table.cursor = len(rows) - 1
 
     # -- opening -----------------------------------------------------------------
 
@@ -369,39 +348,3 @@ def _section(name: str, title: str) -> Lines:
     section = Lines(id=name, classes="section")
     section.border_title = f" {title} "
     return section
-
-
-class _Answers:
-    """Answers as rows of the table."""
-
-    def __init__(self, answers: Sequence[Answer]) -> None:
-        self._answers = answers
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def row(self, index: int) -> Sequence[Cell]:
-        answer = self._answers[index]
-        return (
-            (answer.verdict.glyph, answer.verdict.tone),
-            (answer.outcome, "dim"),
-            answer.question,
-            answer.gold,
-            answer.read,
-        )
-
-
-class _Scores:
-    """Metrics as rows of the table."""
-
-    def __init__(self, lines: Sequence[ScoreLine]) -> None:
-        self._lines = lines
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def row(self, index: int) -> Sequence[Cell]:
-        line = self._lines[index]
-        if not line.value:
-            return ((line.title, "dim"), "", "", "", "")
-        return (line.title, (line.value, "strong"), line.interval, line.counts, line.bounds)

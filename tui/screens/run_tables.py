@@ -1,0 +1,51 @@
+"""The three tables of a run's page: its scores, its latest answers, and what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalbench.tui.state.answers import Answer
+from evalbench.tui.state.run_view import RunView
+from evalbench.tui.state.scores import ScoreLine
+from evalbench.tui.state.wording import event_tone, log_words
+from evalbench.tui.widgets.table import Cell, Column
+
+ANSWERS = (
+    Column("", 1),
+    Column("outcome", 9, drop=2),
+    Column("latest answers", least=24),
+    Column("gold", 16, drop=1),
+    Column("read as", 16),
+)
+LOG = (Column("time", 8), Column("what happened"))
+SCORES = (
+    Column("metric"),
+    Column("score", 9, right=True),
+    Column("95 %", 12, right=True, drop=1),
+    Column("k / n", 15, right=True, drop=2),
+    Column("bounds", 12, right=True, drop=3),
+)
+
+
+def score_row(line: ScoreLine) -> Sequence[Cell]:
+    """A metric; a title alone stands above those that belong together."""
+    if not line.value:
+        return ((line.title, "dim"), "", "", "", "")
+    return (line.title, (line.value, "strong"), line.interval, line.counts, line.bounds)
+
+
+def answer_row(answer: Answer) -> Sequence[Cell]:
+    """An answer: how it was judged, what was asked, what is right and what was read."""
+    return (
+        (answer.verdict.glyph, answer.verdict.tone),
+        (answer.outcome, "dim"),
+        answer.question,
+        answer.gold,
+        answer.read,
+    )
+
+
+def log_rows(view: RunView) -> list[Sequence[Cell]]:
+    """The events that people are told of, oldest first."""
+    told = [(event, words) for event in view.log if (words := log_words(event))]
+    return [((view.clock_time(event), "dim"), (words, event_tone(event))) for event, words in told]
