@@ -29,6 +29,7 @@ from evalbench.tui.state.known import load_known
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.run_choices import (
     Place,
+    about_answering,
     about_benchmark,
     about_model,
     about_provider,
@@ -273,16 +274,8 @@ class NewRunPage(Page):
             self._settle()
         if self._draft.asking_words() != before:
             self._ask_models(pause=SETTLED_S)
-        if event.name in self._deciding():
+        if event.name in self._draft.deciding:
             self._show_models()
-
-    def _deciding(self) -> set[str]:
-        """Settings by which models can or cannot be used."""
-        draft = self._draft
-        names = {option.name for one in (draft.known_benchmark,) if one for option in one.options}
-        if draft.known_provider and draft.known_provider.local:
-            names |= {option.name for option in draft.known_provider.options}
-        return names
 
     async def _changed(self) -> None:
         """Something was chosen: the settings may be others."""
@@ -309,24 +302,8 @@ class NewRunPage(Page):
             takes.reckon(draft.words())
 
     def _tell_state(self) -> None:
-        provider = self._draft.known_provider
-        parts = []
-        if self._draft.stand_in:
-            parts.append("no model is asked: the answers are there")
-        elif provider:
-            wished = self._draft.typed.get("mode", "")
-            if provider.local and wished != "cluster":
-                wished = ""
-            parts.append(wished or provider.mode.partition(":")[0])
-            if places := self._offered.keys.get(provider.name):
-                lacking = "no key yet" if places.required else "no key, which is often fine"
-                parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")
-            elif not provider.takes_key:
-                parts.append("needs no key")
-        self.query_one(Takes).tell_state(" · ".join(parts))
-        full = self._draft.stand_in or self._draft.full_model
-        chosen = " × ".join(filter(None, [self._draft.benchmark, full]))
-        self.query_one(TopLine).tell(right=chosen)
+        self.query_one(Takes).tell_state(about_answering(self._draft, self._offered.keys))
+        self.query_one(TopLine).tell(right=self._draft.title)
 
     def action_estimate(self) -> None:
         """See the commands."""
@@ -378,8 +355,8 @@ class NewRunPage(Page):
         asked = question(at_most(estimate, self._draft.given().get("budget")))
         if not asked:
             return True
-        note = f"{self._draft.benchmark} × {self._draft.stand_in or self._draft.full_model}"
-        agreed = await self.app.push_screen_wait(Confirm(asked, yes="Start", note=note))
+        sure = Confirm(asked, yes="Start", note=self._draft.title)
+        agreed = await self.app.push_screen_wait(sure)
         return agreed is True
 
     def action_probe(self) -> None:

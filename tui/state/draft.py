@@ -83,6 +83,11 @@ class Draft:
         """The model as ``--model`` takes it; empty before one is chosen."""
         return f"{self.provider}/{self.model}" if self.provider and self.model else ""
 
+    @property
+    def title(self) -> str:
+        """Benchmark and who answers, as far as they are chosen."""
+        return " × ".join(filter(None, [self.benchmark, self.stand_in or self.full_model]))
+
     def choose_model(self, full: str) -> None:
         """Take provider and model from ``provider/name``."""
         self.provider, _, self.model = full.partition("/")
@@ -155,6 +160,15 @@ class Draft:
     def options(self) -> dict[str, Option]:
         """Every setting by name."""
         return {option.name: option for part in self.sections() for option in part.options}
+
+    @property
+    def deciding(self) -> set[str]:
+        """Settings by which models can or cannot be used."""
+        bench, provider = self.known_benchmark, self.known_provider
+        names = {option.name for option in bench.options} if bench else set()
+        if provider and provider.local:
+            names |= {option.name for option in provider.options}
+        return names
 
     def fault(self, option: Option) -> SpecError | None:
         """What is wrong with the value of a setting."""

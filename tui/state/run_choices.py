@@ -1,4 +1,4 @@
-"""The lines of the three pickers of a new run, and what is told about each."""
+"""The lines of the three pickers of a new run, and what is told about each and the chosen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from evalbench.engine.room import Room
 from evalbench.tui.state.ability import obstacle, shortfalls
+from evalbench.tui.state.draft import Draft
 from evalbench.tui.state.fit_words import fit_here, fit_words, why_not
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.known import Known
@@ -121,6 +122,25 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
         parts.append(places.words())
         if not places.found and places.page:
             parts.append(f"keys are made at {places.page}")
+    return _joined(parts)
+
+
+def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
+    """How the chosen model answers, and where its key is."""
+    if draft.stand_in:
+        return "no model is asked: the answers are there"
+    provider = draft.known_provider
+    if provider is None:
+        return ""
+    wished = draft.typed.get("mode", "")
+    if provider.local and wished != "cluster":
+        wished = ""
+    parts = [wished or provider.mode.partition(":")[0]]
+    if places := keys.get(provider.name):
+        lacking = "no key yet" if places.required else "no key, which is often fine"
+        parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")
+    elif not provider.takes_key:
+        parts.append("needs no key")
     return _joined(parts)
 
 
