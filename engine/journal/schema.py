@@ -84,6 +84,8 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
     """
     if not path.exists():
         raise JournalError(f"there is no journal at {path}")
+    if _ends_in_a_page(path):
+        raise _unreadable(path, "the file ends in the middle of a page: its end was cut off")
     mode = "ro" if readonly else "rw"
     try:
         connection = sqlite3.connect(
@@ -174,8 +176,34 @@ def understand(error: Exception, path: Path) -> JournalError:
             f"{path.parent} cannot be written to", why=text, cure="choose another --run-dir"
         )
     if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or text.startswith("no such table"):
-        return JournalError(f"{path} is not a readable journal", why=text)
+        return _unreadable(path, text)
     return JournalError(f"the journal {path} cannot be used", why=text)
+
+
+def _unreadable(path: Path, why: str) -> JournalError:
+    return JournalError(
+        f"{path} is not a readable journal",
+        why=why,
+        cure=f"save what can still be read: evalbench export {path.parent.name}",
+    )
+
+
+def page_size(head: bytes) -> int:
+    """Bytes of a page of an SQLite file that begins so (its file format, section 1.3.2)."""
+    return int.from_bytes(head[16:18]) if head[16:18] != b"\x00\x01" else 1 << 16
+
+
+def _ends_in_a_page(path: Path) -> bool:
+    """Whether the end of a journal at rest is missing, which SQLite would take for zeros."""
+    if any(path.with_name(path.name + log).exists() for log in ("-wal", "-journal")):
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(18)
+            size = file.seek(0, os.SEEK_END)
+    except OSError:
+        return False  # SQLite will tell why.
+    return len(head) == 18 and page_size(head) > 0 and size % page_size(head) > 0
 
 
 def _no_space_in(folder: Path) -> bool:

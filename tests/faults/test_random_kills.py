@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -87,11 +88,12 @@ def test_an_engine_with_batches(
     assert engines.finish(twin).exit_code == 0
     asked = sim.summary()["requests"]
     run = engines.start(spec)
+
+    def has_come(moment: int) -> bool:
+        return sim.summary()["requests"] >= asked + moment or run.status().at_rest
+
     for moment in sorted(dice.sample(range(1, asked), KILLS)):
-        wait_until(
-            lambda when=moment: sim.summary()["requests"] >= asked + when or run.status().at_rest,
-            "a moment",
-        )
+        wait_until(partial(has_come, moment), "a moment")
         engines.end(signal.SIGKILL)
         if run.status().at_rest:
             break

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from functools import partial
 
 import psutil
 import pytest
 
+from evalbench.engine.runfolder import RunFolder
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.terminal.screen import Terminal
 from tests.terminal.test_guard import assert_usable
@@ -38,6 +40,11 @@ def app_in(window: Terminal) -> psutil.Process:
     return found
 
 
+def has_done(run: RunFolder, samples: int) -> bool:
+    """Whether so many samples have a score."""
+    return run.status().done >= samples
+
+
 @pytest.mark.parametrize("seed", [SEED])
 def test_the_run_goes_on_and_a_new_app_opens_it(
     terminal: Callable[..., Terminal], slow: CommandLine, seed: int
@@ -52,13 +59,12 @@ def test_the_run_goes_on_and_a_new_app_opens_it(
         if dice.random() < 2 / 3:  # else before its first frame
             window.wait_for("▸ running")
             later = run.status().done + dice.randrange(1, 20)
-            wait_until(lambda least=later: run.status().done >= least, "further scores")
+            wait_until(partial(has_done, run, later), "further scores")
         app.kill()
         window.wait_for("exit 137")
         assert_usable(window)
         assert run.live_pid() == engine
-        before = run.status().done
-        wait_until(lambda least=before: run.status().done > least, "further scores")
+        wait_until(partial(has_done, run, run.status().done + 1), "further scores")
     window.type("clear; evalbench attach last; echo exit $?")
     window.wait_for("▸ running")
     window.press("q")

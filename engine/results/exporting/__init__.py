@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.errors import JournalError, JournalTooNew, UsageError, nearest
 from evalbench.engine.runfolder import RunFolder
 
 
@@ -108,11 +109,8 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
 
     Raises:
         UsageError: the format does not fit the runs, or a file is there already.
-        JournalError: a run cannot be read.
+        JournalError: a run cannot be read, not even in parts.
     """
-    from evalbench.engine.results.exporting.files import Files
-    from evalbench.engine.results.exporting.held import HeldRun
-
     benchmarks = list(dict.fromkeys(folder.spec().benchmark for folder in folders))
     name = _format(benchmarks, name, place)
     chosen = FORMATS[name]
@@ -121,16 +119,57 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
         raise UsageError(
             f"{name} makes a file of each run", cure="name a folder with -o for several runs"
         )
-    module = import_module(f"{__name__}.{chosen.module}")
-    with Files(place, place if single else None) as files, ExitStack() as stack:
-        runs = [stack.enter_context(HeldRun(folder)) for folder in folders]
+    out = place, place if single else None
+    try:
+        return _written(name, out, [(folder, None) for folder in folders])
+    except JournalTooNew:
+        raise
+    except JournalError as damage:
+        return _written_of_what_is_left(name, out, folders, damage)
+
+
+def _written(
+    name: str, out: tuple[Path, Path | None], journals: Sequence[tuple[RunFolder, Path | None]]
+) -> Exported:
+    from evalbench.engine.results.exporting.files import Files
+    from evalbench.engine.results.exporting.held import HeldRun
+
+    module = import_module(f"{__name__}.{FORMATS[name].module}")
+    with Files(*out) as files, ExitStack() as stack:
+        runs = [stack.enter_context(HeldRun(folder, journal)) for folder, journal in journals]
         notes: list[str] = []
-        if chosen.together:
+        if FORMATS[name].together:
             notes += module.write_all(runs, files)
         else:
             for run in runs:
-                notes += [*(run.notes() if chosen.benchmarks else ()), *module.write(run, files)]
+                own = run.notes() if FORMATS[name].benchmarks else ()
+                notes += [*own, *module.write(run, files)]
         return Exported(name, files.commit(), list(dict.fromkeys(notes)))
+
+
+def _written_of_what_is_left(
+    name: str, out: tuple[Path, Path | None], folders: Sequence[RunFolder], damage: JournalError
+) -> Exported:
+    """As much as can be read where a journal is damaged."""
+    from evalbench.engine.journal.salvage import salvage
+
+    with TemporaryDirectory(prefix="evalbench-") as scratch:
+        journals, told = [], []
+        for number, folder in enumerate(folders):
+            whole = Path(scratch) / f"{number}.db"
+            try:
+                found = salvage(folder.journal, whole)
+            except JournalError as nothing:
+                raise nothing from damage
+            except OSError:
+                raise damage from None
+            journals.append((folder, whole))
+            told.append(
+                f"{damage.what}: of {folder.id} this is what could still be read,"
+                f" {found.samples} samples and {found.scores} scores"
+            )
+        done = _written(name, out, journals)
+        return done._replace(notes=[*told, *done.notes])
 
 
 def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:

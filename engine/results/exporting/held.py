@@ -97,12 +97,13 @@ class HeldRun:
         meta: the facts that the journal holds about the whole run, without where keys lay.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, journal: Path | None = None) -> None:
+        """``journal``: to be read in place of the run's own, which is damaged."""
         self.id = folder.id
         self.spec = folder.spec()
         self.status = folder.status()
         self.created = self.status.created
-        self._journal = JournalReader(folder.journal)
+        self._journal = JournalReader(journal or folder.journal)
         self._alone: dict[tuple[Any, ...], float | None] = {}
         facts = self._journal.query(_meta)
         facts.pop("keys", None)

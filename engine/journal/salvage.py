@@ -1,0 +1,161 @@
+"""What can still be read of a damaged journal, as a whole one of its own.
+
+SQLite refuses a file that is shorter than it should be. Filled up with nothing
+it can be opened, and every row whose pages are there can be read. What is kept
+of a sample is kept whole: one of which something cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal.reader import JournalReader
+from evalbench.engine.journal.schema import (
+    EPOCH_BITS,
+    SLOT_BITS,
+    connect,
+    create,
+    migrate,
+    page_size,
+)
+from evalbench.engine.journal.sums import KEY as SUMS
+
+_MAGIC = b"SQLite format 3\x00"
+_HEAD = 100
+_MOST_STEPS = 2_000
+"""Keys that are tried one after the other behind a row that cannot be read."""
+
+_BITS = {
+    "name": 0, "slot": 0, "sample": 0, "event": 0, "batch": 0,
+    "call": SLOT_BITS, "reply": SLOT_BITS, "batched": SLOT_BITS, "reused": SLOT_BITS,
+    "score": EPOCH_BITS,
+}  # fmt: skip
+"""Tables that are in order of a number, and which bits of it are not the sample's."""
+_KEYS = {"run": "key", "blob": "hash"}
+_DICTIONARIES = ("sample", "call", "reply", "detail")
+
+
+class Salvaged(NamedTuple):
+    """How much could still be read."""
+
+    samples: int
+    scores: int
+
+
+def salvage(path: Path, into: Path) -> Salvaged:
+    """Make a journal at ``into`` of what can be read at ``path``, which stays as it is.
+
+    Raises:
+        JournalError: no sample can be read.
+    """
+    scratch = into.with_name(into.name + ".damaged")
+    _fill_up(path, scratch)
+    try:
+        create(into)
+        with closing(connect(scratch)) as damaged, closing(connect(into)) as whole:
+            migrate(damaged)
+            whole.execute("BEGIN")
+            for table in (*_KEYS, *_BITS):
+                for row in _readable(damaged, table):
+                    holes = ", ?" * (len(row) - 1)
+                    whole.execute(f"INSERT OR REPLACE INTO {table} VALUES (?{holes})", row)  # noqa: S608
+            whole.execute("DELETE FROM run WHERE key = ?", (SUMS,))
+            whole.execute("COMMIT")
+            _leave_out(whole, _unreadable(into))
+            count = "SELECT (SELECT count(*) FROM sample), (SELECT count(*) FROM score)"
+            found = Salvaged(*whole.execute(count).fetchone())
+    except sqlite3.Error as error:
+        raise JournalError(f"nothing can be read of {path}", why=str(error)) from error
+    except JournalError as error:
+        raise JournalError(f"nothing can be read of {path}", why=error.why) from error
+    if not found.samples:
+        raise JournalError(f"no sample can be read of {path}", why="too much of it is missing")
+    return found
+
+
+def _fill_up(path: Path, scratch: Path) -> None:
+    """Copy a journal, as long as its head says that it is."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if len(head) < _HEAD or not head.startswith(_MAGIC):
+        raise JournalError(f"nothing can be read of {path}", why="it does not begin as a journal")
+    shutil.copyfile(path, scratch)
+    log = path.with_name(path.name + "-wal")
+    if log.exists():
+        shutil.copyfile(log, scratch.with_name(scratch.name + "-wal"))
+    size = page_size(head) * int.from_bytes(head[28:32])
+    if scratch.stat().st_size < size:
+        os.truncate(scratch, size)
+
+
+def _readable(damaged: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
+    if table in _KEYS:
+        yield from _from_both_ends(damaged, table, _KEYS[table])
+        return
+    key, bits = ("row", 0) if table == "sample" else ("id", _BITS[table])
+    key = "call" if table in ("batched", "reused") else key
+    last, steps = -1, 0
+    while steps < _MOST_STEPS:
+        sql = f"SELECT * FROM {table} WHERE {key} > ? ORDER BY {key}"  # noqa: S608
+        try:
+            for row in damaged.execute(sql, (last,)):
+                last, steps = row[0], 0
+                yield row
+        except sqlite3.DatabaseError:
+            # The next that may be readable is a later sample's.
+            steps += 1
+            last = ((last >> bits) + 1 << bits) | (1 << bits) - 1
+        else:
+            return
+
+
+def _from_both_ends(damaged: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[Any, ...]]:
+    queries: list[tuple[str, tuple[Any, ...]]] = [
+        (f"SELECT * FROM {table} ORDER BY {key} {way}", ())  # noqa: S608
+        for way in ("ASC", "DESC")
+    ]
+    if table == "blob":
+        # Without its dictionary no record of a kind can be read.
+        queries += [
+            ("SELECT * FROM blob WHERE hash = ?", (f"dictionary/{kind}".encode(),))
+            for kind in _DICTIONARIES
+        ]
+    for sql, values in queries:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            yield from damaged.execute(sql, values)
+
+
+def _unreadable(path: Path) -> list[int]:
+    """The samples of which something is missing that others stand on."""
+    bad = []
+    with JournalReader(path) as reader:
+        rows = reader.query(lambda shelf, _: shelf.db.execute("SELECT row FROM sample").fetchall())
+        for (row,) in rows:
+            try:
+                list(reader.samples(row, 1))
+                reader.calls(row)
+            except Exception:  # Whatever a record that is not whole leads to.
+                bad.append(row)
+    return bad
+
+
+def _leave_out(whole: sqlite3.Connection, bad: list[int]) -> None:
+    whole.execute("BEGIN")
+    whole.executemany("DELETE FROM sample WHERE row = ?", [(row,) for row in bad])
+    for table, bits in _BITS.items():
+        if bits:
+            key = "call" if table in ("batched", "reused") else "id"
+            whole.execute(
+                f"DELETE FROM {table} WHERE {key} >> {bits} NOT IN (SELECT row FROM sample)"  # noqa: S608
+            )
+    for table, key in (("reply", "id"), ("batched", "call"), ("reused", "call")):
+        whole.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM call)")  # noqa: S608
+    whole.execute("COMMIT")
