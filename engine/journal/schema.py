@@ -184,7 +184,7 @@ def _unreadable(path: Path, why: str) -> JournalError:
     return JournalError(
         f"{path} is not a readable journal",
         why=why,
-        cure=f"save what can still be read: evalbench export {path.parent.name}",
+        cure=f"save what can still be read: evalbench export {path.parent.name} -o FOLDER",
     )
 
 
