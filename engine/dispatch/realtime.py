@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -138,8 +138,7 @@ class Realtime:
             if warm:
                 warm.answered()
             self._limiter.succeeded(reply.limits)
-            return replace(
-                reply,
+            return reply.settled(
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,
                 possibly_billed=tried.billed,

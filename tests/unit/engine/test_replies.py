@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import PurePosixPath
+from typing import Any
 
 import orjson
 import pytest
@@ -83,3 +85,14 @@ def test_what_is_no_json_becomes_text_and_money_is_kept() -> None:
         reply.possible_cost,
     )
     assert orjson.dumps(reply_to_json(made))
+
+
+def test_settling_changes_what_the_dispatcher_knows_and_nothing_else() -> None:
+    # Every field has a value that no other has, so that none can take another's place.
+    values: dict[str, Any] = {one.name: object() for one in fields(Reply)}
+    known: dict[str, Any] = {
+        name: object()
+        for name in ("attempts", "latency_s", "possibly_billed", "cost", "possible_cost")
+    }
+    before = Reply(**values)
+    assert before.settled(**known) == replace(before, **known)
