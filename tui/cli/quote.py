@@ -9,7 +9,14 @@ from evalbench.engine.settings import RunSpec
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.money_words import Pair, money_range, price_words, rough_range, total
+from evalbench.tui.state.money_words import (
+    Pair,
+    count_range,
+    money_range,
+    price_words,
+    rough_range,
+    total,
+)
 
 Estimate = Mapping[str, Any]
 """As :func:`evalbench.engine.money.estimated.estimate_to_json` gives it."""
@@ -64,13 +71,13 @@ def _print_roles(out: Out, roles: Sequence[Mapping[str, Any]]) -> None:
     for role in roles:
         cells = [
             one_line(role["role"]),
-            _counts(role["calls"]),
+            count_range(role["calls"]),
             rough_range(role["input_tokens"]),
             rough_range(role["output_tokens"]),
         ]
         if images:
-            cells += [_counts(role["images"]), rough_range(role["image_tokens"])]
-        cells += [_counts(role["reused"])] if reused else []
+            cells += [count_range(role["images"]), rough_range(role["image_tokens"])]
+        cells += [count_range(role["reused"])] if reused else []
         cells += [money_range(role["realtime"])] if costs else []
         table.add_row(*(Text(cell) for cell in cells))
     print_table(out, table)
@@ -84,8 +91,3 @@ def _print_money(out: Out, realtime: Pair, batch: Pair) -> None:
     if batch != realtime:
         words += f" answered at once; {money_range(batch)} through the batch API"
     out.line(f"{'cost':<10}{words}")
-
-
-def _counts(pair: Sequence[float]) -> str:
-    low, high = (figures.count(round(end)) for end in pair)
-    return low if low == high else f"{low}–{high}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.money_words import money_range, price_words, rough_range
+from evalbench.tui.state.money_words import count_range, money_range, price_words, rough_range
 
 Estimate = Mapping[str, Any]
 """An ``estimate`` line (docs/json-lines.md)."""
@@ -48,14 +48,14 @@ def _size(found: Estimate) -> str:
 
 def _tokens(role: Mapping[str, Any]) -> str:
     parts = [
-        f"{_counts(role['calls'])} calls",
+        f"{count_range(role['calls'])} calls",
         f"{rough_range(role['input_tokens'])} tokens in",
         f"{rough_range(role['output_tokens'])} out",
     ]
     if role["images"][1]:
-        parts.append(f"{_counts(role['images'])} images")
+        parts.append(f"{count_range(role['images'])} images")
     if role["reused"][1]:
-        parts.append(f"{_counts(role['reused'])} answered by earlier runs")
+        parts.append(f"{count_range(role['reused'])} answered by earlier runs")
     return " · ".join(parts)
 
 
@@ -76,8 +76,3 @@ def _money(found: Estimate) -> str:
     if batch not in (None, now):
         words += f" · {money_range(batch)} through a batch API"
     return words
-
-
-def _counts(pair: Sequence[float]) -> str:
-    low, high = (figures.count(round(end)) for end in pair)
-    return low if low == high else f"{low}–{high}"

@@ -49,6 +49,12 @@ def money_range(pair: Pair) -> str:
     return low if low == high else f"{low}–{high}"
 
 
+def count_range(pair: Sequence[float]) -> str:
+    """From the fewest to the most of something, in whole numbers."""
+    low, high = (figures.count(round(end)) for end in pair)
+    return low if low == high else f"{low}–{high}"
+
+
 def rough_range(pair: Sequence[float]) -> str:
     """``1.2–1.9 M``: a range to the precision that an estimate has."""
     scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1, ""))
