@@ -8,12 +8,11 @@ from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
 from evalbench.engine.calls.prefixes import shared_prefix
-from evalbench.engine.errors import CallRejected
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.images import base64_image
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompts import check_turns, leading_system
 from evalbench.providers.wire.provider import wire_name
 
 WHO = "Anthropic"
@@ -46,9 +45,9 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prep
         CallRejected: when the conversation has a form that the model does not take.
     """
     messages = call.prompt.messages
-    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    leading = leading_system(messages)
     system, turns = messages[:leading], messages[leading:]
-    _check(turns, facts)
+    check_turns(turns, facts, WHO, system_turns=facts.system_turns is not False)
     prefix = shared_prefix(messages) if habits.prompt_cache else None
     breakpoint_at = None
     if prefix and prefix.tokens >= least_cached(facts):
@@ -70,20 +69,6 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prep
         notes=terms.notes,
         negotiable=terms.negotiable,
     )
-
-
-def _check(turns: Sequence[Message], facts: ModelFacts) -> None:
-    if any(turn.role == "context" for turn in turns):
-        raise raw_text_refused(WHO)
-    if not turns:
-        raise CallRejected("the call has a system message and no question")
-    if turns[-1].role == "assistant" and facts.prefill is False:
-        raise CallRejected(
-            "the model does not continue an answer that the prompt began",
-            cure="choose a style of the benchmark that ends with the user's turn",
-        )
-    if facts.system_turns is False and any(turn.role == "system" for turn in turns):
-        raise CallRejected("the model takes system messages only at the start")
 
 
 def least_cached(facts: ModelFacts) -> int:

@@ -21,7 +21,7 @@ from evalbench.providers.bedrock.facts import least_cached, sees_films
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompts import check_turns, leading_system
 from evalbench.providers.wire.provider import wire_name
 
 WHO = "Bedrock"
@@ -77,8 +77,8 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prep
     """
     messages = call.prompt.messages
     name = wire_name(call)
-    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
-    _check(messages[leading:], facts)
+    leading = leading_system(messages)
+    check_turns(messages[leading:], facts, WHO, system_turns=facts.system_turns is True)
     prefix = shared_prefix(messages) if habits.prompt_cache else None
     least = least_cached(name, facts)
     point_at = None
@@ -105,20 +105,6 @@ def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prep
 def as_json(body: dict[str, Any]) -> bytes:
     """A body as it goes over the wire, or into a line of a batch."""
     return orjson.dumps(body, default=lambda media: b64encode(media).decode("ascii"))
-
-
-def _check(turns: Sequence[Message], facts: ModelFacts) -> None:
-    if any(turn.role == "context" for turn in turns):
-        raise raw_text_refused(WHO)
-    if not turns:
-        raise CallRejected("the call has a system message and no question")
-    if turns[-1].role == "assistant" and facts.prefill is False:
-        raise CallRejected(
-            "the model does not continue an answer that the prompt began",
-            cure="choose a style of the benchmark that ends with the user's turn",
-        )
-    if facts.system_turns is not True and any(turn.role == "system" for turn in turns):
-        raise CallRejected("the model takes system messages only at the start")
 
 
 class _Writer:

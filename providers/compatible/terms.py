@@ -11,7 +11,7 @@ from evalbench.engine.calls import Params
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.schemas import ALIASES, NOT_STRICT, named, schema_of
+from evalbench.providers.wire.schemas import send_response_format
 
 FALLBACK_MAX_TOKENS = 4096
 _CAPS = ("max_tokens", "max_completion_tokens")
@@ -104,7 +104,4 @@ def _schema(
     elif raw:
         talk.drop("schema", "for chats only; the call continues raw text")
     else:
-        schema = named(schema_of(params))
-        value = {"type": "json_schema", "json_schema": schema}
-        reason = "" if schema["strict"] else NOT_STRICT
-        talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)
+        send_response_format(talk, params)

@@ -11,7 +11,7 @@ from evalbench.engine.errors import CallRejected
 from evalbench.providers.google.media import WHO, media_part
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Terms
-from evalbench.providers.wire.prompts import raw_text_refused
+from evalbench.providers.wire.prompts import leading_system, raw_text_refused
 from evalbench.providers.wire.provider import wire_name
 
 _HARMS = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
@@ -48,7 +48,7 @@ def prepare(call: Call, terms: Terms, habits: Habits, uris: Mapping[str, str]) -
         CallRejected: when the conversation has a form that Gemini does not take.
     """
     messages = call.prompt.messages
-    leading = next((i for i, m in enumerate(messages) if m.role != "system"), len(messages))
+    leading = leading_system(messages)
     system, turns = messages[:leading], messages[leading:]
     body: dict[str, Any] = {}
     if head := "\n\n".join(message.text for message in system if message.text):

@@ -11,7 +11,13 @@ from typing import Literal
 from evalbench.engine.calls import Params
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.schemas import ALIASES, NOT_STRICT, named, schema_of
+from evalbench.providers.wire.schemas import (
+    ALIASES,
+    NOT_STRICT,
+    named,
+    schema_of,
+    send_response_format,
+)
 
 Endpoint = Literal["chat", "responses"]
 
@@ -135,11 +141,10 @@ def _schema(talk: Negotiation, params: Params, facts: ModelFacts, endpoint: Endp
     if facts.schema is False:
         talk.drop("schema", "the model takes no schema")
         return
-    schema = named(schema_of(params))
-    reason = "" if schema["strict"] else NOT_STRICT
     if endpoint == "chat":
-        value = {"type": "json_schema", "json_schema": schema}
-        talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)
-    else:
-        value = {"type": "json_schema", **schema}
-        talk.send("schema", "text.format", value, aliases=ALIASES, reason=reason)
+        send_response_format(talk, params)
+        return
+    schema = named(schema_of(params))
+    value = {"type": "json_schema", **schema}
+    reason = "" if schema["strict"] else NOT_STRICT
+    talk.send("schema", "text.format", value, aliases=ALIASES, reason=reason)

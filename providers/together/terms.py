@@ -9,7 +9,7 @@ from __future__ import annotations
 from evalbench.engine.calls import Params
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.negotiation import Negotiation, Terms
-from evalbench.providers.wire.schemas import ALIASES, NOT_STRICT, named, schema_of
+from evalbench.providers.wire.schemas import send_response_format
 
 WHO = "Together"
 FALLBACK_MAX_TOKENS = 4096
@@ -100,7 +100,4 @@ def _schema(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
     if facts.schema is False:
         talk.drop("schema", "the model takes no schema")
         return
-    schema = named(schema_of(params))
-    value = {"type": "json_schema", "json_schema": schema}
-    reason = "" if schema["strict"] else NOT_STRICT
-    talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)
+    send_response_format(talk, params)

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import Params
+from evalbench.providers.wire.negotiation import Negotiation
 
 NAME = "answer"
 """Schemas go by a name that no model sees as a hint."""
@@ -27,6 +28,14 @@ def schema_of(params: Params) -> dict[str, Any]:
 def named(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as OpenAI's APIs take it, strict where it can be."""
     return {"name": NAME, "schema": schema, "strict": can_be_strict(schema)}
+
+
+def send_response_format(talk: Negotiation, params: Params) -> None:
+    """Send the schema of a call that has one, as chat completions take it."""
+    schema = named(schema_of(params))
+    value = {"type": "json_schema", "json_schema": schema}
+    reason = "" if schema["strict"] else NOT_STRICT
+    talk.send("schema", "response_format", value, aliases=ALIASES, reason=reason)
 
 
 def can_be_strict(schema: dict[str, Any]) -> bool:
