@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import plain_table, print_table
 from evalbench.tui.state import figures
 from evalbench.tui.state.agreement import AgreementLine
 from evalbench.tui.state.heatmap import OWN, Heatmap, Spot
-
-Metrics = Mapping[str, Mapping[str, Any]]
 
 
 def print_matrix(out: Out, matrix: Heatmap) -> None:

@@ -52,7 +52,6 @@ _SCAN_SHARE = 20
 _NOTHING_YET = "No sample yet: the run is still reading its data."
 _NONE = "This run has no samples."
 _NO_MATCH = "No sample is like that. x shows all."
-_LOOKING = "Looking …"
 
 
 class SamplesPage(Page):

@@ -14,6 +14,10 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_words
 
+LIVE = ("created", "running", "pausing", "stopping")
+RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
+"""States in which an engine drives a run, and in which one can go on with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
@@ -37,12 +41,12 @@ class RunLine:
     @property
     def live(self) -> bool:
         """Whether an engine drives it."""
-        return self.state in ("created", "running", "pausing", "stopping")
+        return self.state in LIVE
 
     @property
     def resumable(self) -> bool:
         """Whether there is anything to go on with."""
-        return self.state in (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
+        return self.state in RESUMABLE
 
 
 class _Seen(NamedTuple):

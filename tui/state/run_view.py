@@ -14,16 +14,14 @@ from typing import Any, NamedTuple
 from evalbench.engine.errors import JournalError, RunNotFound
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.measures import Measures, together
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
+from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import Status
 from evalbench.tui.state.answers import Answer, LatestAnswers
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.pace import Left, Pace
+from evalbench.tui.state.run_list import LIVE, RESUMABLE
 from evalbench.tui.state.scores import Metrics, final_metrics
 from evalbench.tui.state.watch import Watch
-
-LIVE = ("created", "running", "pausing", "stopping")
-RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
 
 _LOG_LENGTH = 300
 _SCANNABLE = 200_000
