@@ -101,7 +101,7 @@ async def test_a_reset_ends_what_hangs(sim: Handle, http: aiohttp.ClientSession)
     sim.reset()
     with pytest.raises(aiohttp.ServerDisconnectedError):
         await asking
-    assert sim.wait(finished=1)["in_flight"] == 0
+    assert sim.summary()["in_flight"] == 0
 
 
 async def test_a_server_stops_while_requests_hang() -> None:
@@ -217,6 +217,19 @@ async def test_high_water(sim: Handle, http: aiohttp.ClientSession) -> None:
     await asyncio.gather(*(post(http, sim, str(number)) for number in range(7)))
     assert sim.summary()["high_water"] == 7
     assert max(entry["in_flight"] for entry in sim.entries()) == 7
+
+
+async def test_what_an_earlier_test_left_in_flight_counts_no_more(
+    sim: Handle, http: aiohttp.ClientSession
+) -> None:
+    sim.latency(0.3)
+    left = asyncio.create_task(post(http, sim, "left"))
+    await asyncio.to_thread(sim.wait, in_flight=1)
+    sim.reset()
+    await asyncio.gather(*(post(http, sim, str(number)) for number in range(3)))
+    await left
+    assert sim.summary()["high_water"] <= 3
+    assert (sim.summary()["in_flight"], sim.summary()["finished"]) == (0, 3)
 
 
 async def test_counting_only(sim: Handle, http: aiohttp.ClientSession) -> None:

@@ -85,6 +85,7 @@ class Ledger:
 
     def _clear(self) -> None:
         self.entries: list[Entry] = []
+        self._here: set[int] = set()
         self.requests = 0
         self.finished = 0
         self.in_flight = 0
@@ -102,10 +103,8 @@ class Ledger:
         self._last: dict[int, _Last] = {}
 
     def reset(self) -> None:
-        """Forget all requests but those still in flight."""
-        in_flight = self.in_flight
+        """Forget all requests; how those end that are still in flight counts nowhere."""
         self._clear()
-        self.in_flight = in_flight
 
     def attempt(self, content: int) -> int:
         """Count one more attempt at a content and give its ordinal."""
@@ -129,6 +128,7 @@ class Ledger:
             exchange.attempt,
             self.in_flight,
         )
+        self._here.add(id(entry))
         if exchange.attempt > 1:
             self._judge(entry)
         if self.keep:
@@ -174,6 +174,9 @@ class Ledger:
         client_gone: bool = False,
     ) -> None:
         """Write down how a request ended. ``sent``: whether a status line left."""
+        if id(entry) not in self._here:
+            return
+        self._here.remove(id(entry))
         self.in_flight -= 1
         self.finished += 1
         entry.finished = now
