@@ -38,6 +38,9 @@ _LETTING_GO_S = 5.0
 INTERRUPTED = "interrupted"
 """Told of a run that is not at rest although no engine drives it."""
 
+_COMING_UP_S = 10.0
+"""A new run that has no engine after so long gets none any more."""
+
 STALE_S = 30.0
 """An engine on another machine that has not written its status for so long is taken for dead."""
 
@@ -133,7 +136,7 @@ class RunFolder:
 
     def shown_state(self, status: Status) -> str:
         """The run's state for people: its own account, unless its engine is gone."""
-        if status.at_rest or self.live_pid(status) is not None:
+        if status.at_rest or self.live_pid(status) is not None or _is_coming_up(status):
             return status.state.value
         return INTERRUPTED
 
@@ -162,6 +165,12 @@ class RunFolder:
             finally:
                 file.unlink(missing_ok=True)
         return taken
+
+
+def _is_coming_up(status: Status) -> bool:
+    """Whether a run is so new that its engine may not have said yet who it is."""
+    fresh = time.time() - status.updated < _COMING_UP_S
+    return status.state is State.CREATED and status.pid is None and fresh
 
 
 class Lock:

@@ -221,6 +221,18 @@ def test_an_engine_that_is_dead_but_not_yet_buried_is_not_alive(run: RunFolder) 
     assert run.live_pid(status) is None
 
 
+def test_a_run_is_interrupted_when_its_engine_is_gone_and_not_while_it_comes_up(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status = run.status()
+    assert run.shown_state(status) == "created"
+    monkeypatch.setattr("evalbench.engine.runfolder.time.time", lambda: status.updated + 11)
+    assert run.shown_state(status) == "interrupted"
+    monkeypatch.undo()
+    status.state, status.pid, status.host = State.RUNNING, NOBODY, socket.gethostname()
+    assert run.shown_state(status) == "interrupted"
+
+
 def test_a_run_at_rest_has_no_engine_whatever_its_status_says(run: RunFolder) -> None:
     assert run.live_pid(claimed(os.getpid(), state=State.COMPLETE)) is None
 

@@ -146,12 +146,15 @@ def test_a_run_that_has_not_begun_and_one_that_goes_on(home: Path) -> None:
     engine = pretend("mmlu", "openai/gpt-4.1", total=40)
     report = report_on([engine.folder])
     assert report.runs[0].score == ()
-    assert report.runs[0].notes == ("not complete: 0 of 40 samples are done; its engine is gone",)
+    assert report.runs[0].notes == ("not complete: 0 of 40 samples are done",)
     assert "no score yet" in html(report)
     engine.status(State.RUNNING, done=3, mixed=True, problem="odd")
     notes = report_on([engine.folder]).runs[0].notes
     assert "problem: odd" in notes
     assert any(note.startswith("mixed") for note in notes)
+    engine.status(State.RUNNING, done=3, pid=2**22 + 1)
+    gone = report_on([engine.folder]).runs[0].notes[0]
+    assert gone == "not complete: 3 of 40 samples are done; its engine is gone"
 
 
 def test_a_run_without_a_journal_is_told_of_too(home: Path) -> None:
