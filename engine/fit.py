@@ -36,7 +36,10 @@ _PROCESS = {"cpu": 400_000_000, "mps": 400_000_000}
 _CUDA_CONTEXT = 800_000_000
 """The driver's context and the libraries' workspaces, on each card: 0.6 to 1.2 GB were seen."""
 
-_HEAD_CHUNK = 16_384
+_WIDENED = {"cpu": 4 << 20}
+_WIDENED_GPU = 64 << 20
+"""Weights of the head in float32, of which there is a piece at a time unless all are."""
+
 _USUAL_TOKENS = 2048
 
 
@@ -50,7 +53,6 @@ class Footprint:
         kept: numbers kept for each token of a context: keys and values of all layers.
         passing: numbers that a forward pass holds for each of its tokens: hidden
             states, heads and the widest layer.
-        hidden: width of the hidden states.
         vocabulary: logits of one position.
         context_tokens: most tokens of prompt and answer together.
         download: bytes of the files; None when unknown.
@@ -60,7 +62,6 @@ class Footprint:
     linear: int
     kept: int
     passing: int
-    hidden: int
     vocabulary: int
     context_tokens: int
     download: int | None = None
@@ -264,8 +265,7 @@ def needed(
     # One context more: a prompt is computed by itself before it gets a slot.
     held = (slots + 1) * tokens if slots > 1 else tokens
     rows = max(slots, batch // 16)
-    # Weights of the head become float32 by and by, unless they are.
-    head = 0 if form == "float32" else _HEAD_CHUNK * footprint.hidden * 4
+    head = 0 if form == "float32" else _WIDENED.get(room.device, _WIDENED_GPU)
     return Need(
         weights=footprint.weights(form),
         cache=round(held * footprint.kept * size),

@@ -86,7 +86,6 @@ def of_config(
         linear=min(linear, parameters),
         kept=2 * _attention_layers(text, layers) * kv_heads * width,
         passing=6 * hidden + 4 * heads * width + 3 * widest,
-        hidden=hidden,
         vocabulary=vocabulary,
         context_tokens=_number(text, "context", _CONTEXT),
         download=download,

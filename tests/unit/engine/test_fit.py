@@ -16,7 +16,6 @@ MODEL = Footprint(
     linear=2_700_000_000,
     kept=57_344,
     passing=50_000,
-    hidden=3072,
     vocabulary=128_256,
     context_tokens=8192,
 )

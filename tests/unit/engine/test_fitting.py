@@ -70,9 +70,9 @@ async def test_what_does_not_fit_is_refused_with_figures_and_a_cure(home: Path) 
     with pytest.raises(SpecError) as caught:
         fitting.refuse_what_does_not_fit(spec, found)
     assert caught.value.what == "local/llama-3.2-3b does not fit into memory"
-    assert "in bfloat16 it takes 7.4 GB at the least" in caught.value.why
+    assert "in bfloat16 it takes 7.3 GB at the least" in caught.value.why
     assert "6.0 GB are free" in caught.value.why
-    assert caught.value.cure == "--quantize 8bit (4.6 GB) or --quantize 4bit (3.3 GB)"
+    assert caught.value.cure == "--quantize 8bit (4.5 GB) or --quantize 4bit (3.1 GB)"
 
 
 async def test_what_fits_nowhere_says_so(home: Path) -> None:
