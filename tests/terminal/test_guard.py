@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
 from collections.abc import Callable
@@ -32,6 +33,9 @@ sys.exit(main([]))
 """
 
 
+LOOKS = itertools.count(1)
+
+
 @pytest.fixture
 def window(terminal: OpenTerminal, slow: CommandLine) -> Terminal:
     """A terminal for the app; the welcome was seen."""
@@ -57,8 +61,10 @@ def assert_usable(window: Terminal) -> None:
     wait_until(lambda: window.ask("alternate_on") == "0", "the shell's own screen", 10)
     wait_until(lambda: window.ask("mouse_any_flag") == "0", "the mouse to be given back", 10)
     wait_until(lambda: window.ask("cursor_flag") == "1", "a cursor", 10)
-    window.type("clear; stty -a | tr ';' ' '; echo us''able")
-    shown = window.wait_for("usable")
+    # What an earlier look has left on the screen is not taken for this one.
+    look = next(LOOKS)
+    window.type(f"clear; stty -a | tr ';' ' '; echo us''able {look}")
+    shown = window.wait_for(f"usable {look}\nready>")
     words = shown.split()
     for mode in ("echo", "icanon", "isig", "opost", "icrnl"):
         assert mode in words, shown
