@@ -18,7 +18,6 @@ import os
 import resource
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"
 
 from bench.figures import Figure, declare, tell
 from bench.made_run import make
+from bench.own_home import own_home
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.bootstrap import prepare_environment
 
@@ -182,9 +182,8 @@ def main() -> None:
     args = parser.parse_args()
     prepare_environment(low=False)
     figures: Figures = defaultdict(list)
-    with tempfile.TemporaryDirectory() as parent:
-        os.environ["EVALBENCH_HOME"] = parent
-        folder = RunFolder(args.run) if args.run else make(Path(parent), args.size)
+    with own_home() as parent:
+        folder = RunFolder(args.run) if args.run else make(parent, args.size)
         for _ in range(args.rounds):
             asyncio.run(measure(folder, (args.width, args.height), figures))
     print(

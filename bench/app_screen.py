@@ -17,15 +17,15 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
 
 from bench.figures import Figure, declare, tell
 from bench.on_pty import OnPty
+from bench.own_home import draw, own_home
 
-_PLUGINS = str(Path(__file__).resolve().parents[1] / "tests" / "plugins")
+_PLUGINS = Path(__file__).resolve().parents[1] / "tests" / "plugins"
 _LATENCY_S = 0.2
 _MORE = 2
 """More calls at once than would do if the engine took no time itself."""
@@ -56,14 +56,9 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=500, help="calls a second that are wanted")
     declare(parser)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["EVALBENCH_HOME"] = home
-        os.environ["PYTHONPATH"] = _PLUGINS
-        sys.path.insert(0, _PLUGINS)
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
-        os.environ["SCRIPTED_LATENCY"] = str(_LATENCY_S)
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        tell(args.figures, measure(Path(home), args.rounds, args.seconds, args.rate))
+    os.environ["SCRIPTED_LATENCY"] = str(_LATENCY_S)
+    with own_home(_PLUGINS) as home:
+        tell(args.figures, measure(home, args.rounds, args.seconds, args.rate))
 
 
 def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
@@ -71,14 +66,12 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
     from evalbench.engine.process import start_run, stop_run
     from evalbench.engine.settings import make_spec
 
-    (home / "config").mkdir()
-    config = home / "config" / "config.toml"
     env = dict(os.environ)
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
     rates: list[float] = []
 
     def look(name: str, bandwidth: str, *words: str, text: str) -> None:
-        config.write_text(f'welcomed = true\nbandwidth = "{bandwidth}"\n')
+        draw(home, bandwidth)
         found[name].append(watch(list(words), env, text, seconds))
 
     for _ in range(rounds):

@@ -15,7 +15,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"
 from bench.figures import Figure, declare, tell
 from bench.made_run import make
 from bench.on_pty import OnPty
+from bench.own_home import own_home
 
 HELLO = """
 from textual.app import App
@@ -67,14 +67,10 @@ def main() -> None:
     theirs: list[float] = []
     helps: list[float] = []
     nothing: list[float] = []
-    with tempfile.TemporaryDirectory() as home:
-        config = Path(home) / "config"
-        config.mkdir()
-        (config / "config.toml").write_text('welcomed = true\nbandwidth = "full"\n')
+    with own_home() as home:
         for _ in range(args.runs):
-            make(Path(home) / "runs", 20)
-        env = {**os.environ, "EVALBENCH_HOME": home, "PYTHONPYCACHEPREFIX": f"{home}/bytecode"}
-        env.pop("PYTHONDONTWRITEBYTECODE", None)
+            make(home / "runs", 20)
+        env = dict(os.environ)
         app = ("-m", "evalbench.tui.cli.main")
         title = "scripted" if args.runs else "No run yet"
         for number in range(args.rounds + 1):

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 import orjson
 
 from bench.figures import Figure, declare, tell
+from bench.own_home import own_home
 from evalbench.engine import registry
 from evalbench.engine.calls import BatchJob, Call, JobState, ModelRef, generate
 from tests.simulator.handle import InProcess
@@ -193,9 +192,8 @@ def main() -> None:
     parser.add_argument("--lanes", default=",".join(LANES))
     declare(parser)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, InProcess("--count-only") as sim:
-        os.environ["EVALBENCH_HOME"] = folder
-        asyncio.run(run(options, sim, Path(folder)))
+    with own_home() as folder, InProcess("--count-only") as sim:
+        asyncio.run(run(options, sim, folder))
     tell(options.figures, _TOLD)
 
 

@@ -22,7 +22,6 @@ import os
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -37,6 +36,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 from evalbench_bench import Instant, prompt  # noqa: E402
 
 from bench.figures import Figure, declare, tell  # noqa: E402
+from bench.own_home import own_home  # noqa: E402
 from evalbench.engine import desk  # noqa: E402
 from evalbench.engine.benchmark import Sample  # noqa: E402
 from evalbench.engine.calls import Call, ModelRef  # noqa: E402
@@ -253,12 +253,10 @@ def main() -> None:
     print(f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} processors")
     print("questions:", data or "made up")
     runs = []
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["EVALBENCH_HOME"] = home
-        os.environ["PYTHONPYCACHEPREFIX"] = home + "/bytecode"
-        measure(100, "chat", data, Path(home), best)
+    with own_home() as home:
+        measure(100, "chat", data, home, best)
         for size, body in plan:
-            runs.append(measure(size, body, data, Path(home), best))
+            runs.append(measure(size, body, data, home, best))
             line = json.dumps(asdict(runs[-1]))
             print(line, flush=True)
             if args.out:

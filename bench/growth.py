@@ -18,11 +18,9 @@ import os
 import shutil
 import sqlite3
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 
@@ -30,6 +28,7 @@ from bench.comparing import took
 from bench.engine_overhead import MODEL, Life, watch, yardstick
 from bench.figures import Figure, declare, median, tell
 from bench.on_pty import OnPty
+from bench.own_home import own_home
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
 from evalbench.engine.process import resume_run, start_run
 from evalbench.engine.runfolder import RunFolder
@@ -151,11 +150,7 @@ def main() -> None:
     declare(parser)
     args = parser.parse_args()
     sizes = sorted(int(size) for size in args.sizes.split(","))
-    with tempfile.TemporaryDirectory() as home:
-        config = Path(home) / "config"
-        config.mkdir()
-        (config / "config.toml").write_text('welcomed = true\nbandwidth = "full"\n')
-        os.environ |= {"EVALBENCH_HOME": home, "PYTHONPYCACHEPREFIX": f"{home}/bytecode"}
+    with own_home():
         engine = start_run(make_spec("questions", str(MODEL), options={"size": sizes[0]}))
         watch(engine, 1.0)
         runs = {sizes[0]: engine.runs[0]}

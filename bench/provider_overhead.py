@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +27,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from bench.figures import Figure, declare, tell
+from bench.own_home import own_home
 from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.bedrock import Bedrock
@@ -322,8 +321,7 @@ def main() -> None:
         "| bare: loop late by ms | ours |"
     )
     print("| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["EVALBENCH_HOME"] = home
+    with own_home():
         for lane in given.lanes.split(","):
             concurrencies = [int(one) for one in given.concurrencies]
             asyncio.run(measure(lane, given.calls, given.rounds, given.latencies, concurrencies))

@@ -12,11 +12,10 @@ import argparse
 import asyncio
 import os
 import statistics
-import tempfile
-from pathlib import Path
 
 from bench.comparing import took
 from bench.figures import Figure, declare, median, tell
+from bench.own_home import own_home
 from tests.reported import large_run
 
 
@@ -27,12 +26,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     declare(parser)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["EVALBENCH_HOME"] = folder
+    with own_home() as home:
         run = str(asyncio.run(large_run(args.size)).path)
         command = ("-m", "evalbench.tui.cli.main", "report", run)
-        files = {"page": Path(folder) / "report.html", "Markdown": Path(folder) / "report.md"}
-        plots = Path(folder) / "plots"
+        files = {"page": home / "report.html", "Markdown": home / "report.md"}
+        plots = home / "plots"
         kinds = {name: (*command, "-o", str(file)) for name, file in files.items()}
         kinds["plots, SVG and PNG"] = (*command, "--plots", str(plots))
         print(f"a run of {args.size:,} samples, {args.rounds} rounds")

@@ -15,7 +15,6 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import NamedTuple
 
 from bench.figures import Figure, declare, tell
 from bench.on_pty import OnPty
+from bench.own_home import own_home
 from bench.provider_overhead import quick_server
 
 _PLUGINS = Path(__file__).resolve().parent / "plugins"
@@ -75,8 +75,6 @@ def soak(home: Path, minutes: float, rate: float, every: float) -> tuple[list[Lo
     from evalbench.engine.process import start_run, stop_run
     from evalbench.engine.settings import make_spec
 
-    (home / "config").mkdir()
-    (home / "config" / "config.toml").write_text('welcomed = true\nbandwidth = "full"\n')
     looks: list[Look] = []
     with quick_server(_PAUSE_S) as url:
         spec = make_spec(
@@ -137,13 +135,8 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=5, help="seconds between two looks")
     declare(parser)
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["EVALBENCH_HOME"] = home
-        os.environ["PYTHONPATH"] = str(_PLUGINS)
-        sys.path.insert(0, str(_PLUGINS))
-        os.environ["PYTHONPYCACHEPREFIX"] = f"{home}/bytecode"
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        looks, done = soak(Path(home), args.minutes, args.rate, args.every)
+    with own_home(_PLUGINS) as home:
+        looks, done = soak(home, args.minutes, args.rate, args.every)
     told = figures(looks, args.minutes, done)
     print(f"load {os.getloadavg()[0]:.1f}, {len(looks)} looks in {args.minutes:g} minutes")
     for one in told:

@@ -14,7 +14,6 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from bench.engine_overhead import MODEL, yardstick
 from bench.figures import Figure, declare, tell
+from bench.own_home import own_home
 from evalbench.engine.process import Engine, start_run
 from evalbench.engine.settings import make_spec
 
@@ -101,8 +101,7 @@ def main() -> None:
     args = parser.parse_args()
     best = min(yardstick() for _ in range(30))
     off, on, sender, busy = [], [], [], []
-    with tempfile.TemporaryDirectory() as home, sink() as address:
-        os.environ["EVALBENCH_HOME"] = home
+    with own_home(), sink() as address:
         for _ in range(args.rounds):
             off.append(measure(args.size, None)[0])
             alone, others, loop = measure(args.size, address)
