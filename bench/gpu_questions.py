@@ -6,15 +6,15 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
 import pandas as pd
 
+from bench.writing import write_benchmark
+
 SUBJECT = "anatomy"
 SHOTS = 5
-TABLE = "writing.toml"
 
 _WORDS = """\
 the of and to in is that for with as by from at which this be are on it an was one all
@@ -23,29 +23,12 @@ carries forms covers joins moves holds protects follows crosses divides supplies
 upper lower inner outer anterior small large long thin deep single paired common main
 """
 
-_WRITING = """\
-[benchmark]
-title = "writing"
-data = "prompts.jsonl"
-
-[prompt]
-template = "{{ prompt }}"
-
-[answer]
-target = "target"
-scorer = "contains"
-"""
-
 
 def writing(folder: Path, count: int, words: int) -> None:
     """A benchmark of ``count`` prompts, all of ``words`` words, which ask for long texts."""
     draw = random.Random(1)
-    rows = (
-        {"prompt": f"Tell a very long story about this. {_text(draw, words)}", "target": "-"}
-        for _ in range(count)
-    )
-    (folder / "prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / TABLE).write_text(_WRITING)
+    texts = (_text(draw, words) for _ in range(count))
+    write_benchmark(folder, (f"Tell a very long story about this. {text}" for text in texts))
 
 
 def exam(folder: Path, count: int) -> None:

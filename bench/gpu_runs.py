@@ -15,6 +15,7 @@ from typing import Any
 from bench import gpu_questions
 from bench.figures import median
 from bench.plan import ROOT
+from bench.writing import TABLE
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.measures import Measures
 
@@ -171,7 +172,7 @@ class Runner:
         return _read(step, next(runs.rglob("journal.db")), time.monotonic() - began)
 
     def _command(self, step: Step, runs: Path, limit: int | None) -> list[str]:
-        target = [str(self.scratch / gpu_questions.TABLE), "--max-tokens", str(self.sizes.tokens)]
+        target = [str(self.scratch / TABLE), "--max-tokens", str(self.sizes.tokens)]
         if step.kind == "exam":
             shots = str(gpu_questions.SHOTS)
             target = ["mmlu", "--data", str(self.exam), "--family", "original", "--shots", shots]

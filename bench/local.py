@@ -33,6 +33,7 @@ from transformers import AutoTokenizer
 from bench.figures import Figure, declare, tell
 from bench.lm_eval_side import LETTERS, SHOTS, LmEval, Scores, environment
 from bench.whole_cost import Cost, measure
+from bench.writing import write_benchmark
 from evalbench.engine.calls import Reply
 from evalbench.engine.journal import JournalReader
 from evalbench.providers.local.catalogue import DEFAULT, resolve
@@ -46,19 +47,6 @@ LEAST_WRITING = 1.6
 T = TypeVar("T")
 
 PARTS = ("likelihood-float32", "likelihood-bfloat16", "writing-float32", "start")
-
-_TABLE = """\
-[benchmark]
-title = "writing"
-data = "prompts.jsonl"
-
-[prompt]
-template = "{{ prompt }}"
-
-[answer]
-target = "target"
-scorer = "contains"
-"""
 
 
 @dataclass(frozen=True)
@@ -80,10 +68,7 @@ class Evalbench:
 
     def write(self, prompts: Sequence[str], most: int, dtype: str) -> tuple[list[str], Cost]:
         """Greedy answers to ``prompts`` of at most ``most`` tokens."""
-        rows = (json.dumps({"prompt": prompt, "target": "-"}) for prompt in prompts)
-        (self.scratch / "prompts.jsonl").write_text("\n".join(rows) + "\n")
-        table = self.scratch / "writing.toml"
-        table.write_text(_TABLE)
+        table = write_benchmark(self.scratch, prompts)
         asked, cost = self._run(str(table), "--max-tokens", str(most), "--dtype", dtype)
         texts = {prompt: reply.text for prompt, reply in asked}
         return [texts[prompt] for prompt in prompts], cost
