@@ -33,12 +33,12 @@ _HEAD = 100
 _MOST_STEPS = 2_000
 """Keys that are tried one after the other behind a row that cannot be read."""
 
-_BITS = {
-    "name": 0, "slot": 0, "sample": 0, "event": 0, "batch": 0,
-    "call": SLOT_BITS, "reply": SLOT_BITS, "batched": SLOT_BITS, "reused": SLOT_BITS,
-    "score": EPOCH_BITS,
+_NUMBERED = {
+    "name": ("id", 0), "slot": ("id", 0), "sample": ("row", 0), "event": ("id", 0),
+    "batch": ("id", 0), "call": ("id", SLOT_BITS), "reply": ("id", SLOT_BITS),
+    "batched": ("call", SLOT_BITS), "reused": ("call", SLOT_BITS), "score": ("id", EPOCH_BITS),
 }  # fmt: skip
-"""Tables that are in order of a number, and which bits of it are not the sample's."""
+"""Tables in order of a number: its column, and how many of its bits are not the sample's."""
 _KEYS = {"run": "key", "blob": "hash"}
 _DICTIONARIES = ("sample", "call", "reply", "detail")
 
@@ -63,7 +63,7 @@ def salvage(path: Path, into: Path) -> Salvaged:
         with closing(connect(scratch)) as damaged, closing(connect(into)) as whole:
             migrate(damaged)
             whole.execute("BEGIN")
-            for table in (*_KEYS, *_BITS):
+            for table in (*_KEYS, *_NUMBERED):
                 for row in _readable(damaged, table):
                     holes = ", ?" * (len(row) - 1)
                     whole.execute(f"INSERT OR REPLACE INTO {table} VALUES (?{holes})", row)  # noqa: S608
@@ -100,8 +100,7 @@ def _readable(damaged: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ..
     if table in _KEYS:
         yield from _from_both_ends(damaged, table, _KEYS[table])
         return
-    key, bits = ("row", 0) if table == "sample" else ("id", _BITS[table])
-    key = "call" if table in ("batched", "reused") else key
+    key, bits = _NUMBERED[table]
     last, steps = -1, 0
     while steps < _MOST_STEPS:
         sql = f"SELECT * FROM {table} WHERE {key} > ? ORDER BY {key}"  # noqa: S608
@@ -150,12 +149,12 @@ def _unreadable(path: Path) -> list[int]:
 def _leave_out(whole: sqlite3.Connection, bad: list[int]) -> None:
     whole.execute("BEGIN")
     whole.executemany("DELETE FROM sample WHERE row = ?", [(row,) for row in bad])
-    for table, bits in _BITS.items():
+    for table, (key, bits) in _NUMBERED.items():
         if bits:
-            key = "call" if table in ("batched", "reused") else "id"
             whole.execute(
                 f"DELETE FROM {table} WHERE {key} >> {bits} NOT IN (SELECT row FROM sample)"  # noqa: S608
             )
-    for table, key in (("reply", "id"), ("batched", "call"), ("reused", "call")):
+    for table in ("reply", "batched", "reused"):
+        key, _ = _NUMBERED[table]
         whole.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM call)")  # noqa: S608
     whole.execute("COMMIT")
