@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal import CallRow, JournalReader, SampleRow
 from evalbench.engine.process import Engine, resume_run, start_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import RunSpec, make_spec
@@ -117,19 +117,22 @@ class Engines:
                 continue
 
 
-def replied(run: RunFolder) -> Counter[str]:
-    """Content hashes of the calls that have an answer in the journal, with their number."""
-    found: Counter[str] = Counter()
+def answered(run: RunFolder) -> Iterator[tuple[SampleRow, CallRow]]:
+    """The calls that have an answer in the journal, each with its sample."""
     try:
         reader = JournalReader(run.journal)
     except JournalError:
-        return found  # ended before there was one
+        return  # ended before there was one
     with reader:
         for item in reader.samples():
             for call in reader.calls(item.row):
                 if call.reply is not None and call.reply.outcome is not Outcome.ERROR:
-                    found[call.content_hash.hex()] += 1
-    return found
+                    yield item, call
+
+
+def replied(run: RunFolder) -> Counter[str]:
+    """Content hashes of the calls that have an answer in the journal, with their number."""
+    return Counter(call.content_hash.hex() for _, call in answered(run))
 
 
 def scores(run: RunFolder) -> dict[tuple[str, int], Any]:

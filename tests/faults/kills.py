@@ -9,12 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evalbench.engine.calls import Outcome
-from evalbench.engine.errors import JournalError
-from evalbench.engine.journal import JournalReader
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import RunSpec
-from tests.faults.engines import Engines, replied, scores, wait_until
+from tests.faults.engines import Engines, answered, replied, scores, wait_until
 
 KILLS = 2
 AT_ONCE = 8
@@ -23,17 +20,11 @@ AT_ONCE = 8
 
 def riddles(run: RunFolder) -> Counter[str]:
     """The numbers of the riddles that have an answer in the journal, with how many."""
-    found: Counter[str] = Counter()
-    try:
-        reader = JournalReader(run.journal)
-    except JournalError:
-        return found  # ended before there was one
-    with reader:
-        for item in reader.samples():
-            number = re.findall("Riddle ([0-9]+)", item.sample.inputs["question"])[0]
-            for call in reader.calls(item.row):
-                found[number] += bool(call.reply and call.reply.outcome is not Outcome.ERROR)
-    return +found
+    numbers = (
+        re.findall("Riddle ([0-9]+)", item.sample.inputs["question"])[0]
+        for item, _ in answered(run)
+    )
+    return Counter(numbers)
 
 
 @dataclass
