@@ -8,14 +8,14 @@ benchmark; after a crash the same code resumes one; with nothing behind it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import plain
-from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, SendLog
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 from evalbench.engine.roles import CANDIDATE
@@ -233,11 +233,6 @@ class SampleAsk:
         async def intend() -> None:
             await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
 
-        async def before_send() -> None:
-            if self._halted():
-                raise Halted
-            await intend()
-
         if park := getattr(part.dispatcher, "park", None):
             reply: Reply | None = await park(call, ident, intend)
             if reply is not None:
@@ -245,7 +240,8 @@ class SampleAsk:
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         if key.role != CANDIDATE:
             name += f"/{key.model}"
-        return await part.dispatcher.answer(call, name, before_send)
+        log = _OnItsWay(self._journal, ident, intend, self._halted)
+        return await part.dispatcher.answer(call, name, log)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
         """Ask independent questions at once; replies in order.
@@ -262,6 +258,43 @@ class SampleAsk:
         if failures := [result for result in results if isinstance(result, BaseException)]:
             raise min(failures, key=_reach)
         return [result for result in results if isinstance(result, Reply)]
+
+
+class _OnItsWay(SendLog):
+    """Keeps in the journal whether a call is on the wire, and what earlier attempts came to."""
+
+    __slots__ = ("_billed", "_halted", "_ident", "_intend", "_intended", "_journal")
+
+    def __init__(
+        self,
+        journal: Journal,
+        ident: int,
+        intend: Callable[[], Awaitable[None]],
+        halted: Callable[[], bool],
+    ) -> None:
+        self._journal = journal
+        self._ident = ident
+        self._intend = intend
+        self._halted = halted
+        self._intended = False
+        self._billed = 0
+
+    async def __call__(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        if self._halted():
+            raise Halted
+        self._intended = True
+        await self._intend()
+
+    async def again(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        await self._journal.put_attempts(self._ident, self._billed, in_flight=True)
+
+    def ended(self, *, possibly_billed: bool) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        if self._intended:
+            self._billed += possibly_billed
+            self._journal.put_attempts(self._ident, self._billed, in_flight=False)
 
 
 def _reach(failure: BaseException) -> int:

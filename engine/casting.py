@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.ask import Contestant
-from evalbench.engine.calls import BatchProvider, Call, Provider, WorkerProvider
+from evalbench.engine.calls import BatchProvider, Provider, WorkerProvider
 from evalbench.engine.dispatch.base import Dispatcher
 from evalbench.engine.dispatch.batches import BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
@@ -19,11 +18,10 @@ from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
 from evalbench.engine.loaded import model_changes, note_model
-from evalbench.engine.modes import realtime_key
 from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir
+from evalbench.engine.purses import Purses
 from evalbench.engine.roles import CANDIDATE, RoleSpec
 from evalbench.engine.runfolder import RunFolder
 
@@ -38,6 +36,7 @@ class Casting:
     """Finds every role something that answers its calls.
 
     Attributes:
+        purses: prices and budget by role.
         dispatchers: by role, in the order in which they were made; a role that
             shares another's local worker has none of its own.
         batching: those that send batches.
@@ -76,18 +75,19 @@ class Casting:
         """
         self._cast = cast
         self._secrets = secrets
-        self._budget = budget
         self._journal = journal
         self._folder = folder
         self._wishes = wishes
         self._fits = fits
         self._on_changes = on_changes
-        self._prices = prices
         self._images = images
         self._address = address
-        self._purses = {
-            role: Purse(budget, prices.get(role), part.video_fps) for role, part in cast.items()
-        }
+        self.purses = Purses(
+            {role: (part.model, part.video_fps) for role, part in cast.items()},
+            prices,
+            budget,
+            journal,
+        )
         self.dispatchers: dict[str, Dispatcher] = {}
         self.batching: list[Batching] = []
         self.locals: list[Local] = []
@@ -98,13 +98,6 @@ class Casting:
             role: Contestant(part.ref, self._dispatcher(part), part.overrides())
             for role, part in self._cast.items()
         }
-
-    def worst_case(self, call: Call) -> Decimal:
-        """The most that one attempt at a call of an earlier engine can have cost, in US dollars."""
-        for role, part in self._cast.items():
-            if part.model == str(call.model):
-                return self._purses[role].worst_case(call)
-        return Decimal(0)
 
     def _dispatcher(self, part: RoleSpec) -> Dispatcher:
         """What answers the calls of one role. Equal local models share one worker."""
@@ -150,13 +143,11 @@ class Casting:
             gentle=provider.capabilities(part.ref.name).gentle,
         )
         batched = isinstance(provider, BatchProvider) and self._has_batches(part)
-        purse = self._purses[part.role]
+        purse = self.purses.by_role[part.role]
         realtime = Realtime(
             provider,
             limiter,
-            Purse(self._budget, self._prices.get(realtime_key(part.role)), part.video_fps)
-            if batched
-            else purse,
+            self.purses.at_once[part.role] if batched else purse,
             attempts=part.get("attempts"),
             report=self._journal.event,
         )

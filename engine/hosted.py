@@ -241,12 +241,13 @@ class HostedRun:
 
     def _close_cut_calls(self) -> None:
         """Count calls that an earlier engine left in flight at their worst case."""
-        if cut := self.journal.close_cut_calls(self._casting.worst_case):
+        if cut := self.journal.close_cut_calls(self._casting.purses.uncertain):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
     def _open_budget(self, before: Totals) -> None:
         """Go on with what earlier engines spent."""
-        self._budget.spent, self._budget.possible = before.cost, before.possible
+        self._budget.spent = before.cost
+        self._budget.possible = before.possible + self._casting.purses.added
         limit = self.spec.get("budget")
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from evalbench.engine.dispatch.base import BudgetSpent, Report
+from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Report
 from evalbench.engine.money.budget import Budget, BudgetReached, Ticket
 
 
@@ -17,19 +17,18 @@ class Admission:
         self._report = report
         self._told_left: Decimal | None = None
 
-    async def admit(self, worst: Decimal) -> Ticket:
-        """Reserve the worst case of one attempt in US dollars, waiting for others in flight.
+    async def admit(self, ticket: Ticket) -> Ticket:
+        """Reserve the worst case of one attempt, waiting for others in flight.
 
         Raises:
             BudgetSpent: it does not fit, and nothing is in flight any more.
         """
         try:
-            return await self._budget.admit(worst)
+            return await self._budget.admit(ticket)
         except BudgetReached as reached:
             # Every call that waits ends so; one of them tells.
             if reached.left != self._told_left:
                 self._told_left = reached.left
-                self._report(
-                    "budget-reached", next_call_usd=str(reached.worst), left_usd=str(reached.left)
-                )
+                left = max(ZERO, reached.left)
+                self._report("budget-reached", next_call_usd=str(reached.worst), left_usd=str(left))
             raise BudgetSpent from None

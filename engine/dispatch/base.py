@@ -17,6 +17,22 @@ Report = Callable[..., None]
 """``report(kind, **body)`` puts an event into the run's journal."""
 
 
+class SendLog:
+    """A ``before_send`` that also hears how attempts end, for whoever resumes the run.
+
+    Without it, a call that waits for another try looks like one in flight.
+    """
+
+    async def __call__(self) -> None:
+        """The call is about to leave for the first time."""
+
+    async def again(self) -> None:
+        """It is about to leave once more."""
+
+    def ended(self, *, possibly_billed: bool) -> None:
+        """An attempt came to nothing: the call is not on the wire."""
+
+
 class Dispatcher(Protocol):
     """Gets calls answered. Retries, waiting and limits live here, not in providers."""
 
@@ -36,7 +52,8 @@ class Dispatcher(Protocol):
         Args:
             call: what to ask.
             key: unique within the engine; equal keys are the same call.
-            before_send: awaited once, just before the call first leaves.
+            before_send: awaited once, just before the call first leaves. A :class:`SendLog`
+                is told of the other attempts too.
 
         Returns:
             A reply; of outcome ``error`` when this call cannot be answered.

@@ -11,12 +11,13 @@ from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
 from evalbench.engine.dispatch.admission import Admission
-from evalbench.engine.dispatch.base import ZERO, Halted, Report, failed_reply
+from evalbench.engine.dispatch.base import ZERO, Halted, Report, SendLog, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.outage import Outage, says_nobody_is_there
 from evalbench.engine.dispatch.retry import Patience
 from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.money.budget import Ticket
 from evalbench.engine.money.purse import Purse
 
 _MOST_IN_WORK = 4096
@@ -30,8 +31,22 @@ class _Tried:
     weight: int
     prefix: str
     attempts: int = 0
+    begun: bool = False
     billed: bool = False
     possible: Decimal = ZERO
+
+    async def leaves(self) -> None:
+        """Note that an attempt is about to leave."""
+        if not self.begun:
+            self.begun = True
+            await self.before_send()
+        elif isinstance(self.before_send, SendLog):
+            await self.before_send.again()
+
+    def ended(self, *, possibly_billed: bool = False) -> None:
+        """Note that the call is not on the wire."""
+        if self.begun and isinstance(self.before_send, SendLog):
+            self.before_send.ended(possibly_billed=possibly_billed)
 
 
 class Realtime:
@@ -113,27 +128,19 @@ class Realtime:
             self._limiter.turn(tried.weight, unless=self._halted),
             self._outage.turn(unless=self._halted),
         ):
-            if self._halted.is_set():
-                raise Halted
-            ticket = await self._admission.admit(self.purse.worst_case(call))
-            if self._halted.is_set():
-                self.purse.cut(ticket, sent=False)
-                raise Halted
-            sent = tried.attempts > 1
+            ticket = await self._admitted(call, tried)
             try:
-                if not sent:
-                    await tried.before_send()
-                    sent = True
                 started = time.perf_counter()
                 reply = await self._provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
+                tried.ended(possibly_billed=failure.possibly_billed)
                 tried.possible += self.purse.failed(ticket, failure)
                 if not isinstance(failure, RunFatal) and not self._outage.on:
                     self._limiter.refused(failure)
                 raise
             except BaseException:
-                # Cut from outside, by a stop after its grace; or never sent.
-                self.purse.cut(ticket, sent=sent)
+                # Cut from outside, by a stop after its grace.
+                self.purse.cut(ticket, sent=True)
                 raise
             if warm:
                 warm.answered()
@@ -145,6 +152,26 @@ class Realtime:
                 cost=self.purse.answered(ticket, reply),
                 possible_cost=tried.possible,
             )
+
+    async def _admitted(self, call: Call, tried: _Tried) -> Ticket:
+        """The reservation of an attempt that may leave now, and is noted to."""
+        while True:
+            if self._halted.is_set():
+                raise Halted
+            ticket = await self._admission.admit(self.purse.reservation(call))
+            try:
+                if self._halted.is_set():
+                    raise Halted
+                await tried.leaves()
+            except BaseException:
+                tried.ended()
+                self.purse.cut(ticket, sent=False)
+                raise
+            if not self.purse.budget.overdrawn:
+                return ticket
+            # A reply came meanwhile that cost more than its worst case.
+            tried.ended()
+            self.purse.cut(ticket, sent=False)
 
     async def _wait(self, failure: ProviderError, pause: float) -> None:
         self._report(

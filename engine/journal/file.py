@@ -44,6 +44,7 @@ _INTO = {
         "batch": 4,
         "batched": 3,
         "reused": 3,
+        "attempts": 3,
     }.items()
 }
 

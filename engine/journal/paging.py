@@ -128,20 +128,40 @@ def held(shelf: Shelf, path: Path, rows: Collection[int]) -> list[Held]:
     return [Held(row, sample, calls.get(row, [])) for row, sample in samples.items()]
 
 
-def cut_off(shelf: Shelf, path: Path) -> list[CallRow]:
+class CutOff(NamedTuple):
+    """A call without a reply that no engine is at work on.
+
+    Attributes:
+        call: as stored.
+        billed: attempts at it that came to nothing and may have been billed.
+        flying: 1 while another one may have been on the wire, else 0.
+    """
+
+    call: CallRow
+    billed: int
+    flying: int
+
+
+def cut_off(shelf: Shelf, path: Path) -> list[CutOff]:
     """Calls that have no reply although no engine is at work on them any more."""
     known = shelf.sums()
     if known and known.calls == known.replies:
         return []
     cut = {
-        ident
-        for (ident,) in shelf.db.execute(
-            "SELECT c.id FROM call c LEFT JOIN reply r ON r.id = c.id WHERE r.id IS NULL"
-            " AND c.id NOT IN (SELECT call FROM batched)"
+        ident: (billed, flying)
+        for ident, billed, flying in shelf.db.execute(
+            "SELECT c.id, coalesce(a.billed, 0), coalesce(a.flying, 1) FROM call c"
+            " LEFT JOIN reply r ON r.id = c.id LEFT JOIN attempts a ON a.call = c.id"
+            " WHERE r.id IS NULL AND c.id NOT IN (SELECT call FROM batched)"
         )
     }
     rows = {ident >> SLOT_BITS for ident in cut}
-    return [call for one in held(shelf, path, rows) for call in one.calls if call.id in cut]
+    return [
+        CutOff(call, *cut[call.id])
+        for one in held(shelf, path, rows)
+        for call in one.calls
+        if call.id in cut
+    ]
 
 
 class Scored(NamedTuple):

@@ -36,7 +36,8 @@ _MOST_STEPS = 2_000
 _NUMBERED = {
     "name": ("id", 0), "slot": ("id", 0), "sample": ("row", 0), "event": ("id", 0),
     "batch": ("id", 0), "call": ("id", SLOT_BITS), "reply": ("id", SLOT_BITS),
-    "batched": ("call", SLOT_BITS), "reused": ("call", SLOT_BITS), "score": ("id", EPOCH_BITS),
+    "batched": ("call", SLOT_BITS), "reused": ("call", SLOT_BITS),
+    "attempts": ("call", SLOT_BITS), "score": ("id", EPOCH_BITS),
 }  # fmt: skip
 """Tables in order of a number: its column, and how many of its bits are not the sample's."""
 _KEYS = {"run": "key", "blob": "hash"}
@@ -154,7 +155,7 @@ def _leave_out(whole: sqlite3.Connection, bad: list[int]) -> None:
             whole.execute(
                 f"DELETE FROM {table} WHERE {key} >> {bits} NOT IN (SELECT row FROM sample)"  # noqa: S608
             )
-    for table in ("reply", "batched", "reused"):
+    for table in ("reply", "batched", "reused", "attempts"):
         key, _ = _NUMBERED[table]
         whole.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM call)")  # noqa: S608
     whole.execute("COMMIT")

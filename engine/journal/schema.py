@@ -6,6 +6,7 @@ Row numbers carry structure, so no table needs a second index::
     call.id, reply.id    sample.row << 20 | slot.id
     batched.call         a call.id
     reused.call          a call.id
+    attempts.call        a call.id
     score.id             sample.row << 10 | epoch
 
 A *slot* is the rest of a call's key: epoch, role, model, step, repeat and
@@ -23,6 +24,9 @@ the run (a ``name``) and the call's number there.
 
 Version 4 added no table: sums over all rows may stand in ``run``, see ``sums``, and
 whoever writes a row takes them out.
+
+Version 5 added ``attempts``: calls that were tried and not answered, so that an engine
+that comes after a crash knows which of them were on the wire.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
 
-VERSION = 4
+VERSION = 5
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
@@ -71,7 +75,10 @@ CREATE TABLE batched (call INTEGER PRIMARY KEY, batch INTEGER, item INTEGER);
 _REUSED_TABLE = """
 CREATE TABLE reused (call INTEGER PRIMARY KEY, run INTEGER, source INTEGER);
 """
-_ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE, 4: ""}
+_ATTEMPTS_TABLE = """
+CREATE TABLE attempts (call INTEGER PRIMARY KEY, billed INTEGER, flying INTEGER);
+"""
+_ADDED = {2: _BATCH_TABLES, 3: _REUSED_TABLE, 4: "", 5: _ATTEMPTS_TABLE}
 """What each version added to the one before."""
 
 

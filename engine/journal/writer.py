@@ -114,6 +114,7 @@ class Journal(JournalFile):
         gone: list[tuple[Any, ...]] = [(call,) for call in calls]
         self._delete("DELETE FROM call WHERE id = ?", gone)
         self._delete("DELETE FROM batched WHERE call = ?", gone)
+        self._delete("DELETE FROM attempts WHERE call = ?", gone)
 
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
@@ -137,28 +138,45 @@ class Journal(JournalFile):
         )
         return self._committed()
 
-    def close_cut_calls(self, worst_case: Callable[[Call], Decimal]) -> int:
-        """Give every call that an earlier engine left in flight a reply of outcome ``error``.
+    def put_attempts(self, call: int, billed: int, *, in_flight: bool) -> asyncio.Future[None]:
+        """Note how the attempts at an intended call stand that its first one did not answer.
 
-        It may have been answered, and billed, by a provider that nobody listened
-        to any more, so it counts at its worst case and is asked again. Calls in a
-        batch are not cut: their replies are still to come.
+        Args:
+            call: its number.
+            billed: attempts that came to nothing and may have been billed.
+            in_flight: another one is about to leave.
+        """
+        self._put("attempts", call, billed, int(in_flight))
+        return self._committed()
+
+    def close_cut_calls(self, worst_case: Callable[[Call], Decimal]) -> int:
+        """Give every call that an earlier engine left without a reply one of outcome ``error``.
+
+        What was on the wire may have been answered, and billed, by a provider that
+        nobody listened to any more, so it counts at its worst case; a call that only
+        waited for another try does not. All are asked again. Calls in a batch are not
+        cut: their replies are still to come.
+
+        Args:
+            worst_case: asked once for each attempt that may have been billed.
 
         Returns:
-            How many there were.
+            How many were on the wire.
         """
         cut = self.query(partial(cut_off, path=self.path))
-        for row in cut:
+        for row, billed, flying in cut:
             call = Call(ModelRef.parse(row.key.model), row.prompt)
-            worst = worst_case(call)
+            worst = sum((worst_case(call) for _ in range(billed + flying)), Decimal(0))
             reply = Reply(
                 outcome=Outcome.ERROR,
-                error="CutOff: the engine ended while this call was in flight",
+                error="CutOff: the engine ended while this call was in flight"
+                if flying
+                else "NotSent: the engine ended while this call waited for another try",
                 possibly_billed=bool(worst),
                 possible_cost=worst,
             )
             self.store_reply(row.row, row.key, row.reask, reply)
-        return len(cut)
+        return sum(flying for _, _, flying in cut)
 
     def store_score(
         self,

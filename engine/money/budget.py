@@ -5,6 +5,12 @@ at what it did cost when its reply is in. What has been spent, what may have
 been billed for calls that were cut, and what is reserved never add up to more
 than the ceiling, as long as no call costs more than its worst case.
 
+Some do: a model may think beyond the cap. So the calls of a role are doubted
+until replies have shown that its worst cases hold: only as many are in flight
+as replies have kept to theirs, and one more, unless far dearer ones would fit
+as well. A reply that costs more raises the worst case of all calls of its
+role, those in flight included, before anything else leaves.
+
 For one event loop: nothing here waits in threads.
 """
 
@@ -12,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from evalbench.engine.money.unit_prices import ZERO
@@ -28,11 +34,40 @@ class BudgetReached(Exception):
 
 
 @dataclass(eq=False, slots=True)
+class Group:
+    """Calls whose worst cases are trusted, doubted and raised together: those of one role.
+
+    Attributes:
+        kept: replies that cost no more than their worst case, since the last that did.
+        in_flight: reservations that are open.
+        tickets: those, and the ones that wait.
+    """
+
+    kept: int = 0
+    in_flight: int = 0
+    tickets: set[Ticket] = field(default_factory=set)
+
+
+@dataclass(eq=False, slots=True)
 class Ticket:
-    """A reservation for one call. Used up by exactly one of the three ways to end it."""
+    """A reservation for one call. Used up by exactly one of the three ways to end it.
+
+    Attributes:
+        worst: the most that the call can cost, in US dollars.
+        doubt: what it may cost besides if its worst case does not hold.
+        group: whose calls it belongs to.
+        calls: for how many calls it stands, see :meth:`Budget.merge`.
+        input_tokens, output_tokens: the most that were reckoned with; 0: unknown.
+        open: whether it is reserved now.
+    """
 
     worst: Decimal
-    open: bool = True
+    doubt: Decimal = ZERO
+    group: Group | None = None
+    calls: int = 1
+    input_tokens: int = 0
+    output_tokens: int = 0
+    open: bool = False
 
 
 class Budget:
@@ -59,7 +94,8 @@ class Budget:
         self.possible = possible
         self.reserved = ZERO
         self.in_flight = 0
-        self._waiting: deque[tuple[Decimal, asyncio.Future[Ticket]]] = deque()
+        self._doubted = ZERO
+        self._waiting: deque[tuple[Ticket, asyncio.Future[Ticket]]] = deque()
 
     @property
     def ceiling(self) -> Decimal | None:
@@ -78,34 +114,50 @@ class Budget:
             return None
         return self._ceiling - self.spent - self.possible - self.reserved
 
-    def reserve(self, worst: Decimal) -> Ticket | None:
-        """Reserve the most that a call can cost; None when that does not fit now."""
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more is spent and reserved than there is: an overrun became known."""
         left = self.left
-        if left is not None and worst > left:
-            return None
-        self.reserved += worst
-        self.in_flight += 1
-        return Ticket(worst)
+        return left is not None and left < ZERO
 
-    async def admit(self, worst: Decimal) -> Ticket:
+    def reserve(self, asked: Decimal | Ticket) -> Ticket | None:
+        """Reserve the most that a call can cost; None when that does not fit now.
+
+        Args:
+            asked: a reservation that is not open yet, or US dollars.
+        """
+        ticket = asked if isinstance(asked, Ticket) else Ticket(asked)
+        if not self._fits(ticket):
+            return None
+        self._open(ticket)
+        return ticket
+
+    async def admit(self, asked: Decimal | Ticket) -> Ticket:
         """Reserve, waiting for calls in flight to end where it does not fit yet.
 
         Calls wait in line, so a small one does not starve a large one. As the
         budget runs low fewer calls are in flight, down to one at a time.
 
+        Args:
+            asked: as for :meth:`reserve`.
+
         Raises:
             BudgetReached: nothing is in flight any more and it still does not fit.
         """
-        if not self._waiting and (ticket := self.reserve(worst)):
+        ticket = asked if isinstance(asked, Ticket) else Ticket(asked)
+        if not self._waiting and self.reserve(ticket):
             return ticket
         place: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
-        self._waiting.append((worst, place))
+        self._waiting.append((ticket, place))
+        if ticket.group:
+            ticket.group.tickets.add(ticket)
         self._admit_waiting()
         try:
             return await place
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self.release(place.result())
+            if ticket.open:
+                self.release(ticket)
+            self._forget(ticket)
             self._admit_waiting()
             raise
 
@@ -129,16 +181,16 @@ class Budget:
         self._close(ticket)
         self._admit_waiting()
 
-    def take(self, worst: Decimal) -> Ticket:
+    def take(self, ticket: Ticket) -> Ticket:
         """Reserve for calls that are out already, whatever the ceiling."""
-        self.reserved += worst
-        self.in_flight += 1
-        return Ticket(worst)
+        self._open(ticket)
+        return ticket
 
     def merge(self, ticket: Ticket, into: Ticket) -> None:
         """Add one reservation to another, for calls that come back together."""
         self._close(ticket)
         into.worst += ticket.worst
+        into.calls += ticket.calls
         self.reserved += ticket.worst
 
     def settle_part(self, ticket: Ticket, worst: Decimal, cost: Decimal) -> None:
@@ -151,29 +203,69 @@ class Budget:
         """
         part = min(worst, ticket.worst)
         ticket.worst -= part
+        ticket.calls -= 1
         self.reserved -= part
         self.spent += cost
         self._admit_waiting()
+
+    def raise_worst(self, group: Group, by: Decimal) -> None:
+        """Every call of a group may cost so much more than was reserved for it.
+
+        Nothing is admitted before all that is in flight fits again.
+        """
+        for ticket in group.tickets:
+            more = by * ticket.calls
+            ticket.worst += more
+            if ticket.open:
+                self.reserved += more
+
+    def _fits(self, ticket: Ticket) -> bool:
+        left = self.left
+        if left is None:
+            return True
+        if ticket.worst > left:
+            return False
+        group = ticket.group
+        if not ticket.doubt or group is None or group.in_flight <= group.kept:
+            return True
+        return ticket.worst + ticket.doubt <= left - self._doubted
+
+    def _open(self, ticket: Ticket) -> None:
+        ticket.open = True
+        self.reserved += ticket.worst
+        self._doubted += ticket.doubt
+        self.in_flight += 1
+        if ticket.group:
+            ticket.group.in_flight += 1
+            ticket.group.tickets.add(ticket)
 
     def _close(self, ticket: Ticket) -> None:
         if not ticket.open:
             raise ValueError("this reservation has ended already")
         ticket.open = False
         self.reserved -= ticket.worst
+        self._doubted -= ticket.doubt
         self.in_flight -= 1
+        if ticket.group:
+            ticket.group.in_flight -= 1
+        self._forget(ticket)
+
+    @staticmethod
+    def _forget(ticket: Ticket) -> None:
+        if ticket.group:
+            ticket.group.tickets.discard(ticket)
 
     def _admit_waiting(self) -> None:
         while self._waiting:
-            worst, place = self._waiting[0]
+            ticket, place = self._waiting[0]
             if place.done():
                 self._waiting.popleft()
-                continue
-            ticket = self.reserve(worst)
-            if ticket is not None:
+            elif self.reserve(ticket):
                 self._waiting.popleft()
                 place.set_result(ticket)
-                continue
-            if self.in_flight:
+            elif self.in_flight:
                 return
-            self._waiting.popleft()
-            place.set_exception(BudgetReached(worst, self.left or ZERO))
+            else:
+                self._waiting.popleft()
+                self._forget(ticket)
+                place.set_exception(BudgetReached(ticket.worst, self.left or ZERO))

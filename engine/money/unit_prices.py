@@ -10,7 +10,7 @@ decimal fractions and nothing here divides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal
@@ -41,6 +41,10 @@ class Rates:
             None if read is None else read * factor,
             None if write is None else write * factor,
         )
+
+    def tokens(self, input_tokens: int, output_tokens: int) -> Decimal:
+        """US dollars of so many tokens, read from no cache and written to none."""
+        return (input_tokens * self.input + output_tokens * self.output).scaleb(_MILLION)
 
     def to_json(self) -> dict[str, str]:
         """A JSON form that :meth:`from_json` reads back; decimals as text."""
@@ -120,12 +124,12 @@ class UnitPrices:
         a rule), at the dearest tier that the call can reach.
         """
         reachable = [self.rates, *(rates for start, rates in self.above if input_tokens > start)]
-        dearest = max(
-            max(rates.input, rates.cache_read or ZERO, rates.cache_write or ZERO)
-            for rates in reachable
-        )
-        output = max(rates.output for rates in reachable)
-        return (input_tokens * dearest + output_tokens * output).scaleb(_MILLION)
+        return _dearest(reachable).tokens(input_tokens, output_tokens)
+
+    @property
+    def dearest(self) -> Rates:
+        """The most that a token of input and one of output can cost, whatever the call."""
+        return _dearest([self.rates, *(rates for _, rates in self.above)])
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""
@@ -143,3 +147,13 @@ class UnitPrices:
         above = tuple((start, Rates.from_json(rates)) for start, rates in value.get("above", ()))
         rest = {name: held for name, held in value.items() if name not in ("rates", "above")}
         return cls(Rates.from_json(value["rates"]), above, **rest)
+
+
+def _dearest(tiers: Sequence[Rates]) -> Rates:
+    """The dearest rates of several tiers; for input, that of a cache write as a rule."""
+    return Rates(
+        max(
+            max(rates.input, rates.cache_read or ZERO, rates.cache_write or ZERO) for rates in tiers
+        ),
+        max(rates.output for rates in tiers),
+    )

@@ -126,7 +126,8 @@ class Batching:
         batch.calls = self._journal.query(lambda shelf: calls_in(shelf, path, batch.id, count))
         has_reply = self._shared.with_reply(batch.calls)
         self._shared.out.update(ident for ident in batch.calls if ident and ident not in has_reply)
-        batch.ticket = self._purse.budget.take(batch.worst)
+        left = batch.requests - batch.answered - batch.failed - batch.again
+        batch.ticket = self._purse.of_batch(batch.worst, max(0, left))
         if self._wishes.cancel & batch.names:
             batch.cancel_for = "user"
         self._live(batch)
@@ -162,11 +163,11 @@ class Batching:
 
     async def _admit(self, call: Call) -> Ticket:
         """Reserve a call's worst case. What does not fit beside the open batch sends it off."""
-        worst = self._purse.worst_case(call)
-        if ticket := self._purse.budget.reserve(worst):
+        asked = self._purse.reserve_for_batch(call)
+        if ticket := self._purse.budget.reserve(asked):
             return ticket
         self._collection.close()
-        return await self._admission.admit(worst)
+        return await self._admission.admit(asked)
 
     def close_collection(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from decimal import Decimal
 
 from evalbench.engine.calls import Call
 from evalbench.engine.dispatch.batches.requests import RequestFile
@@ -125,7 +124,7 @@ class Collection:
         shared = self._shared
         batch = Batch(self.next_id, new_name(), self._role, self._model)
         self.next_id += 1
-        batch.ticket = shared.purse.budget.take(Decimal(0))
+        batch.ticket = shared.purse.of_batch()
         self._open = batch, RequestFile(shared.folder / batch.requests_file)
         shared.batches.append(batch)
         shared.journal.put_batch(batch.row())

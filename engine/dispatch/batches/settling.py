@@ -55,7 +55,7 @@ class Settling:
                 return False
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
-        cost = self._shared.purse.cost(reply)
+        cost = self._shared.purse.answered_in_batch(_call(row), reply)
         batch.cost += cost or ZERO
         if cost is not None:
             batch.saved += (self._shared.at_once.cost(reply) or cost) - cost
@@ -114,6 +114,8 @@ class Settling:
 
     def _fail(self, row: CallRow, error: ProviderError) -> None:
         possible = self._share() if error.possibly_billed else ZERO
+        if possible:
+            self._shared.purse.note_uncertain()
         self._shared.purse.budget.possible += possible
         self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
 

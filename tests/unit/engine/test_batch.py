@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.calls import JobState, ModelRef, generate
+from evalbench.engine.calls import JobState, ModelRef, Usage, generate
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
 from evalbench.engine.journal import JournalReader
@@ -196,6 +196,36 @@ async def test_a_tight_budget_sends_smaller_batches_and_stops_clean(tmp_path: Pa
     assert len(post.parcels) > 1
     assert budget.spent <= budget.ceiling  # type: ignore[operator]
     assert budget.reserved == 0
+
+
+def test_a_batch_that_cost_more_than_its_worst_case_holds_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Thinking outside the cap, which is 4.
+    monkeypatch.setattr("tests.unit.engine.post.USAGE", Usage(10, 3_016))
+
+    async def two(of: Sample, ask: Ask) -> Score:
+        first = await ask("candidate", generate(of.inputs["question"], max_tokens=4))
+        again = generate(first.text, max_tokens=4)
+        return right(await ask("candidate", again, step="again"))
+
+    @virtual_time
+    async def run() -> None:
+        world, post = await world_of(tmp_path, 10), Post()
+        each = 3_026 * Decimal("0.000001")
+        budget = Budget(15 * each)
+        async with journal(world.path) as opened:
+            dispatcher = batching(post, opened, budget=budget)
+            driver = world.driver(opened, dispatcher, two)
+            state = await driver.drive()
+            await dispatcher.close()
+
+        # The first wave was out before anybody knew; of the second, as much as fits.
+        assert state is State.BUDGET
+        assert 13 * each < budget.spent <= 15 * each
+        assert (budget.possible, budget.reserved) == (0, 0)
+
+    run()
 
 
 @virtual_time
