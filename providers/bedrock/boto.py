@@ -8,6 +8,7 @@ Only threads import boto3: it takes a second from a cold disk.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from evalbench.providers.bedrock.credentials import Credentials
 from evalbench.providers.wire.address import proxy_for
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.reached import about_to_send
 
 if TYPE_CHECKING:
     from evalbench.providers.bedrock.lines import Line
@@ -135,6 +137,7 @@ class Clients:
         self._threads = ThreadPoolExecutor(MOST_THREADS, "bedrock")
         self._lines: set[Line] = set()
         self._made: dict[str, Any] = {}
+        self._noting: set[str] = set()
         self._making = threading.Lock()
         self._gate = threading.Lock()
         self._renewing = asyncio.Lock()
@@ -163,7 +166,8 @@ class Clients:
 
         line = Line(self._gate)
         self._lines.add(line)
-        work = self._threads.submit(do, line, *arguments)
+        # In this call's context, so that the thread notes whether it has a connection.
+        work = self._threads.submit(contextvars.copy_context().run, do, line, *arguments)
         try:
             return await asyncio.wrap_future(work)
         except asyncio.CancelledError:
@@ -178,7 +182,10 @@ class Clients:
         with line:
             try:
                 line.check()
-                getattr(self._client(service), operation)(**arguments)
+                client = self._client(service)
+                if service in self._noting:
+                    about_to_send()
+                getattr(client, operation)(**arguments)
             except Exception as error:
                 # An error with a response is a response, and so is one that botocore cannot read.
                 if line.response is None:
@@ -270,7 +277,8 @@ class Clients:
             ignore_configured_endpoint_urls=True,
         )
         client = self._session.client(service, endpoint_url=account.endpoint or None, config=config)
-        watch(client)
+        if watch(client):
+            self._noting.add(service)
         return client
 
     async def renewed(self, used: tuple[str, ...]) -> bool:

@@ -67,7 +67,7 @@ _BAD_TIMES: dict[str, tuple[type[ProviderError], str, bool]] = {
     "ModelTimeoutException": (ServerFault, "{}: the model ran out of time", True),
     "ModelErrorException": (ServerFault, "{}: the model failed", True),
     "ModelStreamErrorException": (ServerFault, "{}: the model failed", True),
-    "InternalServerException": (ServerFault, "{} failed", False),
+    "InternalServerException": (ServerFault, "{} failed", True),
 }
 
 

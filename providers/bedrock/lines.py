@@ -27,6 +27,8 @@ from botocore.awsrequest import (
     AWSHTTPSConnectionPool,
 )
 
+from evalbench.providers.wire.reached import connected
+
 _here = threading.local()
 
 
@@ -133,11 +135,14 @@ class _Noted:
         line: Line | None = getattr(_here, "line", None)
         if line is not None:
             line.take(self)
+            if self.sock is not None:  # type: ignore[attr-defined]
+                connected()
         return super().request(*args, **kwargs)  # type: ignore[misc]
 
     def connect(self) -> None:
         super().connect()  # type: ignore[misc]
         self.wire = self.sock  # type: ignore[attr-defined]
+        connected()
         if self.line is not None:
             self.line.check()
 
@@ -158,16 +163,21 @@ class _SafePool(AWSHTTPSConnectionPool):  # type: ignore[misc]
     ConnectionCls = _SafeConnection
 
 
-def watch(client: Any) -> None:
+def watch(client: Any) -> bool:
     """Let a client's calls note their connections and responses, and compute in turn.
 
     botocore has no public door to its connections. Were this one to close, calls
     would only be given up later, at their read time-out.
+
+    Returns:
+        Whether they note their connections.
     """
     client.meta.events.register("before-send", note_request)
     client.meta.events.register("before-parse", note_response)
     with contextlib.suppress(AttributeError):
         client._endpoint.http_session._pool_classes_by_scheme.update(http=_Pool, https=_SafePool)
+        return True
+    return False
 
 
 def let_go(client: Any) -> None:

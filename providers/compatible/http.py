@@ -19,6 +19,7 @@ from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.reached import about_to_send, note_connections
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
@@ -53,6 +54,7 @@ class Http:
         body: Any = orjson.dumps(prepared.body)
         if len(body) > _LARGE:
             body = io.BytesIO(body)
+        about_to_send()
         return await self._answered(
             session.post(self._url(prepared.path), data=body, allow_redirects=False)
         )
@@ -133,6 +135,7 @@ class Http:
             cookie_jar=client.DummyCookieJar(),
             proxy=proxy_for(self._address.url),
         )
+        note_connections(session)
         return session
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from evalbench.engine.errors import RunFatal
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.reached import note_connections
 
 if TYPE_CHECKING:
     import aiohttp
@@ -84,6 +85,7 @@ async def open_client(access: Access, address: Address, version: str, title: str
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=1 << 20,
     )
+    note_connections(session)
     try:
         none = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S)
         return await asyncio.to_thread(_made, access, address, version, session, none)

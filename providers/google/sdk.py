@@ -25,6 +25,7 @@ from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.reached import about_to_send
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
@@ -57,6 +58,7 @@ class GeminiClient:
         opened = self.clients.here() or await self.clients.get()
         options = opened.types.HttpOptions.model_construct(extra_body=prepared.body)
         config = opened.config.model_copy(update={"http_options": options})
+        about_to_send()
 
         async def work() -> Answered:
             # The body replaces these contents; the SDK takes no call without any.

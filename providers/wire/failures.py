@@ -328,9 +328,23 @@ def _too_large(said: Told, who: Who, model: str) -> ProviderError:
     )
 
 
+_NEVER_BEGUN = frozenset({501, 503, 505, 511, 521, 523, 525, 526, 529, 530})
+"""Errors above 500 that stand for work which was not begun: not offered, no capacity, or a
+gateway that could not reach the server behind it."""
+
+
+def may_be_billed(status: int) -> bool:
+    """Whether the work may have been done, and charged, although the answer is this error.
+
+    A failure in the middle of the work and a gateway that gave up waiting for it (408 and most
+    from 500 on) leave that open. A refusal (400 to 499), a limit (429) and a lack of capacity
+    (503, 529) come before it begins. See docs/money.md.
+    """
+    return status == 408 or (500 <= status < 600 and status not in _NEVER_BEGUN)
+
+
 def _server_fault(said: Told, who: Who, model: str) -> ProviderError:
-    # Behind a gateway that gave up waiting, the work may have been done and charged.
-    billed = said.status in (408, 502, 504, 524)
+    billed = may_be_billed(said.status)
     return build(ServerFault, f"{who.title} failed with {said.status}", said, billed=billed)
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
 from evalbench.engine.errors import (
     CallRejected,
+    ConnectionFailed,
     ContextTooLong,
     DeadlineExceeded,
     NoSuchModel,
@@ -26,9 +27,10 @@ from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import Who, no_key, see_models
+from evalbench.providers.wire.failures import Who, may_be_billed, no_key, see_models
 from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.reached import new_attempt
 from evalbench.providers.wire.scrub import Scrub
 
 _ASIDE_S = 3.0
@@ -158,12 +160,19 @@ class NetworkProvider(ABC):
         """
         await self.get_ready(call)
         name = wire_name(call)
+        attempt = new_attempt()
         try:
             async with asyncio.timeout(self.timeout) as deadline:
                 return await self.attempt(call)
         except TimeoutError:
             if not deadline.expired():
                 raise
+            if attempt.reached is False:
+                raise ConnectionFailed(
+                    f"cannot reach {self.title} at {self.address.host}",
+                    why=f"no connection within {self.timeout:g} s",
+                    cure="check the network",
+                ) from None
             raise DeadlineExceeded(
                 f"{self.title} gave no whole answer within {self.timeout:g} s",
                 cure="raise --timeout, or lower --max-tokens",
@@ -225,6 +234,7 @@ class NetworkProvider(ABC):
             f"{self.title} sent something that is not its protocol",
             why=error.why,
             status=error.status,
+            possibly_billed=error.status == 200 or may_be_billed(error.status or 0),
             body=error.body,
             request_id=error.request_id,
         )

@@ -21,6 +21,7 @@ from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
+from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
 from evalbench.providers.wire.streams import (
     FORM_TYPE,
     ListBody,
@@ -113,6 +114,7 @@ class SdkClient:
         self._secret = secret
         self._address = address
         self._title = title
+        self._notes = False
         self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -123,6 +125,8 @@ class SdkClient:
         """
         client, response_class = await self.clients.get()
         headers = {**_JSON, **prepared.headers} if prepared.headers else _JSON
+        if self._notes:
+            about_to_send()
         return await self._answered(
             client.post(
                 prepared.path,
@@ -239,6 +243,7 @@ class SdkClient:
 
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)
+        self._notes = note_sdk_connections(client._client)
         # Their debug logs, which the environment can switch on, hold headers.
         for name in ("anthropic", "openai", "together", "httpx", "httpx2"):
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -3,7 +3,7 @@
 The SDKs wrap what their HTTP client raised, and not faithfully: one of them
 reports a refused connection as a time-out, both report a connection that was
 cut as one that was never made. The innermost cause tells the truth, and
-whether the request had left decides if it may be charged.
+whether the request had a connection to leave on decides if it may be charged.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ssl
 
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal
 from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.reached import reached
 
 _NEVER_CONNECTED = frozenset(
     {
@@ -39,13 +40,16 @@ def connection_error(error: BaseException, who: str, address: Address) -> Provid
     chain = _chain(error)
     names = [type(link).__name__ for link in chain]
     reason = _reason(chain)
+    left = reached()
+    if left:
+        return _cut(address, reason)
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
         return RunFatal(
             f"no safe connection to {address.host}: its certificate was not accepted",
             why=reason,
             cure="install the system's CA certificates, or name them in SSL_CERT_FILE",
         )
-    if _NEVER_CONNECTED.intersection(names):
+    if left is False or _NEVER_CONNECTED.intersection(names):
         return ConnectionFailed(
             f"cannot reach {who} at {address.host}",
             why=reason,
@@ -53,6 +57,10 @@ def connection_error(error: BaseException, who: str, address: Address) -> Provid
             if address.official
             else "check that the server runs and that --base-url is right",
         )
+    return _cut(address, reason)
+
+
+def _cut(address: Address, reason: str) -> ProviderError:
     return ConnectionFailed(
         f"the connection to {address.host} was cut before the answer was complete",
         why=reason,

@@ -121,7 +121,7 @@ async def test_ollama_cuts_a_prompt_and_is_caught(sim: Handle, make: Make) -> No
     ("status", "kind", "billed"),
     [
         (429, e.RateLimited, False),
-        (500, e.ServerFault, False),
+        (500, e.ServerFault, True),
         (502, e.ServerFault, True),
         (503, e.Overloaded, False),
         (504, e.ServerFault, True),
