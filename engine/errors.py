@@ -35,6 +35,7 @@ decides on retries and no dispatcher reads provider texts:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
@@ -290,3 +291,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if 0 < len(names) <= 12:
         return "known: " + ", ".join(names)
     return ""
+
+
+def resume_after(seconds: float) -> str:
+    """The cure for a wait that is too long for a run."""
+    return f"resume the run after {local_time(seconds)}; what was answered is kept"
+
+
+def local_time(seconds: float) -> str:
+    """The local time in so many seconds; with the date where that is not today's."""
+    now = time.time()
+    then = time.localtime(now + seconds)
+    today = time.localtime(now)[:3] == then[:3]
+    return time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", then)

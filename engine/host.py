@@ -84,6 +84,8 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
     together = asyncio.gather(*apart)
     codes = [await run.run() for run in runs if run.local]
     codes += await together
+    for run in runs:
+        await run.let_go()
     if watch:
         watch.cancel()
     return max(codes)

@@ -75,6 +75,7 @@ class HostedRun:
         self._driver: Driver | None = None
         self._earlier: EarlierReplies | None = None
         self._halt: State | None = None
+        self._letting_go: asyncio.Task[None] | None = None
         self._budget = Budget()
         self._traces = Traces(folder, self.spec, self._secrets)
 
@@ -272,7 +273,10 @@ class HostedRun:
         return frozenset(draw.sample(range(1, size + 1), self._pilot))
 
     def halt(self, how: State) -> None:
-        """Pause or stop this run."""
+        """Pause or stop this run; one at rest sends no more traces."""
+        if self._letting_go:
+            self._traces.give_up()
+            return
         if self._halt in (how, State.STOPPING):
             return
         self._halt = how
@@ -352,16 +356,33 @@ class HostedRun:
                 params=status.params,
                 reused=self.journal.query(partial(reused_replies, path=self.journal.path)),
             )
+            self.journal.flush()
+        if self._traces.told:
+            # The run is over, whatever becomes of its traces.
+            status.tracing = True
+            shown.store()
+        self._letting_go = asyncio.create_task(self._let_go())
+        if not self._traces.told:
+            await self._letting_go
+        return status.exit_code
+
+    async def _let_go(self) -> None:
+        """Give the last traces a little time, then leave the journal as one file."""
+        with contextlib.suppress(JournalError):
             await self._tell_the_rest()
         with contextlib.suppress(JournalError):
             await self.journal.close()
-        shown.store()
+        self.status.tracing = False
+        self._shown.store()
         self._lock.release()
-        return status.exit_code
+
+    async def let_go(self) -> None:
+        """Wait until nothing of a run at rest is left to be done."""
+        if self._letting_go:
+            await self._letting_go
 
     async def _tell_the_rest(self) -> None:
         """Wait a little for the last traces; how many arrived is recorded, whatever they did."""
-        self.journal.flush()
         if told := await self._traces.end():
             self.status.traces = told
             self.journal.set(traces=told)

@@ -34,7 +34,8 @@ from evalbench.engine.status import State, Status
 if TYPE_CHECKING:
     from evalbench.engine.settings import RunSpec
 
-_LETTING_GO_S = 5.0
+_LETTING_GO_S = 20.0
+"""Longer than the last traces of a run that is at rest may take."""
 INTERRUPTED = "interrupted"
 """Told of a run that is not at rest although no engine drives it."""
 

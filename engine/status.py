@@ -40,7 +40,8 @@ class Status:
     ``reused`` counts replies that were taken from earlier runs, over all engines;
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
     ``batches`` is as :meth:`evalbench.engine.dispatch.batches.state.Batch.shown` gives it,
-    ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`.
+    ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`; ``tracing`` is true
+    while a run that is at rest still sends the last of them.
     """
 
     run: str
@@ -79,6 +80,7 @@ class Status:
     latest: Sequence[Sequence[int]] = field(default_factory=list)
     batches: list[dict[str, Any]] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
+    tracing: bool = False
 
     @property
     def at_rest(self) -> bool:

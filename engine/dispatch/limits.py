@@ -13,6 +13,7 @@ from collections import deque
 
 from evalbench.engine.calls import RateLimits
 from evalbench.engine.dispatch.pace import BURST_S, MOST, SHRINK, SharedPace
+from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 8
@@ -212,7 +213,8 @@ class Limiter:
         self._learn(limits if isinstance(limits, RateLimits) else None)
         refusals = self._recent.count(False)
         if len(self._recent) == _LAST and refusals > _LAST // 2:
-            self._pause(now, error.retry_after or 1.0, "most calls are refused")
+            pause = min(error.retry_after or 1.0, LONGEST_OUTAGE_S)
+            self._pause(now, pause, "most calls are refused")
             self._recent.clear()
         if self._gentle:
             self._stepped = now + GENTLE_HOLD_S
@@ -263,7 +265,8 @@ class Limiter:
             (limits.requests_remaining, limits.requests_reset_s, "requests"),
             (limits.tokens_remaining, limits.tokens_reset_s, "tokens"),
         ):
-            if left is not None and left <= 0 and reset:
+            # A longer one is that of a day's worth: the next call is allowed before.
+            if left is not None and left <= 0 and reset and reset <= LONGEST_OUTAGE_S:
                 self._pause(now, reset, f"no {what} left")
 
     def _pause(self, now: float, seconds: float, why: str) -> None:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 from evalbench.engine.dispatch.base import Report
+from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S, too_long_a_wait
 from evalbench.engine.errors import (
     ConnectionFailed,
     DeadlineExceeded,
@@ -21,13 +23,14 @@ from evalbench.engine.errors import (
     RateLimited,
     RunFatal,
     ServerFault,
+    local_time,
 )
 
 PATIENCE_S = 5.0
 """Nothing but such failures for so long is an outage."""
 FIRST_KNOCK_S = 1.0
 LONGEST_KNOCK_S = 60.0
-LONGEST_S = 2 * 3600.0
+LONGEST_S = LONGEST_OUTAGE_S
 """An outage that lasts longer ends the run; it can be resumed."""
 _MOMENT_S = 0.001
 
@@ -51,8 +54,8 @@ def says_nobody_is_there(error: ProviderError) -> bool:
 class Outage:
     """What the calls to one model know of its provider's state.
 
-    A provider that never answered is not taken for one that is down: its address
-    may be wrong, which should end the run soon.
+    One that was never reached is not taken for one that is down: its address may be
+    wrong, which should end the run soon. One that refuses for load is there.
     """
 
     def __init__(self, report: Report) -> None:
@@ -111,7 +114,8 @@ class Outage:
         if error is None or (isinstance(error, ProviderError) and not _says_nothing(error)):
             self._alive()
         elif isinstance(error, ProviderError) and says_nobody_is_there(error):
-            if self._answered and (knocked or not self.on):
+            there = self._answered or isinstance(error, RateLimited | Overloaded)
+            if there and (knocked or not self.on):
                 self._lost(error)
         elif knocked:
             self.wake()
@@ -132,15 +136,19 @@ class Outage:
         if now - self._since < PATIENCE_S:
             return
         pause = max(self._pause, error.retry_after or 0.0)
-        if now - self._since + pause > LONGEST_S:
+        left = self._since + LONGEST_S - now
+        if pause > left:
+            if pause == error.retry_after:
+                raise too_long_a_wait(error)
             raise RunFatal(
                 f"no call was answered for {LONGEST_S / 3600:g} hours",
                 why=f"{error.what}: {error.why}" if error.why else error.what,
                 cure="resume the run when the provider is back; what was answered is kept",
             )
         if not self.on:
-            self.why = f"no call is answered: {error.what}"
-            self._report("provider-down", reason=type(error).__name__, what=error.what)
+            self.why = f"no call is answered: {error.what}; tries go on until {local_time(left)}"
+            until = round(time.time() + left)
+            self._report("provider-down", reason=type(error).__name__, what=error.what, until=until)
         self._next = now + pause
         self._pause = min(LONGEST_KNOCK_S, 2 * self._pause)
         self.wake()

@@ -14,7 +14,7 @@ from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import ZERO, Halted, Report, SendLog, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.outage import Outage, says_nobody_is_there
-from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.dispatch.retry import Patience, told_to_wait
 from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.money.budget import Ticket
@@ -34,6 +34,7 @@ class _Tried:
     begun: bool = False
     billed: bool = False
     possible: Decimal = ZERO
+    waited: float = 0.0
 
     async def leaves(self) -> None:
         """Note that an attempt is about to leave."""
@@ -104,7 +105,11 @@ class Realtime:
             tried.billed = tried.billed or failure.possibly_billed
             if self._outage.on and says_nobody_is_there(failure):
                 continue
-            pause = patience.wait(failure)
+            pause = told_to_wait(failure, tried.waited)
+            if pause is not None:
+                tried.waited += pause
+            else:
+                pause = patience.wait(failure)
             if pause is None:
                 failure.possibly_billed = tried.billed
                 return failed_reply(failure, tried.attempts, tried.possible)

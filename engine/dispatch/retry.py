@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 from evalbench.engine.errors import (
@@ -9,9 +10,11 @@ from evalbench.engine.errors import (
     DeadlineExceeded,
     Overloaded,
     ProviderError,
+    QuotaExhausted,
     RateLimited,
     ServerFault,
     TransientError,
+    resume_after,
 )
 
 _BASE_S: dict[type[TransientError], float] = {
@@ -23,9 +26,11 @@ _BASE_S: dict[type[TransientError], float] = {
 }
 _CAP_S = 60.0
 LONGEST_RETRY_AFTER_S = 300.0
-"""A provider that asks for a longer wait is taken as unable to answer this call."""
+"""A longer wait is about the provider, not about the call: it is no try of this one."""
 LONGEST_WAIT_S = 1800.0
-"""All waits of one call together."""
+"""All waits between the tries of one call together."""
+LONGEST_OUTAGE_S = 2 * 3600.0
+"""For so long a provider is waited for that answers nobody, or asks to come back later."""
 FULL_HOUSE = 5
 """Being told to come back is no fault of the call: that many times the usual tries."""
 
@@ -67,6 +72,50 @@ class Patience:
             full = min(_CAP_S, base * 2.0 ** (tries - 1))
             pause = full * random.uniform(0.5, 1.0)  # noqa: S311
         elif pause > LONGEST_RETRY_AFTER_S:
-            return None
+            return None  # See told_to_wait.
         self._waited += pause
         return pause if self._waited <= LONGEST_WAIT_S else None
+
+
+def told_to_wait(error: ProviderError, waited: float) -> float | None:
+    """Seconds of a long wait that a provider asks for; None where it asks for none that is begun.
+
+    Args:
+        error: what it answered.
+        waited: seconds that the call has waited so before.
+
+    Raises:
+        QuotaExhausted: it asks for longer than a run waits.
+    """
+    asked = error.retry_after
+    if asked is None or asked <= LONGEST_RETRY_AFTER_S:
+        return None
+    if not isinstance(error, RateLimited | Overloaded):
+        return None
+    if asked > LONGEST_OUTAGE_S:
+        raise too_long_a_wait(error)
+    return asked if waited + asked <= LONGEST_OUTAGE_S else None
+
+
+def too_long_a_wait(error: ProviderError) -> QuotaExhausted:
+    """The end of a run that would have to wait for too long, with when to go on."""
+    asked = error.retry_after or 0.0
+    return QuotaExhausted(
+        f"{error.what}; the wait that it asks for is {wait_words(asked)}",
+        why=error.why,
+        cure=resume_after(asked),
+        status=error.status,
+        retry_after=asked,
+        body=error.body,
+        request_id=error.request_id,
+    )
+
+
+def wait_words(seconds: float) -> str:
+    """``40 s``, ``21 min``, ``5 h 21 min``, ``2 d 4 h``; rounded up."""
+    if seconds <= 90:
+        return f"{math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    days, hours = divmod(minutes // 60, 24)
+    parts = [(days, "d"), (hours, "h"), (0 if days else minutes % 60, "min")]
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)

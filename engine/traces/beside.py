@@ -19,10 +19,10 @@ from evalbench.engine.traces.options import Destination, destinations
 
 log = logging.getLogger("evalbench")
 
-WITHIN_S = 10.0
-"""How long a run that is at rest waits for what is left to be told."""
+WITHIN_S = 5.0
+"""How long what is left may be told once the run is at rest."""
 
-_OVERTIME_S = 20.0
+_OVERTIME_S = 10.0
 """One request may have begun just before that; and a child may still be starting."""
 
 
@@ -61,6 +61,17 @@ class Traces:
             assert child.stdin
             child.stdin.write(request_line(self._folder, to, self._secrets.get(to.kind, "")))
             self._children.append((to, child))
+
+    @property
+    def told(self) -> bool:
+        """Whether anybody is told."""
+        return bool(self._children)
+
+    def give_up(self) -> None:
+        """Tell no more: what was not sent stays for ``evalbench trace``."""
+        for _, child in self._children:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
 
     async def end(self) -> list[dict[str, Any]]:
         """Let what is left be told, within a limit; what came of it, by destination."""

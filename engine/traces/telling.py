@@ -96,7 +96,8 @@ class Teller:
             self.why = ""
             self.tell(everything=True, deadline=deadline)
             most = _GIVE_UP_AFTER if deadline is None else _TRIES_IN_TIME
-            if not self.why or self._failures >= most:
+            late = deadline is not None and time.monotonic() >= deadline
+            if not self.why or self._failures >= most or late:
                 break
             time.sleep(self._pause())
         run = self._run_facts()

@@ -26,6 +26,7 @@ from evalbench.engine.errors import (
     RateLimited,
     RunFatal,
     ServerFault,
+    resume_after,
 )
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered
@@ -244,11 +245,14 @@ def rejected(said: Told, who: Who, what: str = "", cure: str = "") -> ProviderEr
 
 def quota(said: Told, who: Who) -> ProviderError:
     """A quota that does not refill while the run waits."""
+    wait = said.retry_after
     return build(
         QuotaExhausted,
         f"the {who.title} quota for today or this month is used up",
         said,
-        cure="resume the run when it refills; answers so far are kept",
+        cure=resume_after(wait)
+        if wait
+        else "resume the run when it refills; answers so far are kept",
     )
 
 

@@ -93,14 +93,20 @@ def _http_date(text: str | None) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date)."""
+    """Seconds to wait from ``retry-after-ms`` or ``retry-after`` (seconds or an HTTP date).
+
+    None where there is neither, and for what nobody can mean: more than a year.
+    """
     if (milliseconds := seconds(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     text = headers.get("retry-after")
     if (plain := seconds(text)) is not None:
         return plain
     then = _http_date(text)
-    return None if then is None else max(0.0, then - server_time(headers))
+    if then is None:
+        return None
+    wait = max(0.0, then - server_time(headers))
+    return wait if wait <= _LONGEST_S else None
 
 
 def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evalbench.engine.status import State
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.e2e.schema import check_line
 from tests.simulator.collector import Collector, collecting
@@ -110,6 +111,27 @@ def test_a_collector_that_is_not_there_changes_nothing(cli: CommandLine, tmp_pat
         told = cli("trace", "last", "--otlp", there.address)
         assert told.code == 0, told.err
         assert len(there.calls()) == 20
+
+
+def test_a_collector_that_hangs_keeps_no_run_running(
+    cli: CommandLine, collector: Collector
+) -> None:
+    collector.hold.clear()
+    child = cli.start("run", "synthetic", "--size", "20", *SCRIPTED, "--otlp", collector.address)
+    run = wait_until(lambda: cli.runs() and cli.only_run(), "a run")
+    # It is complete while its traces are still on their way.
+    wait_until(lambda: run.status().tracing, "the last traces")
+    status = run.status()
+    assert (status.state, status.exit_code, status.done) == (State.COMPLETE, 0, 20)
+    done = cli.finish(child)
+    assert done.code == 0, done.out + done.err
+    assert "20 not sent" in done.out
+    assert not run.status().tracing
+    assert [file.name for file in run.path.glob("journal.db*")] == ["journal.db"]
+    collector.hold.set()
+    told = cli("trace", "last")
+    assert told.code == 0, told.out + told.err
+    assert len({span.id for span in collector.calls()}) == 20
 
 
 def test_neither_keys_nor_the_words_of_judges_leave_unasked(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
@@ -19,6 +21,7 @@ from evalbench.engine.errors import (
     ConnectionFailed,
     Overloaded,
     ProviderError,
+    QuotaExhausted,
     RateLimited,
     RunFatal,
     ServerFault,
@@ -179,6 +182,78 @@ async def test_an_outage_without_end_ends_the_run_and_fails_no_sample() -> None:
         await asyncio.gather(*weather.ask())
     assert now() <= weather.begins + LONGEST_S
     assert "resume" in caught.value.cure
+
+
+@virtual_time
+async def test_refusals_without_end_end_the_run_at_the_time_that_was_told() -> None:
+    began = time.time()
+    weather = Weather(lambda: RateLimited("slow down"), lasts=24 * HOUR, begins=0.0)
+    with pytest.raises(RunFatal, match="no call was answered for 2 hours"):
+        await asyncio.gather(*weather.ask())
+    assert 0.9 * LONGEST_S < now() <= LONGEST_S
+    told = next(body["until"] for kind, body in weather.events if kind == "provider-down")
+    assert began + 0.9 * LONGEST_S < told <= time.time() + LONGEST_S
+    assert len(weather.provider.sent) < 300
+    assert weather.budget.possible == 0
+
+
+@virtual_time
+async def test_until_when_is_tried_is_shown() -> None:
+    weather = Weather(lambda: RateLimited("slow down"), lasts=HOUR)
+    calls = weather.ask()
+    await asyncio.sleep(10 * MINUTE)
+    assert re.search(r"until [-\d ]*\d\d:\d\d$", weather.realtime.gauges()["paused_why"])
+    await asyncio.gather(*calls)
+
+
+@pytest.mark.parametrize("begins", [0.0, 2.5])
+@pytest.mark.parametrize("asked", [301.0, 900.0, 3_000.0])
+@virtual_time
+async def test_a_long_wait_that_is_asked_for_is_waited_for_and_fails_no_call(
+    begins: float, asked: float
+) -> None:
+    ends = begins + asked - 10
+    weather = Weather(
+        lambda: RateLimited("slow down", retry_after=asked), lasts=ends - begins, begins=begins
+    )
+    replies = await asyncio.gather(*weather.ask())
+    assert weather.all_answered_once(replies)
+    assert now() < ends + asked + 2 * MINUTE
+
+
+@virtual_time
+async def test_a_long_wait_of_one_call_holds_up_no_other() -> None:
+    async def answer(text: str, number: int) -> Reply:
+        if text == "q7" and number < 3:
+            raise RateLimited("slow down", retry_after=360)
+        await asyncio.sleep(1)
+        return Reply("A", usage=Usage(5, 1))
+
+    weather = Weather(DOWN[0], lasts=0)
+    weather.provider._answer = answer
+    calls = weather.ask(50)
+    others = await asyncio.gather(*(call for n, call in enumerate(calls) if n != 7))
+    assert {reply.outcome for reply in others} == {Outcome.OK}
+    assert now() < MINUTE
+    assert (await calls[7]).outcome is Outcome.OK
+    assert 720 < now() < 800
+
+
+@pytest.mark.parametrize("begins", [0.0, 2.5])
+@virtual_time
+async def test_a_wait_that_is_too_long_ends_the_run_and_is_named(begins: float) -> None:
+    asked = 5 * HOUR + 20.2 * MINUTE
+    weather = Weather(
+        lambda: Overloaded("no capacity", retry_after=asked), lasts=24 * HOUR, begins=begins
+    )
+    calls = weather.ask()
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    failures = [end for end in ends if not isinstance(end, Reply)]
+    assert all(end.outcome is Outcome.OK for end in ends if isinstance(end, Reply))
+    assert failures
+    assert {type(end) for end in failures} == {QuotaExhausted}
+    assert "5 h 21 min" in str(failures[0])
+    assert re.search(r"resume the run after .*\d\d:\d\d", str(failures[0]))
 
 
 @virtual_time

@@ -61,7 +61,7 @@ def follow(
             for watch in list(going):
                 if watch.look() or watch.ended or watch.stale():
                     view.show(watch, watch.events())
-                if watch.ended:
+                if watch.ended and not watch.tracing:
                     going.remove(watch)
                     view.ended(watch)
             if not going:

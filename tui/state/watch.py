@@ -19,6 +19,8 @@ _UNKNOWN = 1 << 62
 
 _ALIVE_EVERY_S = 0.5
 _SHOW_EVERY_S = 1.0
+_TRACING_S = 20.0
+"""No engine takes longer for the last traces of a run."""
 
 
 class Watch:
@@ -45,6 +47,12 @@ class Watch:
     def ended(self) -> bool:
         """At rest, or left without an engine."""
         return self.status.at_rest or self.interrupted
+
+    @property
+    def tracing(self) -> bool:
+        """Whether a run at rest still sends its last traces; they are told of at its end."""
+        status = self.status
+        return status.tracing and time.time() - status.updated < _TRACING_S
 
     @property
     def state(self) -> str:

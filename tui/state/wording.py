@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "provider-down": lambda body: (
         f"no call is answered any more: {body.get('reason')}: {body.get('what')}; all wait,"
-        " and one tries again from time to time"
+        " and one tries again from time to time" + _until(body.get("until"))
     ),
     "provider-back": lambda body: (
         f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
@@ -160,6 +161,13 @@ def event_tone(event: Event) -> str:
     ):
         return "warn"
     return "dim" if event.kind in ("started", "ended", "command") else ""
+
+
+def _until(moment: Any) -> str:
+    """Up to when something goes on, by the clock of whoever reads it."""
+    if not isinstance(moment, int | float):
+        return ""
+    return time.strftime(", until %H:%M", time.localtime(moment))
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:

@@ -8,7 +8,11 @@ from typing import TypeVar
 
 from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.outage import LONGEST_KNOCK_S, LONGEST_S, says_nobody_is_there
-from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.dispatch.retry import (
+    LONGEST_RETRY_AFTER_S,
+    Patience,
+    too_long_a_wait,
+)
 from evalbench.engine.errors import TransientError
 
 T = TypeVar("T")
@@ -60,12 +64,14 @@ class Waits:
 
         Raises:
             TransientError: there is no use in another; the one that was given.
+            QuotaExhausted: the provider asks to wait for too long.
         """
         pause = patience.wait(error)
         if pause is None and says_nobody_is_there(error) and not self._shared.leave:
             pause = max(LONGEST_KNOCK_S, error.retry_after or 0.0)
         if pause is None or self._without_answer_s + pause > LONGEST_S:
-            raise error
+            asked = error.retry_after or 0.0
+            raise too_long_a_wait(error) if asked > LONGEST_RETRY_AFTER_S else error
         self._without_answer_s += pause
         self._shared.report("wait", reason=type(error).__name__, what=error.what)
         await self._pause(pause)

@@ -172,7 +172,9 @@ async def test_a_web_page_in_the_middle_of_a_run_is_a_bad_moment(
     provider, model = lane(make, name)
     await provider.answer(ask(model))
     sim.fault("wrong_content_type")
-    assert type(await failure(provider, ask(model))) is e.ServerFault
+    error = await failure(provider, ask(model))
+    assert type(error) is e.ServerFault
+    assert error.possibly_billed
 
 
 @pytest.mark.parametrize("name", CARRIED)

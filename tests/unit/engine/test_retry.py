@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from evalbench.engine import errors
 from evalbench.engine.dispatch.retry import (
     FULL_HOUSE,
+    LONGEST_OUTAGE_S,
     LONGEST_RETRY_AFTER_S,
     LONGEST_WAIT_S,
     Patience,
+    told_to_wait,
+    wait_words,
 )
 from evalbench.engine.errors import (
     CallRejected,
@@ -109,6 +112,35 @@ def test_a_retry_after_is_obeyed_to_the_letter(kind: type[ProviderError], asked:
 
 def test_a_wait_beyond_reason_is_not_begun() -> None:
     assert Patience(3).wait(RateLimited("tomorrow", retry_after=300.5)) is None
+
+
+@pytest.mark.parametrize("kind", [RateLimited, Overloaded])
+def test_a_long_wait_is_no_try_of_the_call(kind: type[ProviderError]) -> None:
+    assert told_to_wait(kind("later", retry_after=LONGEST_RETRY_AFTER_S), 0) is None
+    assert told_to_wait(kind("later"), 0) is None
+    assert told_to_wait(kind("later", retry_after=360), 0) == 360
+    assert told_to_wait(kind("later", retry_after=360), LONGEST_OUTAGE_S - 100) is None
+    with pytest.raises(errors.QuotaExhausted, match="2 h 1 min"):
+        told_to_wait(kind("later", retry_after=LONGEST_OUTAGE_S + 1), 0)
+
+
+def test_a_fault_is_not_waited_for_that_long() -> None:
+    assert told_to_wait(ServerFault("broken", retry_after=360), 0) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.2, "1 s"),
+        (90, "90 s"),
+        (91, "2 min"),
+        (3600, "1 h"),
+        (19_260, "5 h 21 min"),
+        (86_400 * 2 + 3_700, "2 d 1 h"),
+    ],
+)
+def test_waits_in_words(seconds: float, words: str) -> None:
+    assert wait_words(seconds) == words
 
 
 def test_all_waits_of_one_call_end_after_half_an_hour() -> None:

@@ -189,8 +189,15 @@ def test_everything_said_comes_along() -> None:
     assert "slow down" in error.why
 
 
-@pytest.mark.parametrize(("status", "billed"), [(500, False), (502, True), (504, True)])
-def test_behind_a_gateway_that_gave_up_the_work_may_be_charged(status: int, billed: bool) -> None:
+BILLED = (408, 500, 502, 504, 520, 522, 524)
+NOT_BILLED = (400, 401, 402, 403, 404, 409, 413, 422, 425, 429, 501, 503, 521, 523, 525, 526, 529)
+
+
+@pytest.mark.parametrize(
+    ("status", "billed"),
+    [(status, status in BILLED) for status in (*BILLED, *NOT_BILLED)],
+)
+def test_work_that_may_have_been_begun_may_be_charged(status: int, billed: bool) -> None:
     assert meaning(OpenAI({}, KEY), status, chat("x")).possibly_billed is billed
 
 
