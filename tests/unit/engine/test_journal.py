@@ -368,6 +368,25 @@ async def test_cut_calls_are_closed_as_errors_that_may_have_cost(tmp_path: Path)
         assert reader.calls(1)[0].reply == Reply("A")
 
 
+@pytest.mark.parametrize(
+    ("billed", "in_flight", "attempts"), [(0, False, 0), (0, True, 1), (2, False, 2), (2, True, 3)]
+)
+async def test_a_call_that_waited_for_another_try_was_not_cut(
+    tmp_path: Path, billed: int, in_flight: bool, attempts: int
+) -> None:
+    async with journal(tmp_path / "journal.db") as opened:
+        await opened.add_samples([(1, sample(1))])
+        await ask(opened, 1, sample(1), generate("Tried"), None)
+        await opened.put_attempts(opened.call_id(1, KEY, 0), billed, in_flight=in_flight)
+        assert opened.close_cut_calls(lambda call: Decimal("0.25")) == in_flight
+    with JournalReader(tmp_path / "journal.db") as reader:
+        (call,) = reader.calls(1)
+        assert call.reply is not None
+        assert call.reply.outcome is Outcome.ERROR
+        assert call.reply.possible_cost == attempts * Decimal("0.25")
+        assert call.reply.possibly_billed is (attempts > 0)
+
+
 # -- the file ----------------------------------------------------------------------
 
 
