@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
-from evalbench.engine.calls.replies import plain
+from evalbench.engine.calls.replies import UNSTORABLE, plain
 from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, SendLog
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
@@ -216,7 +216,7 @@ class SampleAsk:
                 self._earlier.asked(role)
         try:
             stored = self._journal.store_reply(self._row, key, reask, reply)
-        except TypeError:
+        except UNSTORABLE:
             reply = plain(reply)
             stored = self._journal.store_reply(self._row, key, reask, reply)
         await stored

@@ -14,6 +14,7 @@ from evalbench.engine.ask import CallFailed, Contestant, SampleAsk, newest
 from evalbench.engine.backlog import Backlog, Job
 from evalbench.engine.benchmark import Benchmark, Score
 from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
 from evalbench.engine.journal import CallRow, Journal
@@ -293,6 +294,7 @@ class Driver:
         self.progress.solved = True
 
     def _fail(self, job: Job, error: str) -> None:
+        error = plain_text(error)
         kind = error.partition(":")[0]
         alike = self.progress.errors.get(kind, 0) + 1
         self.progress.errors[kind] = alike

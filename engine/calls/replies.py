@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Literal
+
+MOST_TOKENS = 10**9
+"""A larger token count of one call is a fault of whoever counted."""
+MOST_DOLLARS = Decimal(10**6)
+"""A larger charge for one call is a fault of whoever charged; the journal holds nine times that."""
+MOST_DEPTH = 200
+"""Lists and objects inside each other that are kept; orjson writes 254."""
+
+
+def token_count(value: object) -> int | None:
+    """A number of tokens as a provider tells it; None for what can be none.
+
+    Whole numbers from 0 to 10⁹ count, also written as ``12.0``: to JSON both are one number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 <= value <= MOST_TOKENS or value != int(value):
+        return None
+    return int(value)
 
 
 class Outcome(StrEnum):
@@ -32,6 +50,10 @@ class Usage:
     ``input_tokens`` counts every prompt token, cached or not; ``output_tokens``
     counts every generated token, reasoning included. The other fields are
     subsets of these. None: the provider did not say.
+
+    Whatever is no :func:`token_count` becomes None, and so does what contradicts
+    itself: more tokens from and into the cache than there were in all leave the
+    input untold, more reasoning than output leaves the reasoning untold.
     """
 
     input_tokens: int | None = None
@@ -39,6 +61,27 @@ class Usage:
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            # Asked for every reply, where nearly always nothing is wrong.
+            if value is not None and not (type(value) is int and 0 <= value <= MOST_TOKENS):
+                object.__setattr__(self, name, token_count(value))
+        if self.cache_read_tokens or self.cache_write_tokens or self.reasoning_tokens:
+            self._reconcile()
+
+    def _reconcile(self) -> None:
+        read, written = self.input_tokens, self.output_tokens
+        cached = (self.cache_read_tokens or 0) + (self.cache_write_tokens or 0)
+        if cached and read is not None and cached > read:
+            for name in ("input_tokens", "cache_read_tokens", "cache_write_tokens"):
+                object.__setattr__(self, name, None)
+        if written is not None and (self.reasoning_tokens or 0) > written:
+            object.__setattr__(self, "reasoning_tokens", None)
+
+
+_COUNTS = tuple(Usage.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +160,7 @@ class Reply:
         possible_cost: US dollars, at worst, of earlier attempts at this call that
             failed and may have been billed.
         reused: the earlier run that it was taken from; None: it was asked for here.
+        notes: what was odd about the form of the body, and how it was read all the same.
     """
 
     text: str = ""
@@ -139,6 +183,7 @@ class Reply:
     cost: Decimal | None = None
     possible_cost: Decimal = Decimal(0)
     reused: Reused | None = None
+    notes: tuple[str, ...] = ()
 
     def settled(
         self,
@@ -172,6 +217,7 @@ class Reply:
             cost,
             possible_cost,
             self.reused,
+            self.notes,
         )
 
 
@@ -187,11 +233,7 @@ def reply_to_json(reply: Reply) -> dict[str, Any]:
     if reply.logprobs:
         # JSON has no infinities; a text keeps them apart from "no number".
         out["logprobs"] = [p if math.isfinite(p) else str(p) for p in reply.logprobs]
-    usage = {
-        name: value
-        for name in Usage.__dataclass_fields__
-        if (value := getattr(reply.usage, name)) is not None
-    }
+    usage = {name: value for name in _COUNTS if (value := getattr(reply.usage, name)) is not None}
     if usage:
         out["usage"] = usage
     if reply.params:
@@ -206,6 +248,8 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
     known = {name: value[name] for name in _PLAIN if name in value}
     if "logprobs" in known:
         known["logprobs"] = tuple(map(float, known["logprobs"]))
+    if "notes" in known:
+        known["notes"] = tuple(known["notes"])
     return Reply(
         outcome=Outcome(value.get("outcome", "ok")),
         usage=Usage(**value.get("usage", {})),
@@ -215,26 +259,59 @@ def reply_from_json(value: Mapping[str, Any]) -> Reply:
     )
 
 
-def plain(reply: Reply) -> Reply:
-    """The same reply without what JSON in UTF-8 cannot carry.
+UNSTORABLE = (TypeError, ValueError, OverflowError)
+"""What the journal raises for a reply that holds what it cannot; see :func:`plain`."""
 
-    Halves of surrogate pairs are joined, or replaced when alone; whole numbers
-    beyond 64 bits and objects of no JSON type become texts.
+
+def plain(reply: Reply) -> Reply:
+    """The same reply without what the journal cannot hold.
+
+    Values become those of :func:`plain_json`; money beyond any sense becomes unknown.
     """
-    text = json.dumps(reply_to_json(reply), default=str, ensure_ascii=False)
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return replace(
-        reply_from_json(json.loads(whole, parse_int=_storable_int)),
+        reply_from_json(plain_json(reply_to_json(reply), MOST_DEPTH + 2)),
         limits=reply.limits,
         billed=reply.billed,
-        cost=reply.cost,
-        possible_cost=reply.possible_cost,
+        cost=reply.cost if _sane(reply.cost) else None,
+        possible_cost=reply.possible_cost if _sane(reply.possible_cost) else MOST_DOLLARS,
     )
 
 
-def _storable_int(digits: str) -> int | str:
-    value = int(digits)
-    return value if -(2**63) <= value < 2**64 else digits
+def _sane(amount: Decimal | None) -> bool:
+    return amount is None or (amount.is_finite() and 0 <= amount <= MOST_DOLLARS)
+
+
+def plain_json(value: Any, depth: int = MOST_DEPTH) -> Any:
+    """A value as JSON in UTF-8 can carry it, which orjson writes without complaint.
+
+    Halves of surrogate pairs are joined, or replaced by U+FFFD when alone; whole numbers
+    beyond 64 bits and objects of no JSON type become texts; infinities and "no number"
+    become null, and so do lists and objects inside more than ``depth`` others.
+    """
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        if not depth:
+            return None
+        return {plain_text(str(key)): plain_json(own, depth - 1) for key, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_json(own, depth - 1) for own in value] if depth else None
+    return plain_text(str(value))
+
+
+def plain_text(text: str) -> str:
+    """A text in whole characters: halves of pairs are joined, or replaced when alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 _PLAIN = (
@@ -250,5 +327,6 @@ _PLAIN = (
     "possibly_billed",
     "attempts",
     "cut_tokens",
+    "notes",
 )
 _DEFAULT = {name: getattr(Reply(), name) for name in _PLAIN}

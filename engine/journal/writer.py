@@ -29,6 +29,8 @@ _MERGE_MS = 10_000
 _SHORT = 64
 _MOST_NAMES = 4000
 _MOST_BLOBS = 4000
+_MOST_NUMBER = 2**63 - 1
+"""SQLite's largest."""
 
 
 class Journal(JournalFile):
@@ -119,10 +121,19 @@ class Journal(JournalFile):
     def store_reply(self, row: int, key: CallKey, reask: int, reply: Reply) -> asyncio.Future[None]:
         """Store the reply to an intended call.
 
+        What cannot be stored is refused here, where it is known whose it is: a row that
+        SQLite refuses would take the whole transaction with it.
+
         Raises:
-            TypeError: the reply holds what JSON cannot carry, see ``replies.plain``.
+            TypeError, ValueError, OverflowError: the reply holds what the journal cannot
+                hold, see ``replies.plain``.
         """
         ident = row << SLOT_BITS | self._slot(key, reask)
+        cost = None if reply.cost is None else picodollars(reply.cost)
+        possible = picodollars(reply.possible_cost)
+        if (cost or 0) > _MOST_NUMBER or possible > _MOST_NUMBER:
+            raise OverflowError("a cost that no row can hold")
+        body = codec.reply_body(reply)
         if reply.reused:
             self._put("reused", ident, self._name(f'"{reply.reused.run}"'), reply.reused.call)
         self._put(
@@ -132,9 +143,9 @@ class Journal(JournalFile):
             OUTCOME_CODE[reply.outcome],
             reply.usage.input_tokens,
             reply.usage.output_tokens,
-            None if reply.cost is None else picodollars(reply.cost),
-            picodollars(reply.possible_cost),
-            self._shelf.packers["reply"].pack(codec.reply_body(reply)),
+            cost,
+            possible,
+            self._shelf.packers["reply"].pack(body),
         )
         return self._committed()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from evalbench.engine.calls import Call, Reply, Usage
+from evalbench.engine.calls.replies import MOST_DOLLARS
 from evalbench.engine.errors import ProviderError
 from evalbench.engine.money.budget import Budget, Group, Ticket
 from evalbench.engine.money.overruns import Overruns
@@ -85,8 +86,13 @@ class Purse:
         return None if self.prices is None else self.prices.cost(reply.usage)
 
     def answered(self, ticket: Ticket, reply: Reply) -> Decimal | None:
-        """Settle an answered attempt; its cost, None when prices are unknown."""
+        """Settle an answered attempt; its cost, None when prices are unknown.
+
+        A charge that is none (negative, or beyond any sense) counts as not told.
+        """
         cost = reply.billed
+        if cost is not None and not (cost.is_finite() and ZERO <= cost <= MOST_DOLLARS):
+            cost = None
         if cost is None:
             if self.prices is None:
                 self.budget.release(ticket)

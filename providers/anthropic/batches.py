@@ -19,7 +19,7 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.anthropic.errors import read_error
+from evalbench.providers.anthropic.errors import STATUS, read_error
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION
 from evalbench.providers.wire.batches import (
@@ -33,6 +33,7 @@ from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, told
 from evalbench.providers.wire.headers import server_time
+from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.sdk import SdkClient
 from evalbench.providers.wire.streams import ListBody
 
@@ -42,19 +43,6 @@ TERMS = BatchTerms(most_requests=100_000, most_bytes=256_000_000)
 PAGE = 100
 """Batches on one page of a list."""
 _HEAD, _TAIL = b'{"requests":[', b"]}"
-_STATUS = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-"""The HTTP statuses that go with error types; lines name only the type."""
 _SAMPLING = re.compile(rb'"(?:temperature|top_p)":')
 
 
@@ -144,18 +132,16 @@ class MessageBatches(CarriedProvider, BatchingProvider):
 
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
-        given = result.get("result")
-        inner = given if isinstance(given, dict) else {}
+        inner = as_object(result.get("result"))
         kind = inner.get("type")
         if kind == "succeeded" and isinstance(message := inner.get("message"), dict):
             return self.read_body(message, message.get("id") or "", call, read_message)
         if kind in ("expired", "canceled"):
             raise expired(self.title, cancelled=kind == "canceled")
         if kind == "errored" and isinstance(error := inner.get("error"), dict):
-            within = error.get("error")
-            told_kind = within.get("type") if isinstance(within, dict) else ""
-            return self.read_error_line(_STATUS.get(str(told_kind), 500), error, call, {})
-        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+            told_kind = str(as_object(error.get("error")).get("type"))
+            return self.read_error_line(STATUS.get(told_kind, 500), error, call, {})
+        raise self.broken_line(encode(result), "it holds neither answer nor error")
 
     def _job(self, entry: Mapping[str, Any]) -> BatchJob:
         """A batch object.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import (
     Overloaded,
     ProviderError,
@@ -19,7 +24,45 @@ from evalbench.providers.wire.failures import (
     told,
     usual,
 )
+from evalbench.providers.wire.lenient import as_object, as_text
 from evalbench.providers.wire.scrub import Scrub
+
+STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The HTTP statuses that go with error types; batches and gateways name only the type."""
+_FILTERED = re.compile(r"blocked by (?:our )?content filtering policy", re.IGNORECASE)
+
+
+def hidden_status(body: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error inside a good response stands for; None without one."""
+    error = as_object(body.get("error"))
+    if not error or isinstance(body.get("content"), list):
+        return None
+    return STATUS.get(as_text(error.get("type")), 500)
+
+
+def filtered(answered: Answered, scrub: Scrub) -> Reply | None:
+    """The outcome that an error is which says that the answer was filtered; None for others."""
+    body = json_body(answered)
+    message = as_text(as_object(as_object(body).get("error")).get("message"))
+    if answered.status >= 500 or not _FILTERED.search(message):
+        return None
+    return Reply(
+        outcome=Outcome.FILTERED,
+        stop_reason="content filtering policy",
+        request_id=scrub.identity(answered.headers.get("request-id", "")),
+        raw=body,
+    )
 
 
 def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> ProviderError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.engine.options import Option
 from evalbench.providers.anthropic import catalogue
 from evalbench.providers.anthropic.batches import REQUEST_ID, MessageBatches
-from evalbench.providers.anthropic.errors import read_error
+from evalbench.providers.anthropic.errors import filtered, hidden_status, read_error
 from evalbench.providers.anthropic.limits import read_limits
 from evalbench.providers.anthropic.prepare import Habits, least_cached, prepare
 from evalbench.providers.anthropic.read import read_message
@@ -26,7 +27,7 @@ from evalbench.providers.anthropic.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -140,13 +141,16 @@ class Anthropic(MessageBatches):
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
         limits = read_limits(answered.headers)
-        if answered.status != 200:
-            error = read_error(answered, self.who, prepared.model, self.scrub)
-            error.limits = limits
-            raise error
-        return read_reply(
-            answered, prepared, self.who, self.scrub, read_message, limits, REQUEST_ID
-        )
+        opened = open_good(answered, self.who, self.scrub, hidden_status)
+        if isinstance(opened, Opened):
+            return read_reply(
+                opened, prepared, self.who, self.scrub, read_message, limits, REQUEST_ID
+            )
+        if reply := filtered(opened, self.scrub):
+            return replace(reply, limits=limits, params=prepared.notes)
+        error = read_error(opened, self.who, prepared.model, self.scrub)
+        error.limits = limits
+        raise error
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_object, as_text, sum_of
 
 _OUTCOMES = {
     "max_tokens": Outcome.TRUNCATED,
     "model_context_window_exceeded": Outcome.TRUNCATED,
     "refusal": Outcome.REFUSED,
 }
+_BROKEN = ("error", "abort", "aborted")
+"""What gateways say of an answer that did not come to its end."""
 
 
 def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -22,26 +26,34 @@ def read_message(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
     Raises:
         KeyError, TypeError: when the body is no message.
+        BrokenOff: when it did not come to its end.
     """
     text: list[str] = []
     thinking: list[str] = []
-    for block in body["content"]:
-        if block["type"] == "text":
-            text.append(block["text"])
-        elif block["type"] == "thinking":
-            thinking.append(block.get("thinking") or "")
-    stop = body.get("stop_reason") or ""
-    outcome = _OUTCOMES.get(stop, Outcome.OK)
+    content = body["content"]
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise TypeError("its content is no list")
+    for block in map(as_object, content):
+        if block.get("type") in (None, "text"):
+            text.append(as_text(block.get("text")))
+        elif block.get("type") == "thinking":
+            thinking.append(as_text(block.get("thinking")))
+    stop = as_text(body.get("stop_reason"))
+    if stop.lower() in _BROKEN:
+        raise BrokenOff(stop)
+    outcome = _OUTCOMES.get(stop.lower(), Outcome.OK)
     answer = "".join(text)
     if outcome is Outcome.REFUSED and not answer:
-        answer = (body.get("stop_details") or {}).get("explanation") or ""
+        answer = as_text(as_object(body.get("stop_details")).get("explanation"))
     return Reply(
         text=answer,
         outcome=outcome,
         reasoning="\n\n".join(thought for thought in thinking if thought),
         stop_reason=stop,
         usage=read_usage(body.get("usage")),
-        provider_model=body.get("model") or "",
+        provider_model=as_text(body.get("model")),
         raw=body,
         request_id=arrival.request_id,
         limits=arrival.limits,
@@ -56,16 +68,12 @@ def read_usage(usage: object) -> Usage:
     Anthropic's ``input_tokens`` leaves out what was read from or written to
     the cache; the total is the sum of the three.
     """
-    if not isinstance(usage, dict):
-        return Usage()
-    fresh = usage.get("input_tokens")
-    read = usage.get("cache_read_input_tokens")
-    written = usage.get("cache_creation_input_tokens")
-    details = usage.get("output_tokens_details") or {}
+    counts = as_object(usage)
+    read, written = (counts.get(f"cache_{what}_input_tokens") for what in ("read", "creation"))
     return Usage(
-        input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-        output_tokens=usage.get("output_tokens"),
+        input_tokens=sum_of(counts.get("input_tokens"), read, written),
+        output_tokens=counts.get("output_tokens"),
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=details.get("thinking_tokens"),
+        reasoning_tokens=as_object(counts.get("output_tokens_details")).get("thinking_tokens"),
     )

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, SpecError
 from evalbench.engine.options import Option
 from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
+from evalbench.providers.bedrock.errors import NAMES
 from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
 from evalbench.providers.wire.batches import BatchingProvider, moment
 from evalbench.providers.wire.exchange import Answered, Prepared
+from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.provider import wire_name
 
 BATCH_OPTIONS = (
@@ -52,17 +52,6 @@ _STATES = {
     "Stopped": JobState.CANCELLED,
     "Expired": JobState.EXPIRED,
 }
-_NAMES = {
-    400: "ValidationException",
-    403: "AccessDeniedException",
-    404: "ResourceNotFoundException",
-    408: "ModelTimeoutException",
-    424: "ModelErrorException",
-    429: "ThrottlingException",
-    500: "InternalServerException",
-    503: "ServiceUnavailableException",
-}
-"""Lines name the status only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +204,7 @@ class InvocationJobs(BatchingProvider):
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
         model = wire_name(call)
-        if isinstance(body := result.get("modelOutput"), dict):
+        if body := as_object(result.get("modelOutput")):
             return self.read_body(
                 body,
                 result[self.item_field],
@@ -225,10 +214,10 @@ class InvocationJobs(BatchingProvider):
         if isinstance(error := result.get("error"), dict):
             status = error.get("errorCode")
             status = status if isinstance(status, int) else 500
-            name = {"x-amzn-errortype": _NAMES[status]} if status in _NAMES else {}
+            name = {"x-amzn-errortype": NAMES[status]} if status in NAMES else {}
             body = {"message": str(error.get("errorMessage") or "")}
             return self.read_error_line(status, body, call, name)
-        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+        raise self.broken_line(encode(result), "it holds neither answer nor error")
 
     def _job(self, told_job: Mapping[str, Any]) -> BatchJob:
         try:

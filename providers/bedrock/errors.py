@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from evalbench.engine.errors import (
     AccessDenied,
@@ -34,9 +36,22 @@ from evalbench.providers.wire.failures import (
     too_long,
     usual,
 )
+from evalbench.providers.wire.lenient import as_object, as_text
 from evalbench.providers.wire.scrub import Scrub
 from evalbench.providers.wire.transport import connection_error
 
+NAMES = {
+    400: "ValidationException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+}
+"""Errors by their statuses; lines of batches name the status only."""
+_STATUS = {name: status for status, name in NAMES.items()}
 _SIGNED_BADLY = frozenset(
     {"InvalidSignatureException", "SignatureDoesNotMatch", "RequestTimeTooSkewed"}
 )
@@ -71,6 +86,17 @@ _BAD_TIMES: dict[str, tuple[type[ProviderError], str, bool]] = {
 }
 
 
+def hidden_status(body: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error inside a good response stands for; None without one."""
+    kind = _from_json(body)
+    return _STATUS.get(kind, 500) if kind and "output" not in body else None
+
+
+def _from_json(body: object) -> str:
+    """The name of an error in a body; gateways may have lost the header that has it."""
+    return as_text(as_object(body).get("__type")).rpartition("#")[2]
+
+
 def read_error(
     answered: Answered, who: Who, model: str, scrub: Scrub, *, region: str, source: str
 ) -> ProviderError:
@@ -88,7 +114,7 @@ def read_error(
     fields = None
     if isinstance(body, dict) and ("message" in body or "Message" in body):
         fields = {"message": body.get("message") or body.get("Message")}
-    kind = error_type(answered) or _from_xml(answered, "Code")
+    kind = error_type(answered) or _from_json(body) or _from_xml(answered, "Code")
     if fields is None and kind:
         fields = {"message": _from_xml(answered, "Message")}
     said = told(

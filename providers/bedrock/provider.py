@@ -29,7 +29,7 @@ from evalbench.providers.bedrock.batches import BATCH_OPTIONS, InvocationJobs, r
 from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account, Boto
 from evalbench.providers.bedrock.catalogue import listed_models
 from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
-from evalbench.providers.bedrock.errors import explain, read_error
+from evalbench.providers.bedrock.errors import explain, hidden_status, read_error
 from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached, sees_films
 from evalbench.providers.bedrock.names import model_name
 from evalbench.providers.bedrock.prepare import Habits, prepare
@@ -38,7 +38,7 @@ from evalbench.providers.bedrock.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
@@ -259,10 +259,11 @@ class Bedrock(InvocationJobs):
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
-        if answered.status != 200:
-            raise self._error(answered, prepared.model)
+        opened = open_good(answered, self.who, self.scrub, hidden_status)
+        if not isinstance(opened, Opened):
+            raise self._error(opened, prepared.model)
         return read_reply(
-            answered,
+            opened,
             prepared,
             self.who,
             self.scrub,

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_object, as_text, sum_of
 
 _OUTCOMES = {
     "max_tokens": Outcome.TRUNCATED,
@@ -34,20 +35,22 @@ def read_converse(body: Mapping[str, Any], arrival: Arrival, model: str) -> Repl
     """
     text: list[str] = []
     thinking: list[str] = []
-    for block in body["output"]["message"]["content"]:
-        if "text" in block:
-            text.append(block["text"])
-        elif "reasoningContent" in block:
-            thinking.append((block["reasoningContent"].get("reasoningText") or {}).get("text", ""))
-    stop = body["stopReason"]
-    router = (body.get("trace") or {}).get("promptRouter") or {}
+    content = body["output"]["message"]["content"]
+    if not isinstance(content, list):
+        raise TypeError("its content is no list")
+    for block in map(as_object, content):
+        thought = as_object(as_object(block.get("reasoningContent")).get("reasoningText"))
+        text.append(as_text(block.get("text")))
+        thinking.append(as_text(thought.get("text")))
+    stop = as_text(body.get("stopReason"))
+    router = as_object(as_object(body.get("trace")).get("promptRouter"))
     return Reply(
         text="".join(text),
         outcome=_OUTCOMES.get(stop, Outcome.OK),
         reasoning="\n\n".join(thought for thought in thinking if thought),
         stop_reason=stop,
         usage=read_usage(body.get("usage")),
-        provider_model=router.get("invokedModelId") or model,
+        provider_model=as_text(router.get("invokedModelId")) or model,
         raw=body,
         request_id=arrival.request_id,
         limits=arrival.limits,
@@ -63,14 +66,11 @@ def read_usage(usage: object) -> Usage:
     cache; the total is the sum of the three. Reasoning is part of the output
     and not told apart.
     """
-    if not isinstance(usage, dict):
-        return Usage()
-    fresh = usage.get("inputTokens")
-    read = usage.get("cacheReadInputTokens")
-    written = usage.get("cacheWriteInputTokens")
+    counts = as_object(usage)
+    read, written = (counts.get(f"cache{what}InputTokens") for what in ("Read", "Write"))
     return Usage(
-        input_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
-        output_tokens=usage.get("outputTokens"),
+        input_tokens=sum_of(counts.get("inputTokens"), read, written),
+        output_tokens=counts.get("outputTokens"),
         cache_read_tokens=read,
         cache_write_tokens=written,
     )

@@ -16,7 +16,12 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
-from evalbench.providers.chat.errors import error_object, read_error
+from evalbench.providers.chat.errors import (
+    error_object,
+    hidden_status,
+    read_error,
+    status_number,
+)
 from evalbench.providers.wire.batches import (
     CLOCKS_S,
     BatchingProvider,
@@ -28,6 +33,7 @@ from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, told
 from evalbench.providers.wire.headers import server_time
+from evalbench.providers.wire.lenient import as_object, encode
 
 REQUEST_ID = "x-request-id"
 TERMS = BatchTerms(most_requests=50_000, most_bytes=200_000_000)
@@ -192,25 +198,37 @@ class FileBatches(CarriedProvider, BatchingProvider):
 
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
-        response, error = result.get("response"), result.get("error")
-        if isinstance(error, dict):
+        response, error = as_object(result.get("response")), result.get("error")
+        body = as_object(response.get("body"))
+        if isinstance(error, dict) and error and not body.keys() & {"choices", "output"}:
             code = str(error.get("code") or "")
             if code in _UNSERVED:
                 raise expired(self.title, cancelled=_UNSERVED[code])
             return self.read_error_line(
                 self.line_statuses.get(code, 500), {"error": error}, call, {}
             )
-        if not isinstance(response, dict) or not isinstance(response.get("body"), dict):
-            raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
-        body, request_id = response["body"], response.get("request_id") or ""
+        if not body:
+            raise self.broken_line(encode(result), "it holds neither answer nor error")
+        request_id = response.get("request_id") or ""
         status = self.true_status(response.get("status_code"), body)
         if status != 200:
             return self.read_error_line(status, body, call, {REQUEST_ID: str(request_id)})
         return self.read_body(body, request_id or body.get("id") or "", call, self.read_answer)
 
     def true_status(self, status: object, body: Mapping[str, Any]) -> int:
-        """The status of an answer in a line, or what a failure inside a good one deserves."""
-        return status if isinstance(status, int) else 500
+        """The status of an answer in a line, or what a failure inside a good one deserves.
+
+        Where a line names no status, its body tells.
+        """
+        told = status_number(status)
+        if 300 <= told < 600:
+            return told
+        hidden = self.failed_status(body)
+        return 200 if hidden is None else hidden
+
+    def failed_status(self, body: Mapping[str, Any]) -> int | None:
+        """The status that a failure inside a good answer deserves; None when it is none."""
+        return hidden_status(body)
 
     def _job(self, entry: Mapping[str, Any], model: str) -> BatchJob:
         """A batch object.

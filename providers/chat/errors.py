@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import ProviderError
+from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
     Told,
     Who,
     bad_key,
     json_body,
+    looks_too_long,
     no_credit,
     no_model,
     rejected,
@@ -19,20 +23,45 @@ from evalbench.providers.wire.failures import (
     too_long,
     usual,
 )
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode
 from evalbench.providers.wire.scrub import Scrub
 
 _FILTERED = frozenset(
     {
-        "content_filter",
-        "content_policy_violation",
-        "responsible_ai_policy_violation",
-        "invalid_prompt",
-        "bio_policy",
-        "misalignment_policy_violation",
-        "image_content_policy_violation",
+        "contentfilter",
+        "contentfiltered",
+        "contentpolicyviolation",
+        "contentpolicyviolationerror",
+        "responsibleaipolicyviolation",
+        "invalidprompt",
+        "biopolicy",
+        "misalignmentpolicyviolation",
+        "imagecontentpolicyviolation",
     }
 )
-"""Codes that say the provider looked at the prompt and would not answer it: a result, no error."""
+"""Codes that say the provider looked at the prompt and would not answer it: a result, no error.
+
+In small letters without marks, as each server spells them its own way.
+"""
+_SAYS_FILTERED = re.compile(
+    r"content[ _]management policy|content_filter\b|content_policy_violation"
+    r"|ContentPolicyViolation|ResponsibleAIPolicyViolation",
+)
+"""What is left of such a code where a gateway keeps only the sentence."""
+_MOST_WRAPPINGS = 6
+
+_STATUS = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "overloaded_error": 529,
+    "timeout_error": 504,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "billing_error": 402,
+    "invalid_request_error": 400,
+    "BadRequestError": 400,
+}
+"""What types and codes of errors inside a good response would have been as HTTP statuses."""
 
 _NO_MODEL = frozenset({"model_not_found", "model_decommissioned", "model_not_available"})
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_not_active", "billing_hard_limit_reached"})
@@ -52,12 +81,15 @@ def error_object(body: object) -> dict[str, Any] | None:
     if not isinstance(body, dict):
         return None
     error = body.get("error")
-    if isinstance(error, dict):
+    if isinstance(error, dict) and error:
         return error
     if isinstance(error, str) and error:
         return {"message": error, "code": body.get("code"), "type": body.get("type")}
     if detail := body.get("detail"):
         return _first_detail(detail[0] if isinstance(detail, list) else detail)
+    if choice := _first_choice(body):
+        error = choice.get("error")
+        return error if isinstance(error, dict) and error else None
     message = body.get("message")
     if isinstance(message, dict):
         return error_object(message)
@@ -67,7 +99,7 @@ def error_object(body: object) -> dict[str, Any] | None:
 def _first_detail(detail: object) -> dict[str, Any]:
     if not isinstance(detail, dict):
         return {"message": str(detail)}
-    place = [str(step) for step in detail.get("loc", ()) if step != "body"]
+    place = [str(step) for step in as_list(detail.get("loc")) if step != "body"]
     return {
         "message": f"{'.'.join(place)}: {detail.get('msg', '')}".lstrip(": "),
         "type": detail.get("type"),
@@ -87,10 +119,10 @@ def read_error(
     body = json_body(answered)
     error = error_object(body)
     said = told(answered, scrub, error, request_id)
-    if said.code in _FILTERED or _moderated(error):
+    if filtered := _filter_of(error, said):
         return Reply(
             outcome=Outcome.FILTERED,
-            stop_reason=said.code or "moderation",
+            stop_reason=filtered,
             request_id=said.request_id,
             raw=body,
         )
@@ -114,6 +146,73 @@ def classify(said: Told, who: Who, model: str) -> ProviderError:
     return usual(said, who, model)
 
 
-def _moderated(error: dict[str, Any] | None) -> bool:
-    metadata = (error or {}).get("metadata")
-    return isinstance(metadata, dict) and bool(metadata.get("reasons"))
+def hidden_status(body: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error inside a good response stands for; None without one.
+
+    Routers and gateways send such. An error beside a whole answer is none: what
+    was answered is not asked again.
+    """
+    choice = _first_choice(body)
+    if not (choice.get("error") or body.get("error")) and choice:
+        return None
+    error = error_object(body)
+    if error is None or _is_whole(choice):
+        return None
+    for name in ("code", "status", "status_code", "http_status"):
+        status = status_number(error.get(name))
+        if 400 <= status < 600:
+            return status
+    for name in ("code", "type"):
+        if status := _STATUS.get(as_text(error.get(name)), 0):
+            return status
+    return 400 if looks_too_long(str(error.get("message"))) else 502
+
+
+def _first_choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = as_list(body.get("choices"))
+    return as_object(choices[0]) if choices else {}
+
+
+def _is_whole(choice: Mapping[str, Any]) -> bool:
+    """Whether a choice says that its answer came to an end of its own."""
+    said = as_object(choice.get("message")).get("content") or choice.get("text")
+    stop = as_text(choice.get("finish_reason")).lower()
+    return bool(said) and outcome_of(stop) is not None and bool(stop) and not choice.get("error")
+
+
+def status_number(value: object) -> int:
+    """A status as a number, in whatever spelling; 0 for none."""
+    try:
+        return int(value) if isinstance(value, int | float | str) else 0
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _filter_of(error: Mapping[str, Any] | None, said: Told) -> str:
+    """The word by which the provider filtered a prompt, however it is wrapped; empty for none."""
+    for wrapped in _wrapped(error, _MOST_WRAPPINGS):
+        for name in ("code", "type"):
+            code = as_text(wrapped.get(name))
+            if re.sub(r"[\W_]", "", code).lower() in _FILTERED:
+                return code
+        if as_object(wrapped.get("metadata")).get("reasons"):
+            return said.code or "moderation"
+    if said.status < 500 and (found := _SAYS_FILTERED.search(said.message)):
+        return found[0]
+    return ""
+
+
+def _wrapped(error: object, most: int) -> Iterator[Mapping[str, Any]]:
+    """An error and those inside it: Azure's inner ones, and those that routers pass on as text."""
+    if isinstance(error, str) and error.lstrip()[:1] in ("{", "["):
+        try:
+            error = error_object(decode(error.encode(errors="replace"))[0])
+        except ValueError:
+            return
+    if not isinstance(error, dict) or not most:
+        return
+    yield error
+    metadata = as_object(error.get("metadata"))
+    inside = (error.get("innererror"), error.get("inner_error"), error.get("error"))
+    for inner in (*inside, metadata.get("raw"), error.get("message")):
+        yield from _wrapped(inner, most - 1)

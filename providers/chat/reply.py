@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls.replies import token_count
+from evalbench.providers.chat.stops import outcome_of
+from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, encode
 
-_OUTCOMES = {
-    "length": Outcome.TRUNCATED,
-    "model_length": Outcome.TRUNCATED,
-    "content_filter": Outcome.FILTERED,
-    "sensitive": Outcome.FILTERED,
-    "refusal": Outcome.REFUSED,
-}
+_TEXTS = (None, "text", "output_text")
+_NO_TEXT = "the content was no text; its JSON stands for it"
 
 
 def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -22,13 +21,16 @@ def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
     Raises:
         KeyError, IndexError, TypeError: when the body is no completion.
+        BrokenOff: when the server says that it did not come to its end.
     """
     choice = body["choices"][0]
-    message = choice["message"]
-    stop = choice.get("finish_reason") or ""
-    outcome = _OUTCOMES.get(stop, Outcome.OK)
-    text = _text(message.get("content"))
-    if refusal := message.get("refusal"):
+    message = _message(choice)
+    stop = as_text(choice.get("finish_reason"))
+    outcome = outcome_of(stop)
+    if outcome is None:
+        raise BrokenOff(stop[:100])
+    text, notes = _text(message.get("content"))
+    if refusal := as_text(message.get("refusal")):
         text, outcome = text or refusal, Outcome.REFUSED
     return Reply(
         text=text,
@@ -36,41 +38,66 @@ def read_chat(body: Mapping[str, Any], arrival: Arrival) -> Reply:
         reasoning=_reasoning(message),
         stop_reason=stop,
         usage=read_usage(body.get("usage")),
-        provider_model=body.get("model") or "",
+        provider_model=as_text(body.get("model")),
         raw=body,
         request_id=arrival.request_id,
         limits=arrival.limits,
         params=arrival.params,
         latency_s=arrival.latency_s,
+        notes=notes,
     )
 
 
-def _text(content: object) -> str:
-    """The answer's text: a string, or the text pieces of a list of typed ones."""
+def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of a choice; some servers send a bare text, or a piece of a stream."""
+    message = choice.get("message")
+    if isinstance(message, dict):
+        return message
+    if isinstance(message, str):
+        return {"content": message}
+    if isinstance(delta := choice.get("delta"), dict):
+        return delta
+    return {"content": choice["text"]}
+
+
+def _text(content: object) -> tuple[str, tuple[str, ...]]:
+    """The answer's text, and what is odd about it.
+
+    A string, the text pieces of a list of typed ones, or one such piece.
+    """
     if isinstance(content, str):
-        return content
+        return content, ()
+    if content is None:
+        return "", ()
     if isinstance(content, list):
-        return "".join(
-            piece.get("text") or ""
-            for piece in content
-            if isinstance(piece, dict) and piece.get("type") == "text"
-        )
-    return ""
+        return "".join(map(_piece, content)), ()
+    if text := _piece(content):
+        return text, ()
+    return encode(content).decode(), (_NO_TEXT,)
+
+
+def _piece(piece: object) -> str:
+    """The text of one piece of an answer; empty for other kinds, as thoughts and images."""
+    if isinstance(piece, str):
+        return piece
+    fields = as_object(piece)
+    return as_text(fields.get("text")) if fields.get("type") in _TEXTS else ""
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
     """The reasoning shown, in a field of its own or as ``thinking`` pieces of the content."""
     for name in ("reasoning_content", "reasoning"):
-        if isinstance(shown := message.get(name), str) and shown:
+        if shown := as_text(message.get(name)):
             return shown
-    content = message.get("content")
-    if not isinstance(content, list):
-        return ""
     return "".join(
-        _text(piece.get("thinking"))
-        for piece in content
+        _thought(piece.get("thinking"))
+        for piece in as_list(message.get("content"))
         if isinstance(piece, dict) and piece.get("type") == "thinking"
     )
+
+
+def _thought(thinking: object) -> str:
+    return "".join(map(_piece, as_list(thinking))) or as_text(thinking)
 
 
 def read_usage(usage: object) -> Usage:
@@ -79,19 +106,18 @@ def read_usage(usage: object) -> Usage:
     ``completion_tokens`` includes reasoning, except at servers that count it
     apart: there the total tells.
     """
-    if not isinstance(usage, dict):
-        return Usage()
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
-    cached = prompt.get("cached_tokens", usage.get("cached_tokens"))
-    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    total = usage.get("total_tokens")
-    if isinstance(total, int) and isinstance(read, int) and isinstance(written, int):
-        written = max(written, total - read)
+    counts = as_object(usage)
+    prompt = as_object(counts.get("prompt_tokens_details"))
+    completion = as_object(counts.get("completion_tokens_details"))
+    cached = prompt.get("cached_tokens", counts.get("cached_tokens"))
+    read, written = counts.get("prompt_tokens"), token_count(counts.get("completion_tokens"))
+    total, given = token_count(counts.get("total_tokens")), token_count(read)
+    if total is not None and given is not None and written is not None:
+        written = max(written, total - given)
     return Usage(
         input_tokens=read,
         output_tokens=written,
-        cache_read_tokens=usage.get("prompt_cache_hit_tokens") if cached is None else cached,
+        cache_read_tokens=counts.get("prompt_cache_hit_tokens") if cached is None else cached,
         cache_write_tokens=prompt.get("cache_write_tokens"),
-        reasoning_tokens=completion.get("reasoning_tokens", usage.get("reasoning_tokens")),
+        reasoning_tokens=completion.get("reasoning_tokens", counts.get("reasoning_tokens")),
     )

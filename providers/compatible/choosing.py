@@ -19,6 +19,7 @@ from evalbench.engine.errors import CallRejected
 from evalbench.providers.chat.reply import read_usage
 from evalbench.providers.compatible.prepare import TEXT
 from evalbench.providers.wire.exchange import Arrival, Prepared
+from evalbench.providers.wire.lenient import as_list, as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def read_scores(
     """Summed natural-log likelihoods of the continuations, in the order asked.
 
     ``raw`` keeps the continuations' tokens only: the echo of a few-shot prompt,
-    once per continuation, would be a hundred times the answer.
+    once per continuation, would be a hundred times the answer. A likelihood that JSON has no
+    number for (minus infinity, of what a model holds to be impossible) came as null.
 
     Args:
         body: the completion response.
@@ -92,7 +94,7 @@ def read_scores(
     Raises:
         KeyError, IndexError, TypeError, ValueError: when the response lacks what was asked for.
     """
-    choices = sorted(body["choices"], key=lambda choice: choice["index"])
+    choices = _in_order(body["choices"])
     sums = []
     kept = []
     for length, choice in zip(wholes, choices, strict=True):
@@ -100,15 +102,28 @@ def read_scores(
         if len(values) < length:
             raise IndexError(f"{len(values)} log-probabilities for {length} tokens")
         scores = values[context:length]
-        sums.append(math.fsum(scores))
-        kept.append({"tokens": choice["logprobs"]["tokens"][context:length], "logprobs": scores})
+        sums.append(math.fsum(map(_likelihood, scores)))
+        tokens = as_list(choice["logprobs"].get("tokens"))[context:length]
+        kept.append({"tokens": tokens, "logprobs": scores})
     return Reply(
         stop_reason="scored",
         logprobs=tuple(sums),
         usage=read_usage(body.get("usage")),
-        provider_model=body.get("model") or "",
+        provider_model=as_text(body.get("model")),
         raw={"id": body.get("id"), "usage": body.get("usage"), "continuations": kept},
         request_id=arrival.request_id,
         limits=arrival.limits,
         latency_s=arrival.latency_s,
     )
+
+
+def _in_order(choices: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Choices by their index; as they came where these do not number them."""
+    numbers = [choice.get("index") for choice in choices]
+    if set(numbers) != set(range(len(choices))):
+        return choices
+    return sorted(choices, key=lambda choice: choice["index"])
+
+
+def _likelihood(score: object) -> float:
+    return score if isinstance(score, int | float) else -math.inf

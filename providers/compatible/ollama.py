@@ -17,11 +17,11 @@ from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, ParamNote, Re
 from evalbench.engine.errors import ContextTooLong
 from evalbench.engine.options import Option
 from evalbench.providers.chat.batches import REQUEST_ID
-from evalbench.providers.compatible.ollama_native import native, read_native
+from evalbench.providers.compatible.ollama_native import native, native_failure, read_native
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.provider import wire_name
 
@@ -68,9 +68,12 @@ class Ollama(Compatible):
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
-        if not self._num_ctx or answered.status != 200:
+        if not self._num_ctx:
             return super().read(answered, prepared)
-        return read_reply(answered, prepared, self.who, self.scrub, read_native, None, REQUEST_ID)
+        opened = open_good(answered, self.who, self.scrub, native_failure)
+        if not isinstance(opened, Opened):
+            return super().read(opened, prepared)
+        return read_reply(opened, prepared, self.who, self.scrub, read_native, None, REQUEST_ID)
 
     async def attempt(self, call: Call) -> Reply:
         """See :class:`NetworkProvider`; an answer to a cut prompt is refused."""

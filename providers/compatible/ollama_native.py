@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.engine.calls import Reply, Usage
+from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.compatible.prepare import TEXT
+from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival, Prepared
+from evalbench.providers.wire.lenient import as_text, encode
 
 _OPTIONS = {
     "max_tokens": "num_predict",
@@ -74,21 +77,30 @@ def read_native(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
     Raises:
         KeyError, TypeError: when the body is no answer.
+        BrokenOff: when the server says that it did not come to its end.
     """
     message = body.get("message")
     text = body["response"] if message is None else message["content"]
     thoughts = (body if message is None else message).get("thinking")
-    stop = body.get("done_reason") or ""
+    stop = as_text(body.get("done_reason"))
+    outcome = outcome_of(stop)
+    if outcome is None:
+        raise BrokenOff(stop[:100])
     return Reply(
-        text=text,
-        outcome=Outcome.TRUNCATED if stop == "length" else Outcome.OK,
-        reasoning=thoughts or "",
+        text=text if isinstance(text, str) else encode(text).decode(),
+        outcome=outcome,
+        reasoning=as_text(thoughts),
         stop_reason=stop,
         usage=Usage(body.get("prompt_eval_count"), body.get("eval_count")),
-        provider_model=body.get("model") or "",
+        provider_model=as_text(body.get("model")),
         raw=body,
         request_id=arrival.request_id,
         limits=arrival.limits,
         params=arrival.params,
         latency_s=arrival.latency_s,
     )
+
+
+def native_failure(body: Mapping[str, Any]) -> int | None:
+    """The status that an error inside a good response stands for; None without one."""
+    return 500 if body.get("error") and "message" not in body and "response" not in body else None

@@ -23,16 +23,12 @@ from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http
 from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.compatible.read import (
-    hidden_error,
-    read_completion,
-    read_text,
-)
+from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.compatible.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import json_body, quota, told
@@ -114,20 +110,11 @@ class Compatible(FileBatches):
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
         limits = self.quirks.limits(answered.headers)
-        if answered.status == 200 and b'"error"' in answered.body:
-            status = hidden_error(json_body(answered))
-            answered = answered if status is None else replace(answered, status=status)
-        if answered.status != 200:
-            return self.refuse(answered, prepared.model, limits, prepared.notes)
+        opened = open_good(answered, self.who, self.scrub, self.failed_status)
+        if not isinstance(opened, Opened):
+            return self.refuse(opened, prepared.model, limits, prepared.notes)
         reader = read_text if prepared.path == TEXT else read_completion
-        reply = read_reply(answered, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
-        if reply.stop_reason in ("error", "insufficient_system_resource"):
-            raise ServerFault(
-                f"{self.title} broke the answer off: {reply.stop_reason}",
-                possibly_billed=True,
-                request_id=reply.request_id,
-            )
-        return reply
+        return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
 
     def write_line(self, prepared: Prepared, item: str) -> bytes:
         """See :class:`BatchingProvider`; raw text is not for batches."""
@@ -138,11 +125,6 @@ class Compatible(FileBatches):
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
         """See :class:`FileBatches`."""
         return read_completion(body, arrival)
-
-    def true_status(self, status: object, body: Mapping[str, Any]) -> int:
-        """See :class:`FileBatches`."""
-        hidden = hidden_error(body) if status == 200 and "error" in body else None
-        return super().true_status(status, body) if hidden is None else hidden
 
     def refuse(
         self,

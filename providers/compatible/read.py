@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.providers.chat.errors import error_object
-from evalbench.providers.chat.reply import read_chat, read_usage
+from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.wire.exchange import Arrival
-from evalbench.providers.wire.failures import looks_too_long
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
@@ -27,20 +25,7 @@ def read_completion(body: Mapping[str, Any], arrival: Arrival) -> Reply:
 
 def read_text(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A completion of raw text; raises as :func:`read_completion`."""
-    choice = body["choices"][0]
-    stop = choice.get("finish_reason") or ""
-    return Reply(
-        text=choice["text"],
-        outcome=Outcome.TRUNCATED if stop == "length" else Outcome.OK,
-        stop_reason=stop,
-        usage=read_usage(body.get("usage")),
-        provider_model=body.get("model") or "",
-        raw=body,
-        request_id=arrival.request_id,
-        limits=arrival.limits,
-        params=arrival.params,
-        latency_s=arrival.latency_s,
-    )
+    return read_chat(body, arrival)
 
 
 def _without_thoughts(reply: Reply) -> Reply:
@@ -58,23 +43,3 @@ def _without_thoughts(reply: Reply) -> Reply:
         thoughts = text.lstrip().removeprefix(_OPEN).strip()
         return replace(reply, text="", reasoning=reply.reasoning or thoughts)
     return reply
-
-
-def hidden_error(body: object) -> int | None:
-    """The status of an error inside a good response, as routers send them; None without one."""
-    if not isinstance(body, dict):
-        return None
-    error = error_object(body) if "error" in body else None
-    if error is None:
-        choices = body.get("choices")
-        first = choices[0] if isinstance(choices, list) and choices else None
-        error = first.get("error") if isinstance(first, dict) else None
-    if not isinstance(error, dict):
-        return None
-    try:
-        status = int(error.get("code") or 0)
-    except (TypeError, ValueError):
-        status = 0
-    if 400 <= status < 600:
-        return status
-    return 400 if looks_too_long(str(error.get("message"))) else 502

@@ -12,7 +12,7 @@ from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible import choosing
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.provider import wire_name
 
@@ -42,11 +42,12 @@ class Vllm(Compatible):
         prepared = choosing.scoring_request(model, context, wholes)
         answered = await self.send(prepared)
         limits = self.quirks.limits(answered.headers)
-        if answered.status != 200:
-            return self.refuse(answered, model, limits)
+        opened = open_good(answered, self.who, self.scrub, self.failed_status)
+        if not isinstance(opened, Opened):
+            return self.refuse(opened, model, limits)
         lengths = [len(whole) for whole in wholes]
         return read_reply(
-            answered,
+            opened,
             prepared,
             self.who,
             self.scrub,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,35 @@ class Opened:
     config: Any
 
 
+@dataclass(slots=True)
+class Received:
+    """A response as it came, whatever the SDK makes of it; without one until it is complete."""
+
+    response: aiohttp.ClientResponse | None = None
+    body: bytes | None = None
+
+
+received: ContextVar[Received] = ContextVar("received")
+"""Where the response to the next request of this task is noted."""
+
+
+def _noting(aiohttp: Any) -> Any:
+    """Notes responses in ``received``: the SDK gives bodies as texts, and fails over some."""
+
+    async def head(_session: object, _context: object, params: Any) -> None:
+        if (noted := received.get(None)) is not None:
+            noted.response = params.response
+
+    async def whole(_session: object, _context: object, params: Any) -> None:
+        if (noted := received.get(None)) is not None:
+            noted.body = params.chunk
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(head)
+    trace.on_response_chunk_received.append(whole)
+    return trace
+
+
 async def open_client(access: Access, address: Address, version: str, title: str) -> Opened:
     """A client that is let in, made in a thread, for the running event loop.
 
@@ -83,6 +113,7 @@ async def open_client(access: Access, address: Address, version: str, title: str
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
         cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[_noting(aiohttp)],
         read_bufsize=1 << 20,
     )
     note_connections(session)

@@ -25,6 +25,7 @@ from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, told
+from evalbench.providers.wire.lenient import as_object, encode
 
 LIFE_S = 172_800.0
 """Seconds after which the API gives a batch up, and forgets a file."""
@@ -157,7 +158,7 @@ class GeminiBatches(BatchingProvider):
 
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
         """See :class:`BatchingProvider`."""
-        if isinstance(body := result.get("response"), dict):
+        if body := as_object(result.get("response")):
             return self.read_body(body, body.get("responseId") or "", call, read_content)
         if isinstance(error := result.get("error"), dict):
             code = error.get("code")
@@ -166,7 +167,7 @@ class GeminiBatches(BatchingProvider):
                 raise expired(self.title, cancelled=True)
             status = _HTTP.get(code, code if 400 <= code < 600 else 500)
             return self.read_error_line(status, {"error": {**error, "code": status}}, call, {})
-        raise self.broken_line(orjson.dumps(result), "it holds neither answer nor error")
+        raise self.broken_line(encode(result), "it holds neither answer nor error")
 
     def _job(self, operation: Mapping[str, Any]) -> BatchJob:
         """An operation as a batch.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from evalbench.providers.wire.failures import (
     usual,
 )
 from evalbench.providers.wire.headers import seconds
+from evalbench.providers.wire.lenient import as_object
 from evalbench.providers.wire.scrub import Scrub
 
 _TOO_LONG = re.compile(r"token count.{0,40} exceeds the maximum number of tokens", re.IGNORECASE)
@@ -70,6 +71,15 @@ class _Details:
     delay: float | None = None
     quotas: tuple[str, ...] = ()
     none: bool = False
+
+
+def hidden_status(body: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error inside a good response stands for; None without one."""
+    error = as_object(body.get("error"))
+    if not error or body.get("candidates"):
+        return None
+    code = error.get("code")
+    return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
 def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> ProviderError:

@@ -28,7 +28,7 @@ from evalbench.engine.options import Option
 from evalbench.providers.google import catalogue
 from evalbench.providers.google.access import Access
 from evalbench.providers.google.batches import GeminiBatches
-from evalbench.providers.google.errors import read_error
+from evalbench.providers.google.errors import hidden_status, read_error
 from evalbench.providers.google.files import Uploads
 from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import Habits, bare_name, prepare
@@ -38,7 +38,7 @@ from evalbench.providers.google.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf, table_facts
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import read_reply
+from evalbench.providers.wire.body import Opened, open_good, read_reply
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
@@ -200,10 +200,11 @@ class Gemini(NetworkProvider):
 
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
-        if answered.status != 200:
-            raise read_error(answered, self.who, prepared.model, self.scrub)
+        opened = open_good(answered, self.who, self.scrub, hidden_status)
+        if not isinstance(opened, Opened):
+            raise read_error(opened, self.who, prepared.model, self.scrub)
         return read_reply(
-            answered, prepared, self.who, self.scrub, read_content, None, "x-request-id"
+            opened, prepared, self.who, self.scrub, read_content, None, "x-request-id"
         )
 
     async def fetch_models(self) -> list[ModelInfo]:

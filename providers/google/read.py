@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_list, as_object, as_text, sum_of
 
 _OUTCOMES = {
     "STOP": Outcome.OK,
@@ -15,8 +17,16 @@ _OUTCOMES = {
     "CONTINUATION": Outcome.TRUNCATED,
     "": Outcome.TRUNCATED,
 }
-"""Of finish reasons; all others (SAFETY, RECITATION, BLOCKLIST …) are the provider's filters."""
-_BROKEN = ("MALFORMED_RESPONSE", "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+"""Of finish reasons that are no filters. What nobody knows is an answer when it has a text."""
+_FILTERS = frozenset(
+    {
+        *("SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER"),
+        *("MODEL_ARMOR", "NO_IMAGE"),
+    }
+)
+"""Finish reasons that are the provider's filters."""
+_BROKEN = "MALFORMED_RESPONSE"
 
 
 def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
@@ -26,34 +36,38 @@ def read_content(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     good answers.
 
     Raises:
-        KeyError, TypeError, ValueError: when the body is no answer.
+        KeyError, IndexError, TypeError, AttributeError: when the body is no answer.
+        BrokenOff: when the model's answer was malformed, by Google's word.
     """
     if "candidates" not in body and "promptFeedback" not in body:
         # Nothing was generated, and the API says no more than what the prompt counted as.
         _ = body["usageMetadata"]
-    text: list[str] = []
-    thoughts: list[str] = []
+    text: list[object] = []
+    thoughts: list[object] = []
     candidate = (body.get("candidates") or [{}])[0]
-    for part in (candidate.get("content") or {}).get("parts") or ():
+    for part in map(as_object, as_list(as_object(candidate.get("content")).get("parts"))):
         if "text" in part:
             (thoughts if part.get("thought") else text).append(part["text"])
-    stop = candidate.get("finishReason") or ""
-    if stop in _BROKEN:
-        raise ValueError(f"the model's answer was {stop}")
-    answer = "".join(text)
-    outcome = _OUTCOMES.get(stop, Outcome.FILTERED)
+    stop = as_text(candidate.get("finishReason"))
+    if stop == _BROKEN:
+        raise BrokenOff(stop)
+    if text and not any(isinstance(one, str) for one in text):
+        raise TypeError("its text is none")
+    answer = "".join(map(as_text, text))
+    filtered = stop in _FILTERS or not answer
+    outcome = _OUTCOMES.get(stop, Outcome.FILTERED if filtered else Outcome.OK)
     if not answer and stop in ("", "STOP"):
         outcome = Outcome.FILTERED
-        stop = (body.get("promptFeedback") or {}).get("blockReason") or stop
+        stop = as_text(as_object(body.get("promptFeedback")).get("blockReason")) or stop
     return Reply(
         text=answer,
         outcome=outcome,
-        reasoning="\n\n".join(thoughts),
+        reasoning="\n\n".join(filter(None, map(as_text, thoughts))),
         stop_reason=stop,
         usage=read_usage(body.get("usageMetadata")),
-        provider_model=body.get("modelVersion") or "",
+        provider_model=as_text(body.get("modelVersion")),
         raw=body,
-        request_id=arrival.request_id or str(body.get("responseId") or ""),
+        request_id=arrival.request_id or as_text(body.get("responseId"))[:200],
         limits=arrival.limits,
         params=arrival.params,
         latency_s=arrival.latency_s,
@@ -68,9 +82,10 @@ def read_usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()
     thoughts = usage.get("thoughtsTokenCount")
+    answer = usage.get("candidatesTokenCount")
     return Usage(
         input_tokens=usage.get("promptTokenCount"),
-        output_tokens=(usage.get("candidatesTokenCount") or 0) + (thoughts or 0),
+        output_tokens=sum_of(0 if answer is None else answer, thoughts),
         cache_read_tokens=usage.get("cachedContentTokenCount"),
         reasoning_tokens=thoughts,
     )

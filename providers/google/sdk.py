@@ -1,8 +1,8 @@
 """The official SDK as carrier: its paths, and ours through its session for what it lacks.
 
 A ready body goes out through the SDK's public ``extra_body``, and the answer
-comes back as text (``should_return_http_response``), so that the bytes on the
-wire are exactly what ``prepare`` made and an answer is parsed once.
+is taken as its session received it, so that the bytes on the wire are exactly what
+``prepare`` made and an answer is parsed once, by us: the SDK takes bodies for texts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ import orjson
 
 from evalbench.engine.calls import MediaPart
 from evalbench.engine.errors import ProviderError, ServerFault
-from evalbench.providers.google.access import Access, Opened, close_client, open_client
+from evalbench.providers.google.access import (
+    Access,
+    Opened,
+    Received,
+    close_client,
+    open_client,
+    received,
+)
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -61,11 +68,21 @@ class GeminiClient:
         about_to_send()
 
         async def work() -> Answered:
-            # The body replaces these contents; the SDK takes no call without any.
-            response = await opened.client.aio.models.generate_content(
-                model=prepared.model, contents="-", config=config
-            )
-            return _whole(response.sdk_http_response)
+            came = Received()
+            token = received.set(came)
+            try:
+                # The body replaces these contents; the SDK takes no call without any.
+                await opened.client.aio.models.generate_content(
+                    model=prepared.model, contents="-", config=config
+                )
+            except Exception:
+                # What came whole is read here, also where the SDK cannot read it.
+                if came.body is None:
+                    raise
+            finally:
+                received.reset(token)
+            assert came.response is not None
+            return Answered(came.response.status, came.response.headers, came.body or b"")
 
         return await self._timed(work)
 
@@ -295,12 +312,6 @@ class GeminiClient:
 
 def _of_transport(error: BaseException) -> bool:
     return type(error).__name__ == "TransportError"
-
-
-def _whole(response: Any) -> Answered:
-    """A good response; the SDK tells no status of these, and raises for every other than 200."""
-    headers = {name.lower(): value for name, value in (response.headers or {}).items()}
-    return Answered(200, headers, (response.body or "").encode())
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -27,10 +27,9 @@ from evalbench.providers.openai.responses import failed_status, read_response
 from evalbench.providers.openai.terms import Endpoint, endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import json_body
 from evalbench.providers.wire.headers import openai_limits
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -129,14 +128,12 @@ class OpenAI(FileBatches):
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
         limits = openai_limits(answered.headers)
-        reader = read_chat
-        if prepared.path == PATHS["responses"]:
-            reader = read_response
-            answered = self._told_apart(answered)
-        if answered.status == 200:
-            return read_reply(answered, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
-        request_id = answered.headers.get(REQUEST_ID, "")
-        result = read_error(answered, self.who, prepared.model, self.scrub, request_id=request_id)
+        reader = read_response if prepared.path == PATHS["responses"] else read_chat
+        opened = open_good(answered, self.who, self.scrub, self.failed_status)
+        if isinstance(opened, Opened):
+            return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
+        request_id = opened.headers.get(REQUEST_ID, "")
+        result = read_error(opened, self.who, prepared.model, self.scrub, request_id=request_id)
         if isinstance(result, Reply):
             return replace(result, limits=limits, params=prepared.notes)
         result.limits = limits
@@ -147,19 +144,9 @@ class OpenAI(FileBatches):
         reader = read_response if body.get("object") == "response" else read_chat
         return reader(body, arrival)
 
-    def true_status(self, status: object, body: Mapping[str, Any]) -> int:
+    def failed_status(self, body: Mapping[str, Any]) -> int | None:
         """See :class:`FileBatches`."""
-        failed = failed_status(body) if status == 200 else None
-        return super().true_status(status, body) if failed is None else failed
-
-    @staticmethod
-    def _told_apart(answered: Answered) -> Answered:
-        """A failed response inside a 200 gets the status it deserves."""
-        if answered.status != 200 or b'"failed"' not in answered.body:
-            return answered
-        body = json_body(answered)
-        status = failed_status(body) if isinstance(body, dict) else None
-        return answered if status is None else replace(answered, status=status)
+        return failed_status(body) if "output" in body else super().failed_status(body)
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""

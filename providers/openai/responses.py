@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply, Usage
+from evalbench.providers.chat.errors import status_number
+from evalbench.providers.wire.body import BrokenOff
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_list, as_object, as_text
 
 _INCOMPLETE = {
     "max_output_tokens": Outcome.TRUNCATED,
@@ -18,38 +21,43 @@ def read_response(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     """A finished response as a reply; ``raw`` is the body itself.
 
     Raises:
-        KeyError, TypeError: when the body is no finished response. A failed
-            one (HTTP 200 all the same) is an error and told apart before.
+        KeyError, TypeError: when the body is no response. A failed one (HTTP
+            200 all the same) is an error and told apart before.
+        BrokenOff: when it did not come to its end.
     """
     text: list[str] = []
     refusals: list[str] = []
     thoughts: list[str] = []
-    for item in body["output"]:
-        if item["type"] == "message":
-            for piece in item["content"]:
-                if piece["type"] == "output_text":
-                    text.append(piece["text"])
-                elif piece["type"] == "refusal":
-                    refusals.append(piece["refusal"])
-        elif item["type"] == "reasoning":
-            thoughts += [piece["text"] for piece in item.get("summary") or ()]
-    status = body["status"]
-    stop = status
+    output = body["output"]
+    if not isinstance(output, list):
+        raise TypeError("its output is no list")
+    for item in map(as_object, output):
+        if item.get("type") == "message":
+            for piece in map(as_object, as_list(item.get("content"))):
+                text.append(as_text(piece.get("text")))
+                refusals.append(as_text(piece.get("refusal")))
+        elif item.get("type") == "reasoning":
+            thoughts += [
+                as_text(as_object(piece).get("text")) for piece in as_list(item.get("summary"))
+            ]
+    stop = as_text(body.get("status"))
     outcome = Outcome.OK
-    if status == "incomplete":
-        stop = (body.get("incomplete_details") or {}).get("reason") or "incomplete"
+    if stop == "incomplete":
+        stop = as_text(as_object(body.get("incomplete_details")).get("reason")) or stop
         outcome = _INCOMPLETE.get(stop, Outcome.TRUNCATED)
-    elif status != "completed":
-        raise KeyError(f"status {status}")
-    if refusals:
+    elif stop not in ("completed", ""):
+        raise BrokenOff(stop[:100])
+    elif not any(text) and not any(refusals) and not stop:
+        raise KeyError("status")
+    if any(refusals):
         outcome = Outcome.REFUSED
     return Reply(
         text="".join(text) or "".join(refusals),
         outcome=outcome,
-        reasoning="\n\n".join(thoughts),
+        reasoning="\n\n".join(filter(None, thoughts)),
         stop_reason=stop,
         usage=read_usage(body.get("usage")),
-        provider_model=body.get("model") or "",
+        provider_model=as_text(body.get("model")),
         raw=body,
         request_id=arrival.request_id,
         limits=arrival.limits,
@@ -62,9 +70,9 @@ def failed_status(body: Mapping[str, Any]) -> int | None:
     """The HTTP status that a failed response stands for; None when it did not fail."""
     if body.get("status") != "failed":
         return None
-    error = body.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    return _STATUS.get(str(code), 400)
+    code = as_object(body.get("error")).get("code")
+    told = status_number(code)
+    return told if 400 <= told < 600 else _STATUS.get(str(code)[:100], 400)
 
 
 _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "None": 500}
@@ -72,13 +80,12 @@ _STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "None": 500}
 
 def read_usage(usage: object) -> Usage:
     """Token counts; ``input_tokens`` includes cached ones, ``output_tokens`` reasoning."""
-    if not isinstance(usage, dict):
-        return Usage()
-    read = usage.get("input_tokens_details") or {}
-    written = usage.get("output_tokens_details") or {}
+    counts = as_object(usage)
+    read = as_object(counts.get("input_tokens_details"))
+    written = as_object(counts.get("output_tokens_details"))
     return Usage(
-        input_tokens=usage.get("input_tokens"),
-        output_tokens=usage.get("output_tokens"),
+        input_tokens=counts.get("input_tokens"),
+        output_tokens=counts.get("output_tokens"),
         cache_read_tokens=read.get("cached_tokens"),
         cache_write_tokens=read.get("cache_write_tokens"),
         reasoning_tokens=written.get("reasoning_tokens"),

@@ -33,7 +33,7 @@ from evalbench.providers.together.read import read_together
 from evalbench.providers.together.terms import terms
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
-from evalbench.providers.wire.body import parsed, read_reply
+from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import wire_name
@@ -105,11 +105,12 @@ class Together(TogetherBatches):
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
         """See :class:`NetworkProvider`."""
         limits = read_limits(answered.headers)
-        if answered.status == 200:
+        opened = open_good(answered, self.who, self.scrub, self.failed_status)
+        if isinstance(opened, Opened):
             return read_reply(
-                answered, prepared, self.who, self.scrub, read_together, limits, REQUEST_ID
+                opened, prepared, self.who, self.scrub, read_together, limits, REQUEST_ID
             )
-        result = read_together_error(answered, self.who, prepared.model, self.scrub)
+        result = read_together_error(opened, self.who, prepared.model, self.scrub)
         if isinstance(result, Reply):
             return replace(result, limits=limits, params=prepared.notes)
         if is_not_serverless(result):

@@ -10,6 +10,7 @@ from typing import Any
 from evalbench.engine.calls import ParamNote, Reply
 from evalbench.providers.compatible.read import read_completion
 from evalbench.providers.wire.exchange import Arrival
+from evalbench.providers.wire.lenient import as_list
 
 _SAID = {"effort": ("reasoning_effort", "reasoning"), "schema": ("response_format",)}
 
@@ -25,8 +26,8 @@ def read_together(body: Mapping[str, Any], arrival: Arrival) -> Reply:
     reply = read_completion(body, arrival)
     warnings = [
         warning["message"]
-        for warning in body.get("warnings") or ()
-        if isinstance(warning, Mapping) and isinstance(warning.get("message"), str)
+        for warning in as_list(body.get("warnings"))
+        if isinstance(warning, dict) and isinstance(warning.get("message"), str)
     ]
     if not warnings:
         return reply

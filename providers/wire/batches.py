@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
-
 from evalbench.engine.calls import BatchTerms, Call, ParamNote, Reply
 from evalbench.engine.errors import (
     CallRejected,
@@ -28,9 +26,10 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.modelfacts import NOTHING, ModelFacts, Refused
 from evalbench.providers.modelfacts.refusals import blamed
-from evalbench.providers.wire.body import parsed, reply_of
+from evalbench.providers.wire.body import ReadBody, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, build, not_an_api, told
+from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 
@@ -38,16 +37,13 @@ CLOCKS_S = 60.0
 """By how much the clocks of provider and machine may differ when nothing tells the difference."""
 _SHOWN = 2_000
 
-ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
-"""Reads a parsed good answer; raises what indexing raises."""
-
 
 class BatchingProvider(NetworkProvider):
     """Base of the providers that also take batches."""
 
     item_field = "custom_id"
     """The field of a result line that names its item."""
-    _last: tuple[bytes, dict[str, Any]] = (b"", {})
+    _last: tuple[bytes, dict[str, Any], tuple[str, ...]] = (b"", {}, ())
 
     @abstractmethod
     def prepared(self, call: Call, refused: Refused) -> Prepared:
@@ -120,13 +116,13 @@ class BatchingProvider(NetworkProvider):
         Raises:
             ValueError: when it is not one.
         """
-        last, value = self._last
+        last, value, _ = self._last
         if last is line:
             return value
-        value = orjson.loads(self.scrub.exact(line))
+        value, notes = decode(self.scrub.exact(line))
         if not isinstance(value, dict):
             raise ValueError("the line is not a JSON object")
-        self._last = (line, value)
+        self._last = (line, value, notes)
         return value
 
     def broken_line(self, line: bytes, why: str) -> ProviderError:
@@ -148,10 +144,10 @@ class BatchingProvider(NetworkProvider):
         """
         return reply_of(
             body,
-            Arrival(self.scrub.identity(request_id), params=self.notes(call)),
+            Arrival(self.scrub.identity(request_id), params=self.notes(call), notes=self._last[2]),
             self.who,
             read,
-            lambda: told(Answered(200, {}, orjson.dumps(body)), self.scrub, None, ""),
+            lambda: told(Answered(200, {}, encode(body)), self.scrub, None, ""),
         )
 
     def read_error_line(
@@ -167,7 +163,7 @@ class BatchingProvider(NetworkProvider):
         """
         prepared = self.prepare(call)
         try:
-            return self.read(Answered(status, headers, orjson.dumps(body)), prepared)
+            return self.read(Answered(status, headers, encode(body)), prepared)
         except ProviderError as error:
             error.possibly_billed = False
             raise

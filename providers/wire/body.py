@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import orjson
-
-from evalbench.engine.calls import RateLimits, Reply
+from evalbench.engine.calls import Outcome, RateLimits, Reply
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, Who, not_an_api, told
+from evalbench.providers.wire.lenient import decode, odd_counts
 from evalbench.providers.wire.scrub import Scrub
 
+ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
+"""Turns a parsed good answer into a reply; may raise what indexing raises, or BrokenOff."""
 
-def parsed(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = False) -> dict[str, Any]:
-    """The body of a good answer as a JSON object, without the key.
+_ANSWERS = (Outcome.OK, Outcome.TRUNCATED)
+
+
+class BrokenOff(ValueError):
+    """By the provider's own word this is no whole answer. ``str()`` is that word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A good response with its body parsed, without the key, and what was odd about its form."""
+
+    answered: Answered
+    body: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def parsed(answered: Answered, who: Who, scrub: Scrub) -> dict[str, Any]:
+    """The body of a good response that is no answer; raises as :func:`open_body`, never billed."""
+    return open_body(answered, who, scrub, billed=False).body
+
+
+def open_body(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = True) -> Opened:
+    """Parse the body of a good response, as far as any reader could.
 
     Args:
         answered: the response.
@@ -25,12 +48,12 @@ def parsed(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = False) 
 
     Raises:
         RunFatal: when the body is a web page: the address is no API.
-        ServerFault: when it is damaged.
+        ServerFault: when it is no JSON object.
     """
     raw = scrub.exact(answered.body)
     try:
-        body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        body, notes = decode(raw, answered.headers.get("content-type") or "")
+    except ValueError:
         said = told(answered, scrub, None, "")
         if said.page:
             raise not_an_api(said, who) from None
@@ -38,35 +61,60 @@ def parsed(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = False) 
     if not isinstance(body, dict):
         said = told(answered, scrub, None, "")
         raise unreadable(said, who, "its body is not a JSON object", billed=billed)
-    return body
+    return Opened(answered, body, notes)
+
+
+def open_good(
+    answered: Answered,
+    who: Who,
+    scrub: Scrub,
+    failed: Callable[[Mapping[str, Any]], int | None],
+) -> Opened | Answered:
+    """A good response, opened; every other as it is.
+
+    Args:
+        answered: the response.
+        who: the provider.
+        scrub: takes the key out.
+        failed: the status that a failure inside a good response deserves; None for an answer.
+            Such a response comes back with that status.
+
+    Raises:
+        RunFatal, ServerFault: as :func:`open_body`.
+    """
+    if not answered.good:
+        return answered
+    opened = open_body(answered, who, scrub)
+    status = failed(opened.body)
+    return opened if status is None else replace(answered, status=status)
 
 
 def read_reply(
-    answered: Answered,
+    opened: Opened,
     prepared: Prepared,
     who: Who,
     scrub: Scrub,
-    read: Callable[[Mapping[str, Any], Arrival], Reply],
+    read: ReadBody,
     limits: RateLimits | None,
     request_id: str,
 ) -> Reply:
     """A good answer as a reply.
 
     Args:
-        answered: the response.
+        opened: the response.
         prepared: the request.
         who: the provider.
         scrub: takes the key out.
-        read: turns the parsed body into a reply; may raise what indexing raises.
+        read: turns the parsed body into a reply.
         limits: for the reply.
         request_id: name of the header with the request's id.
 
     Raises:
-        ProviderError: when there is no answer in the body.
+        ServerFault: when there is no answer in the body.
     """
-    body = parsed(answered, who, scrub, billed=True)
-    identity = answered.headers.get(request_id) or body.get("id") or ""
-    arrival = Arrival(scrub.identity(identity), limits, prepared.notes, answered.seconds)
+    answered, body = opened.answered, opened.body
+    identity = scrub.identity(answered.headers.get(request_id) or body.get("id") or "")
+    arrival = Arrival(identity, limits, prepared.notes, answered.seconds, opened.notes)
     return reply_of(body, arrival, who, read, lambda: told(answered, scrub, None, ""))
 
 
@@ -74,7 +122,7 @@ def reply_of(
     body: Mapping[str, Any],
     arrival: Arrival,
     who: Who,
-    read: Callable[[Mapping[str, Any], Arrival], Reply],
+    read: ReadBody,
     said: Callable[[], Told],
 ) -> Reply:
     """A parsed body as a reply; ``said`` describes it when there is no answer in it.
@@ -83,10 +131,27 @@ def reply_of(
         ServerFault: when there is none.
     """
     try:
-        return read(body, arrival)
+        reply = read(body, arrival)
+    except BrokenOff as error:
+        raise ServerFault(
+            f"{who.title} broke the answer off: {error}",
+            possibly_billed=True,
+            body=said().body,
+            request_id=arrival.request_id,
+        ) from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         why = f"its body is not an answer ({type(error).__name__}: {error})"
         raise unreadable(said(), who, why, billed=True) from None
+    return _noted(reply, arrival.notes + odd_counts(body))
+
+
+def _noted(reply: Reply, notes: tuple[str, ...]) -> Reply:
+    """The reply with what was odd about its form."""
+    usage = reply.usage
+    if usage.output_tokens == 0 and reply.outcome in _ANSWERS and (reply.text or reply.reasoning):
+        notes += ("0 output tokens beside a text count as not reported",)
+        reply = replace(reply, usage=replace(usage, output_tokens=None))
+    return replace(reply, notes=reply.notes + notes) if notes else reply
 
 
 def unreadable(said: Told, who: Who, why: str, *, billed: bool) -> ProviderError:

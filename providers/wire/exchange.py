@@ -40,12 +40,18 @@ class Answered:
     body: bytes
     seconds: float = 0.0
 
+    @property
+    def good(self) -> bool:
+        """Whether it is to be an answer, by its status."""
+        return 200 <= self.status < 300
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What goes into a reply from beside its body."""
+    """What goes into a reply from beside its body; ``notes``: what was odd about its form."""
 
     request_id: str = ""
     limits: RateLimits | None = None
     params: tuple[ParamNote, ...] = ()
     latency_s: float = 0.0
+    notes: tuple[str, ...] = ()

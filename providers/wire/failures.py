@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -31,6 +29,7 @@ from evalbench.engine.errors import (
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.headers import retry_after
+from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.scrub import Scrub
 
 
@@ -87,7 +86,9 @@ def told(
 
     def said(name: str) -> str:
         value = fields.get(name)
-        return "" if value is None else scrub.text(str(value), 600)
+        if value is None:
+            return ""
+        return scrub.text(value if isinstance(value, str) else encode(value).decode(), 600)
 
     return Told(
         status=answered.status,
@@ -104,10 +105,10 @@ def told(
 
 
 def json_body(answered: Answered) -> object:
-    """The parsed body, or None when it is not JSON."""
+    """The parsed body, or None when no reader could make JSON of it."""
     try:
-        return orjson.loads(answered.body)
-    except orjson.JSONDecodeError:
+        return decode(answered.body, answered.headers.get("content-type") or "")[0]
+    except ValueError:
         return None
 
 

@@ -135,6 +135,8 @@ def _print_reply(out: Out, call: CallRow) -> None:
         _print_block(out, f"reply, {reply.outcome}", reply.text)
     for words in param_words(reply):
         out.line(f"  parameter {one_line(words)}")
+    for words in reply.notes:
+        out.line(f"  odd: {one_line(words)}")
 
 
 def _print_block(out: Out, title: str, text: str) -> None:

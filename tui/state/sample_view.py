@@ -274,6 +274,7 @@ def reply_facts(reply: Reply) -> Pairs:
     if reply.request_id:
         facts.append(("request", reply.request_id))
     facts += [("parameters", words) for words in param_words(reply)]
+    facts += [("oddity", words) for words in reply.notes]
     return facts
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from evalbench.engine.calls import Call, JobState, ModelRef
-from evalbench.engine.calls.replies import Reply, plain
+from evalbench.engine.calls.replies import UNSTORABLE, Reply, plain
 from evalbench.engine.dispatch.base import ZERO, Host, failed_reply
 from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.batches.state import Batch, Stage
@@ -56,6 +56,9 @@ class Settling:
             self._store(row, failed_reply(error, self._round(row.id)), ZERO)
             return True
         cost = self._shared.purse.answered_in_batch(_call(row), reply)
+        if cost is None and self._shared.purse.prices is not None:
+            # Its tokens are not told: what was reserved for it counts, here and in a resume.
+            cost = self._share()
         batch.cost += cost or ZERO
         if cost is not None:
             batch.saved += (self._shared.at_once.cost(reply) or cost) - cost
@@ -90,7 +93,7 @@ class Settling:
         shared, batch = self._shared, self._batch
         try:
             shared.journal.store_reply(row.row, row.key, row.reask, reply)
-        except TypeError:
+        except UNSTORABLE:
             reply = plain(reply)
             shared.journal.store_reply(row.row, row.key, row.reask, reply)
         part = self._share()

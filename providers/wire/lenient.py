@@ -1,0 +1,208 @@
+"""JSON as servers send it: read strictly first, and then as far as any reader could.
+
+A reply that was paid for must not be lost to its form. What a strict parser
+refuses and a person would still read (byte-order marks, halves of characters,
+infinities, unescaped control characters, bytes of another encoding, something
+behind the end) is read, and each such oddity is named.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls.replies import MOST_DEPTH, plain_json, token_count
+
+_TOO_DEEP = f"what stood inside more than {MOST_DEPTH} lists and objects was left out"
+_BLANK = "\ufeff\x00 \t\r\n"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_CHARSET = re.compile(r"charset=[\"']?(iso-8859-\d{1,2}|latin-?1|windows-125\d|cp125\d)\b", re.I)
+_LONGEST_INT = 18
+"""Digits of whole numbers that fit 64 bits, whatever they are."""
+_USAGES = ("usage", "usageMetadata")
+_DETAILS = ("details", "Details")
+_COUNTS = ("tokens", "Tokens", "TokenCount")
+_EVALUATED = ("prompt_eval_count", "eval_count")
+"""Ollama's own API counts beside the answer."""
+
+
+def decode(raw: bytes, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
+    """A body as JSON that can be stored, and what was odd about it, in words that quote nothing.
+
+    Args:
+        raw: the body.
+        content_type: the header, for bytes that are not UTF-8.
+
+    Raises:
+        ValueError: when no reader could make JSON of it.
+    """
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return _Leniently(raw, content_type).read()
+    if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH and not _can_be_written(value):
+        return plain_json(value), (_TOO_DEEP,)
+    return value, ()
+
+
+def encode(value: Any) -> bytes:
+    """JSON of a value, whatever it is."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return orjson.dumps(plain_json(value))
+
+
+def _can_be_written(value: Any) -> bool:
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Leniently:
+    """One body on its way through the slow path."""
+
+    def __init__(self, raw: bytes, content_type: str) -> None:
+        self._notes: dict[str, None] = {}
+        self._text = self._decoded(raw, content_type)
+
+    def read(self) -> tuple[Any, tuple[str, ...]]:
+        text = self._text.lstrip(_BLANK)
+        if self._text[:1] == "\ufeff":
+            self._note("a byte-order mark stood before the body")
+        if text.count("[") + text.count("{") > MOST_DEPTH:
+            text = self._flattened(text)
+        try:
+            value, end = self._first_value(text)
+        except RecursionError:
+            raise ValueError("lists and objects that are never closed") from None
+        if text[end:].strip(_BLANK):
+            self._note("what followed the end of the JSON was left out")
+        made = plain_json(value)
+        if made != value:
+            self._note("halves of characters (lone surrogates) were replaced by U+FFFD")
+        return made, tuple(self._notes)
+
+    def _note(self, words: str) -> None:
+        self._notes[words] = None
+
+    def _decoded(self, raw: bytes, content_type: str) -> str:
+        encoding = json.detect_encoding(raw)
+        if encoding == "utf-8-sig":
+            encoding = "utf-8"
+        try:
+            text = raw.decode(encoding)
+            if encoding != "utf-8":
+                self._note(f"the body came in {encoding.upper()}")
+            return text
+        except UnicodeDecodeError:
+            pass
+        if found := _CHARSET.search(content_type):
+            self._note(f"the body came in {found[1].upper()}")
+            return raw.decode(found[1], "replace")
+        self._note("bytes that are not UTF-8 were replaced by U+FFFD")
+        return raw.decode(encoding, "replace")
+
+    def _first_value(self, text: str) -> tuple[Any, int]:
+        try:
+            return self._decoder(strict=True).raw_decode(text)
+        except json.JSONDecodeError as error:
+            if not error.msg.startswith("Invalid control character"):
+                raise
+        self._note("control characters stood in texts unescaped")
+        return self._decoder(strict=False).raw_decode(text)
+
+    def _decoder(self, *, strict: bool) -> json.JSONDecoder:
+        return json.JSONDecoder(
+            strict=strict,
+            parse_constant=self._no_number,
+            parse_float=self._float,
+            parse_int=self._int,
+        )
+
+    def _no_number(self, _: str) -> None:
+        self._note("numbers that JSON has not (NaN, infinities) were read as null")
+
+    def _float(self, digits: str) -> float | None:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        self._no_number(digits)
+        return None
+
+    def _int(self, digits: str) -> int | float | None:
+        # Larger ones become floats, as they do in the strict parser.
+        return int(digits) if len(digits) <= _LONGEST_INT else self._float(digits)
+
+    def _flattened(self, text: str) -> str:
+        """The text with null for what stands inside too many lists and objects."""
+        kept, depth, start, done = [], 0, 0, 0
+        for found in _TOKEN.finditer(text):
+            letter = found[0]
+            if letter in "[{":
+                depth += 1
+                if depth == MOST_DEPTH + 1:
+                    start = found.start()
+            elif letter in "]}":
+                if depth == MOST_DEPTH + 1:
+                    kept += [text[done:start], "null"]
+                    done = found.end()
+                depth -= 1
+        if not kept:
+            return text
+        self._note(_TOO_DEEP)
+        return "".join(kept) + text[done:]
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """An object of JSON; an empty one for whatever else stands where one should."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> Sequence[Any]:
+    """A list of JSON; an empty one for whatever else stands where one should."""
+    return value if isinstance(value, list) else ()
+
+
+def as_text(value: object) -> str:
+    """A text of JSON; an empty one for whatever else stands where one should."""
+    return value if isinstance(value, str) else ""
+
+
+def sum_of(first: object, *more: object) -> int | None:
+    """Token counts added up; None when the first is not told, or one that is told can be none."""
+    told = [token_count(one) for one in (first, *more) if one is not None]
+    return None if first is None or None in told else sum(filter(None, told))
+
+
+def odd_counts(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a good answer says of its tokens and cannot be, see :class:`Usage`; in words."""
+    odd = [name for name in _EVALUATED if _is_odd(body.get(name))]
+    for name in _USAGES:
+        usage = body.get(name)
+        if isinstance(usage, dict):
+            odd += _odd_in(usage)
+        elif usage is not None:
+            odd.append(name)
+    return tuple(f"{name} is no number of tokens and counts as not reported" for name in odd)
+
+
+def _odd_in(usage: Mapping[str, Any]) -> list[str]:
+    odd = []
+    for name, value in usage.items():
+        if isinstance(value, dict) and name.endswith(_DETAILS):
+            odd += _odd_in(value)
+        elif _is_odd(value) and name.endswith(_COUNTS):
+            odd.append(name)
+    return odd
+
+
+def _is_odd(value: object) -> bool:
+    return value is not None and token_count(value) is None
