@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
-from urllib.parse import quote
+from functools import cache, lru_cache
 
 from evalbench.engine import registry
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls.redaction import Redactor
 from evalbench.engine.errors import SpecError
-
-_SHORTEST = 8
 
 _OTHER_SECRETS = frozenset(
     {
@@ -46,17 +44,18 @@ _OTHER_SECRETS = frozenset(
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:
-    """``text`` with every secret replaced by ``[key]``, also where it is percent-encoded.
+    """``text`` with every secret replaced by ``[key]``, however it is spelled.
 
     Secrets shorter than 8 characters are left: they are the placeholders that
     servers without keys are given, and replacing them would garble texts. Of a
     key of several parts, joined by colons, each part goes too.
     """
-    parts = {part for secret in secrets for part in (secret, *secret.split(":"))}
-    for secret in sorted({s for s in parts if len(s) >= _SHORTEST}, key=len, reverse=True):
-        for form in {secret, quote(secret, safe="")}:
-            text = text.replace(form, "[key]")
-    return text
+    return _redactor(frozenset(secrets)).text(text)
+
+
+@lru_cache(8)
+def _redactor(secrets: frozenset[str]) -> Redactor:
+    return Redactor(*secrets, mark="[key]")
 
 
 class ScrubbedFormatter(logging.Formatter):

@@ -28,6 +28,7 @@ from evalbench.providers.wire.batches import (
     entries,
     expired,
     moment,
+    without_key,
 )
 from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
@@ -110,6 +111,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         answered = await self.within(self.get(f"{PATH}/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
+    @without_key
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`.
 

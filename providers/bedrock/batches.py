@@ -22,7 +22,7 @@ from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.errors import NAMES
 from evalbench.providers.bedrock.prepare import as_json
 from evalbench.providers.bedrock.read import read_converse
-from evalbench.providers.wire.batches import BatchingProvider, moment
+from evalbench.providers.wire.batches import BatchingProvider, moment, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.provider import wire_name
@@ -180,6 +180,7 @@ class InvocationJobs(BatchingProvider):
         )
         return self._job(self._object(answered, what="this batch"))
 
+    @without_key
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. Who had no turn has no line."""
         self.check_secret()

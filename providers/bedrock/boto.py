@@ -60,11 +60,18 @@ class Boto:
     Args:
         account: whose and where.
         explain: turns an exception of botocore without a response into ours.
+        learn: told the secrets that boto3 finds.
     """
 
-    def __init__(self, account: Account, explain: Callable[[BaseException], ProviderError]) -> None:
+    def __init__(
+        self,
+        account: Account,
+        explain: Callable[[BaseException], ProviderError],
+        learn: Callable[..., None],
+    ) -> None:
         self._account = account
         self._explain = explain
+        self._learn = learn
         self.clients: OnePerLoop[Clients] = OnePerLoop(self._open, Clients.close)
 
     async def call(self, service: str, operation: str, **arguments: Any) -> Answered:
@@ -94,7 +101,7 @@ class Boto:
 
     async def _open(self) -> Clients:
         try:
-            return await asyncio.to_thread(Clients, self._account, self._explain)
+            return await asyncio.to_thread(Clients, self._account, self._explain, self._learn)
         except ImportError as error:
             raise RunFatal(
                 "the Python package boto3 is not installed, which Amazon Bedrock needs",
@@ -119,7 +126,12 @@ def expired(answered: Answered) -> bool:
 class Clients:
     """boto3's clients and the threads that wait for them. Made in a thread."""
 
-    def __init__(self, account: Account, explain: Callable[[BaseException], ProviderError]) -> None:
+    def __init__(
+        self,
+        account: Account,
+        explain: Callable[[BaseException], ProviderError],
+        learn: Callable[..., None],
+    ) -> None:
         """Load boto3 and find credentials.
 
         Raises:
@@ -134,6 +146,7 @@ class Clients:
         self._boto3: Any = boto3
         self._account = account
         self._explain = explain
+        self._learn = learn
         self._threads = ThreadPoolExecutor(MOST_THREADS, "bedrock")
         self._lines: set[Line] = set()
         self._made: dict[str, Any] = {}
@@ -245,6 +258,7 @@ class Clients:
 
             raise NoCredentialsError
         frozen = found.get_frozen_credentials()
+        self._learn(frozen.secret_key, frozen.token or "")
         return session, (frozen.access_key, frozen.token or "")
 
     def _client(self, service: str) -> Any:

@@ -306,16 +306,16 @@ def explain(error: BaseException, who: Who, scrub: Scrub, source: str) -> Provid
             return rejected(Told(0, why), who, "boto3 does not take this call")
     if name in _NEVER_CONNECTED:
         return ConnectionFailed(
-            f"cannot reach {who.title} at {who.address.host}", why=_root(error),
+            f"cannot reach {who.title} at {who.address.host}", why=scrub.text(_root(error), 300),
             cure="check the network and --region" if who.address.official
             else "check that the server runs and that --base-url is right",
         )  # fmt: skip
     if name.endswith(("ConfigError", "ConfigurationError", "ConfigParseError")):
         return RunFatal("AWS's configuration cannot be used", why=why, cure="check ~/.aws/config")
-    return connection_error(error, who.title, who.address)
+    return connection_error(error, who.title, who.address, scrub)
 
 
 def _root(error: BaseException) -> str:
     while error.__context__ is not None:
         error = error.__context__
-    return getattr(error, "strerror", None) or str(error)[:300]
+    return getattr(error, "strerror", None) or str(error)

@@ -136,7 +136,7 @@ class Bedrock(InvocationJobs):
             self.timeout,
         )
         self._agreed = Agreed()
-        self._boto = Boto(account, self._explain)
+        self._boto = Boto(account, self._explain, self.scrub.learn)
 
     @property
     def region(self) -> str:

@@ -28,6 +28,7 @@ from evalbench.providers.wire.batches import (
     entries,
     expired,
     within,
+    without_key,
 )
 from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
@@ -166,6 +167,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         answered = await self.within(self.get(f"{self.root}/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"), model)
 
+    @without_key
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`.
 

@@ -124,7 +124,7 @@ def read_error(
             outcome=Outcome.FILTERED,
             stop_reason=filtered,
             request_id=said.request_id,
-            raw=body,
+            raw=scrub.value(body),
         )
     return classify(said, who, model)
 

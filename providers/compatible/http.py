@@ -20,6 +20,7 @@ from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_connections
+from evalbench.providers.wire.scrub import Scrub
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
@@ -41,6 +42,7 @@ class Http:
         self._secret = secret
         self._address = address
         self._title = title
+        self._scrub = Scrub(secret)
         self.clients: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
 
@@ -94,7 +96,7 @@ class Http:
             except ProviderError:
                 raise
             except Exception as error:
-                raise connection_error(error, self._title, self._address) from None
+                raise connection_error(error, self._title, self._address, self._scrub) from None
 
     def _url(self, path: str) -> URL:
         url = self._urls.get(path)
@@ -114,7 +116,7 @@ class Http:
         except ProviderError:
             raise
         except Exception as error:
-            raise connection_error(error, self._title, self._address) from None
+            raise connection_error(error, self._title, self._address, self._scrub) from None
 
     async def _open(self) -> aiohttp.ClientSession:
         try:

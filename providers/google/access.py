@@ -52,6 +52,7 @@ class Opened:
         no_timeout: for requests whose deadline is the caller's.
         types: the SDK's module of that name.
         config: of a generation; copied for each.
+        credentials: of an account; None where there is a key.
     """
 
     client: Any
@@ -59,6 +60,7 @@ class Opened:
     no_timeout: aiohttp.ClientTimeout
     types: Any
     config: Any
+    credentials: Any = None
 
 
 @dataclass(slots=True)
@@ -152,18 +154,19 @@ def _made(
             "proxy": proxy_for(address.url),
         },
     )
+    identity = _identity(access)
     client = genai.Client(
         http_options=options,
         # Replays of recorded answers, which the environment can ask for.
         debug_config=genai_client.DebugConfig(client_mode="api"),
-        **_identity(access),
+        **identity,
     )
     config = types.GenerateContentConfig(
         should_return_http_response=True,
         automatic_continuation=False,
         automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
     )
-    return Opened(client, session, none, types, config)
+    return Opened(client, session, none, types, config, identity.get("credentials"))
 
 
 def _identity(access: Access) -> dict[str, Any]:

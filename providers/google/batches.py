@@ -22,7 +22,7 @@ from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
-from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within
+from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import error_fields, told
 from evalbench.providers.wire.lenient import as_object, encode
@@ -133,6 +133,7 @@ class GeminiBatches(BatchingProvider):
         answered = await self.within(self.client.ask("GET", f"/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
+    @without_key
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. A batch that expired has none."""
         self.check_secret()

@@ -196,7 +196,7 @@ def credentials_error(error: BaseException) -> ProviderError:
     """Google Cloud credentials are missing, or cannot be renewed."""
     return BadKey(
         "there are no Google Cloud credentials that work",
-        why=str(error).strip()[:300],
+        why=Scrub().text(str(error).strip(), 300),
         cure="run: gcloud auth application-default login; "
         "or name a key file in GOOGLE_APPLICATION_CREDENTIALS",
     )

@@ -103,7 +103,7 @@ class Gemini(NetworkProvider):
             fps=settings.get("video_fps"),
         )
         self._agreed = Agreed()
-        self.client = GeminiClient(access, address, version, self.title)
+        self.client = GeminiClient(access, address, version, self.title, self.scrub)
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

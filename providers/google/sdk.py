@@ -33,6 +33,7 @@ from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
+from evalbench.providers.wire.scrub import Scrub
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import connection_error
 
@@ -47,8 +48,12 @@ _WHOLE = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finaliz
 class GeminiClient:
     """The API through the SDK's async client, one per event loop."""
 
-    def __init__(self, access: Access, address: Address, version: str, title: str) -> None:
+    def __init__(
+        self, access: Access, address: Address, version: str, title: str, scrub: Scrub
+    ) -> None:
         self._access = access
+        self._scrub = scrub
+        self._token = ""
         self._address = address
         self._version = version
         self._title = title
@@ -285,6 +290,14 @@ class GeminiClient:
         seconds = time.perf_counter() - started
         return Answered(answered.status, answered.headers, answered.body, seconds)
 
+    def _learn_token(self) -> None:
+        """An account's token is renewed by the SDK, and a server may send it back."""
+        opened = self.clients.here()
+        token = getattr(opened.credentials, "token", None) if opened else None
+        if isinstance(token, str) and token is not self._token:
+            self._token = token
+            self._scrub.learn(token)
+
     async def _told(self, work: Callable[[], Awaitable[T]]) -> T | Answered:
         """What ``work`` gives, or the error response that it met.
 
@@ -292,7 +305,10 @@ class GeminiClient:
         else what its HTTP client, its credentials or a JSON parser raised.
         """
         try:
-            return await work()
+            try:
+                return await work()
+            finally:
+                self._learn_token()
         except ProviderError:
             raise
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -307,7 +323,7 @@ class GeminiClient:
                 return Answered(response.status, response.headers, await _read(response))
             if type(error).__module__.startswith("google.auth") and not _of_transport(error):
                 raise credentials_error(error) from None
-            raise connection_error(error, self._title, self._address) from None
+            raise connection_error(error, self._title, self._address, self._scrub) from None
 
 
 def _of_transport(error: BaseException) -> bool:

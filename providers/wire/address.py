@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from evalbench.engine.errors import SpecError
@@ -89,3 +89,14 @@ def proxy_for(url: str) -> str | None:
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     return None if not proxy or proxy_bypass(parts.netloc) else proxy
+
+
+def proxy_passwords() -> tuple[str, ...]:
+    """The passwords of proxies that the environment names, as they stand and decoded."""
+    found = []
+    for name, value in os.environ.items():
+        if name.lower().endswith("_proxy") and "@" in value:
+            login = value.rpartition("@")[0].partition("://")[2] or value.rpartition("@")[0]
+            password = login.partition(":")[2]
+            found += [password, unquote(password)]
+    return tuple(dict.fromkeys(filter(None, found)))

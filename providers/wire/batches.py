@@ -11,9 +11,11 @@ import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import wraps
+from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import BatchTerms, Call, ParamNote, Reply
+from evalbench.engine.calls import BatchJob, BatchTerms, Call, ParamNote, Reply
 from evalbench.engine.errors import (
     CallRejected,
     ContextTooLong,
@@ -32,6 +34,7 @@ from evalbench.providers.wire.failures import Told, build, not_an_api, told
 from evalbench.providers.wire.lenient import decode, encode
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
+from evalbench.providers.wire.streams import cannot_write
 
 CLOCKS_S = 60.0
 """By how much the clocks of provider and machine may differ when nothing tells the difference."""
@@ -100,7 +103,8 @@ class BatchingProvider(NetworkProvider):
         except ValueError as error:
             raise self.broken_line(line, str(error)) from None
         try:
-            return self.read_result(result, call)
+            with self.scrub.errors():
+                return self.scrub.reply(self.read_result(result, call))
         except (CallRejected, NoSuchModel) as error:
             raise self._unless_learned(error, call) from None
         except RunFatal as error:
@@ -131,7 +135,7 @@ class BatchingProvider(NetworkProvider):
             f"{self.title} sent a result that cannot be read",
             why=why,
             possibly_billed=True,
-            body=self.scrub.text(line[:_SHOWN].decode("utf-8", "replace"), _SHOWN),
+            body=self.scrub.text(line.decode("utf-8", "replace"), _SHOWN),
         )
 
     def read_body(
@@ -242,6 +246,29 @@ class BatchingProvider(NetworkProvider):
         if not said.known:
             return self._if_it_spoke(not_an_api(said, self.who))
         return build(CallRejected, f"{self.title} has {what} no longer", said)
+
+
+Fetch = Callable[[Any, BatchJob, Path], Awaitable[None]]
+
+
+def without_key(fetch: Fetch) -> Fetch:
+    """A ``batch_fetch`` that takes the key out of what it has written, also where it fails.
+
+    Raises:
+        RunFatal: besides, when the file cannot be written anew.
+    """
+
+    @wraps(fetch)
+    async def fetched(self: BatchingProvider, job: BatchJob, into: Path) -> None:
+        try:
+            await fetch(self, job, into)
+        finally:
+            try:
+                await asyncio.to_thread(self.scrub.file, into)
+            except OSError as error:
+                raise cannot_write(into, error) from None
+
+    return fetched
 
 
 def expired(title: str, *, cancelled: bool) -> ProviderError:

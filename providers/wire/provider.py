@@ -7,6 +7,7 @@ import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
@@ -129,14 +130,22 @@ class NetworkProvider(ABC):
         """The live list; the copy on disk when the provider cannot be reached."""
         self.check_secret()
         try:
-            await self.clients.get()
-            listed = await self.fetch_models()
+            with self.scrub.errors():
+                await self.clients.get()
+                listed = await self._clean_list()
         except TransientError:
             if copy := kept_list(self.name, self.address.host):
                 return copy
             raise
         keep_list(self.name, self.address.host, listed)
         return listed
+
+    async def _clean_list(self) -> list[ModelInfo]:
+        """The live list without the key, should the server put it there."""
+        listed = await self.fetch_models()
+        told = [asdict(model) for model in listed]
+        clean = self.scrub.value(told)
+        return listed if clean is told else [ModelInfo(**model) for model in clean]
 
     async def check_key(self) -> str:
         """See :class:`evalbench.engine.calls.Provider`; lists the models, which is free."""
@@ -163,7 +172,8 @@ class NetworkProvider(ABC):
         attempt = new_attempt()
         try:
             async with asyncio.timeout(self.timeout) as deadline:
-                return await self.attempt(call)
+                with self.scrub.errors():
+                    return self.scrub.reply(await self.attempt(call))
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -188,7 +198,8 @@ class NetworkProvider(ABC):
         """
         self.check_secret()
         if self.clients.here() is None:
-            await self.clients.get()
+            with self.scrub.errors():
+                await self.clients.get()
         name = wire_name(call)
         if name not in self._warmed:
             await self._aside(f"warm {name}", lambda: self.warm(name))

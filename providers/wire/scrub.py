@@ -3,47 +3,115 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from evalbench.engine.calls import Reply
+from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.errors import ProviderError
+from evalbench.providers.wire.address import proxy_passwords
 
 GONE = "[key removed]"
-_SHORTEST = 8
-"""A shorter secret is a placeholder for a server without keys; replacing it would maim texts."""
 
 _SHAPES = re.compile(
     r"""
       \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|key|hf)[-_][\w\-*.…]{9,}[\w\-*…]   # most providers
-    | \bAIza[\w\-]{20,} | \bAQ\.[\w\-]{20,} | \b(?:AKIA|ASIA)[A-Z0-9]{12,}  # Google, AWS
-    | (?i:\bbearer\s+)[\w.~+/=\-]{8,}                                   # header values
+    | \bAIza[\w\-]{20,} | \bAQ\.[\w\-]{20,} | \bya29\.[\w\-.]{20,}            # Google
+    | \b(?:AKIA|ASIA)[A-Z0-9]{12,}                                           # AWS
+    | (?i:\bbearer\s+)[\w.~+/=\-]{8,}                                        # header values
+    | (?i:\bauthorization["']?\s*[:=,]\s*b?["']?(?:basic\s+)?)[\w.~+/=\-]{8,}
     | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-]{8,}
     """,
     re.VERBOSE,
 )
-_LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_LOGIN = re.compile(r"(?<=://)(?:[^/@\s]+|[^/@\s:]*:[^\s\"'<>]+)(?=@)")
+"""A login in an address, also one whose password has a slash or an ``@`` of its own."""
+_PASSWORD = re.compile(
+    r"""(?i)(?<![a-z])(?:password|passwd|pwd)["']?\s*[:=]\s*(["'])(?P<value>.+?)\1"""
+)
+_QUERY = re.compile(
+    r"(?i)(?<=[?&;])(?P<name>(?:[\w.%-]*[._-])?(?:api|access)?(?:key|token|secret|passw(?:or)?d"
+    r"|pwd|sig|signature|credential|auth)=)[^&;\s\"'#<>)]+"
+)
+_BEYOND = 10_000
+"""So much more than is kept is looked at, so that no cut leaves a part of a key."""
+
+T = TypeVar("T")
 
 
 class Scrub:
-    """Removes one provider's secrets, and what looks like any provider's, from texts."""
+    """Removes one provider's secrets, and what looks like any provider's, from texts.
+
+    Passwords of proxies that the environment names go as well.
+    """
 
     def __init__(self, *secrets: str) -> None:
-        self._secrets = [secret for secret in secrets if len(secret) >= _SHORTEST]
-        self._bytes = [secret.encode() for secret in self._secrets]
+        self._redactor = Redactor(*secrets, *proxy_passwords(), mark=GONE)
+
+    def learn(self, *secrets: str) -> None:
+        """Remove these too from now on: an SDK has found or renewed them."""
+        self._redactor.learn(*secrets)
 
     def exact(self, body: bytes) -> bytes:
         """``body`` without the secrets. Answers go through this: nothing else is touched."""
-        for secret in self._bytes:
-            if secret in body:
-                body = body.replace(secret, GONE.encode())
-        return body
+        return self._redactor.raw(body)
+
+    def value(self, value: T) -> T:
+        """Parsed JSON without the secrets."""
+        clean: T = self._redactor.value(value)
+        return clean
 
     def identity(self, text: object) -> str:
         """A request id, cut to a sane length, without the secrets."""
-        name = str(text)[:200]
-        for secret in self._secrets:
-            name = name.replace(secret, GONE)
-        return name
+        return self._redactor.text(str(text)[:_BEYOND])[:200]
 
     def text(self, text: str, most: int = 2_000) -> str:
         """An error text without the secrets, other keys and logins in addresses, cut."""
-        for secret in self._secrets:
-            text = text.replace(secret, GONE)
+        text = self._redactor.text(text[: most + _BEYOND])
         text = _LOGIN.sub(GONE, _SHAPES.sub(GONE, text))
+        text = _QUERY.sub(lambda found: found["name"] + GONE, text)
+        text = _PASSWORD.sub(lambda found: found[0].replace(found["value"], GONE), text)
         return text if len(text) <= most else text[: most - 1] + "…"
+
+    def reply(self, reply: Reply) -> Reply:
+        """A reply without the secrets: a server may cut one into pieces that are joined here.
+
+        Its raw body is as it was parsed, from bytes that have been through :meth:`exact`.
+        """
+        clean = self._redactor.text
+        text, reasoning = clean(reply.text), clean(reply.reasoning)
+        told = "\n".join((reply.stop_reason, reply.provider_model, reply.request_id))
+        if text is reply.text and reasoning is reply.reasoning and clean(told) is told:
+            return reply
+        return replace(
+            reply,
+            text=text,
+            reasoning=reasoning,
+            stop_reason=clean(reply.stop_reason),
+            provider_model=clean(reply.provider_model),
+            request_id=clean(reply.request_id),
+            raw=self.value(reply.raw),
+        )
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Let a provider's errors through without the secrets, whatever they were made of."""
+        try:
+            yield
+        except ProviderError as error:
+            clean = self._redactor.text
+            for name in ("what", "why", "cure", "body", "request_id", "param"):
+                setattr(error, name, clean(getattr(error, name)))
+            error.args = (error.what,)
+            raise
+
+    def file(self, path: Path) -> None:
+        """Take the secrets out of a file of lines.
+
+        Raises:
+            OSError: it cannot be read or written.
+        """
+        self._redactor.file(path)

@@ -22,6 +22,7 @@ from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
+from evalbench.providers.wire.scrub import Scrub
 from evalbench.providers.wire.streams import (
     FORM_TYPE,
     ListBody,
@@ -115,6 +116,7 @@ class SdkClient:
         self._address = address
         self._title = title
         self._notes = False
+        self._scrub = Scrub(secret)
         self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -221,7 +223,7 @@ class SdkClient:
         """
         response = getattr(error, "response", None)
         if response is None:
-            raise connection_error(error, self._title, self._address) from None
+            raise connection_error(error, self._title, self._address, self._scrub) from None
         return response
 
     async def _open(self) -> tuple[Any, Any]:

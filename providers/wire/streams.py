@@ -151,8 +151,13 @@ def _add(into: Path, piece: bytearray) -> None:
         with into.open("ab") as target:
             target.write(piece)
     except OSError as error:
-        raise RunFatal(
-            f"{into.name} cannot be written",
-            why=error.strerror or str(error),
-            cure="free some space, then resume the run; the results stay at the provider",
-        ) from None
+        raise cannot_write(into, error) from None
+
+
+def cannot_write(into: Path, error: OSError) -> RunFatal:
+    """A file of results cannot be written."""
+    return RunFatal(
+        f"{into.name} cannot be written",
+        why=error.strerror or str(error),
+        cure="free some space, then resume the run; the results stay at the provider",
+    )

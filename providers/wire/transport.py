@@ -13,6 +13,7 @@ import ssl
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.reached import reached
+from evalbench.providers.wire.scrub import Scrub
 
 _NEVER_CONNECTED = frozenset(
     {
@@ -29,17 +30,20 @@ _NEVER_CONNECTED = frozenset(
 _TLS = frozenset({"ClientConnectorCertificateError", "ClientConnectorSSLError", "ClientSSLError"})
 
 
-def connection_error(error: BaseException, who: str, address: Address) -> ProviderError:
+def connection_error(
+    error: BaseException, who: str, address: Address, scrub: Scrub | None = None
+) -> ProviderError:
     """What the exception of an HTTP client or SDK means.
 
     Args:
         error: raised while a request was sent or its response read.
         who: the provider, as users know it.
         address: where the request went.
+        scrub: takes the key out. A proxy's password goes without it too.
     """
     chain = _chain(error)
     names = [type(link).__name__ for link in chain]
-    reason = _reason(chain)
+    reason = (scrub or Scrub()).text(_reason(chain), 300)
     left = reached()
     if left:
         return _cut(address, reason)
@@ -82,4 +86,4 @@ def _reason(chain: list[BaseException]) -> str:
     for link in reversed(chain):
         if isinstance(link, OSError) and link.strerror and not isinstance(link, ssl.SSLError):
             return link.strerror
-    return next((text for link in reversed(chain) if (text := str(link).strip())), "")[:300]
+    return next((text for link in reversed(chain) if (text := str(link).strip())), "")

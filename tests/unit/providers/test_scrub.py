@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.engine.calls import Reply
+from evalbench.engine.errors import ProviderError
 from evalbench.providers.wire.scrub import GONE, Scrub
 
 KEY = "planted-key-0123456789"
@@ -38,10 +40,54 @@ def test_the_key_itself(text: str) -> None:
         ("authorization: bearer abcdefgh12345678", "abcdefgh"),
         ("api_key=abcdefgh12345678", "abcdefgh"),
         ("see http://me:hunter2@proxy:8080/", "hunter2"),
+        ("see http://me:hun/ter@2@proxy:8080/", "hun/ter"),
+        ("see http://me:hun/ter@2@proxy:8080/", "ter@2"),
+        ("BasicAuth(login='me', password='hunter2', encoding='latin1')", "hunter2"),
+        ("Proxy-Authorization: Basic bWU6aHVudGVyMg==", "bWU6aHVudGVyMg"),
+        ("{b'Authorization': b'Basic bWU6aHVudGVyMg=='}", "bWU6aHVudGVyMg"),
+        ("GET /v1/models?alt=sse&key=hunter2hunter&x=1", "hunter2hunter"),
+        ("GET /v1?api_key=hunter2", "hunter2"),
+        ("https://b.s3.amazonaws.com/x?X-Amz-Signature=abc123&X-Amz-Date=1", "abc123"),
+        ("a token ya29.a0AfH6SMBxplantedplanted of Google", "planted"),
     ],
 )
 def test_what_looks_like_any_key(text: str, gone: str) -> None:
     assert gone not in Scrub("").text(text)
+
+
+def test_what_stands_around_a_query_stays() -> None:
+    text = Scrub("").text("GET /v1?alt=sse&key=hunter2&monkey=1 failed (see ?page=2)")
+    assert text == f"GET /v1?alt=sse&key={GONE}&monkey=1 failed (see ?page=2)"
+
+
+@pytest.mark.parametrize("named", ["http://me:planted%2Fpass@proxy:1", "me:planted%2Fpass@proxy:1"])
+def test_passwords_of_proxies_go_too(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", named)
+    text = Scrub(KEY).text("login='me', pass planted/pass, bWU6cGxhbnRlZC9wYXNz, planted%2fpass")
+    assert "planted" not in text
+    assert "cGxhbnRlZ" not in text
+
+
+def test_no_cut_leaves_a_part_of_a_key() -> None:
+    assert "planted" not in Scrub(KEY).text("x" * 1995 + KEY)
+    assert "planted" not in Scrub(KEY).identity("x" * 190 + KEY)
+
+
+def test_a_reply_that_comes_in_pieces() -> None:
+    reply = Reply(text=f"a {KEY} b", reasoning=KEY, stop_reason=KEY, request_id=KEY, raw={"a": KEY})
+    clean = Scrub(KEY).reply(reply)
+    assert KEY not in repr(clean)
+    assert clean.text == f"a {GONE} b"
+    fine = Reply(text="nothing")
+    assert Scrub(KEY).reply(fine) is fine
+
+
+def test_errors_lose_the_key_wherever_it_is() -> None:
+    error = ProviderError(KEY, why=KEY, cure=KEY, body=KEY, request_id=KEY)
+    error.param = KEY
+    with pytest.raises(ProviderError) as caught, Scrub(KEY).errors():
+        raise error
+    assert KEY not in f"{caught.value!r} {vars(caught.value)}"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,474 @@
+"""Taking secrets out of what servers send back, however they spell them.
+
+A secret is found as it is and with letters in the other case; with any of its characters
+escaped as in JSON, Python, an address or HTML, twice over where one stands inside another;
+split by characters that no screen shows; in base64, alone or behind a user's name, and in
+hexadecimal digits.
+
+Every reply comes by here, so the work is in two steps. :meth:`Redactor._suspects` looks at
+bytes with the string searches of C alone, and lets nearly all of them pass. Only where it
+sees a secret, or an escape that could hide a part of one, escapes are undone one by one
+with their places kept, so that exactly the spelling is cut out and nothing around it.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+SHORTEST = 8
+"""A shorter secret is a placeholder for a server without keys; replacing it would maim texts."""
+
+_MOST_LAYERS = 4
+_BLOCK = 1 << 20
+
+_HIDDEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+)
+"""Characters that show nothing. Source: Unicode, ``Default_Ignorable_Code_Point``."""
+_CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
+"""Taken out before a terminal, and so no better than those that show nothing."""
+
+_IS_HIDDEN = re.compile(f"[{_HIDDEN}{_CONTROL}]+")
+_LEADS = {
+    0xC2: rb"\xc2[\x80-\x9f\xad]",
+    0xCD: rb"\xcd\x8f",
+    0xD8: rb"\xd8\x9c",
+    0xE1: rb"\xe1(?:\x85[\x9f\xa0]|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])",
+    0xE2: rb"\xe2(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])",
+    0xE3: rb"\xe3\x85\xa4",
+    0xEF: rb"\xef(?:\xb8[\x80-\x8f]|\xbb\xbf|\xbe\xa0)",
+    0xF3: rb"\xf3\xa0",
+}
+_HIDDEN_BYTES = tuple((bytes([lead]), re.compile(rest)) for lead, rest in _LEADS.items())
+"""The same in UTF-8, by their first byte: most texts have few of these, and one is found fast."""
+
+_ESCAPE = re.compile(
+    r"""
+    [\\%&](?:
+      (?<=\\)(?:
+          u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
+        | u[0-9a-fA-F]{4} | u\{[0-9a-fA-F]{1,6}\} | U[0-9a-fA-F]{8} | x[0-9a-fA-F]{2}
+        | [0-3][0-7]{2} | [bfnrtv] | [!-/:-@\[-`{-~]
+      )
+    | (?<=%)[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*
+    | (?<=&)(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});?
+    )
+    """,
+    re.VERBOSE,
+)
+_UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}]+", re.VERBOSE)
+_WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
+_DELETED = bytes([*range(9), 11, 12, *range(14, 32), 127])
+_FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
+"""One case, and one of the two alphabets of base64."""
+_BASE64 = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/")
+_PERCENT = re.compile(rb"%[0-9a-fA-F]{2}")
+_ENTITY = re.compile(rb"&(?:#[0-9xX]|[a-zA-Z]{2,31};)")
+_SPACE = re.compile(r"\s+")
+_LINE = 76
+"""Longest line of base64 in a letter. Source: RFC 2045, section 6.8."""
+_END = 36
+
+
+def _fold(text: str) -> str:
+    lower = text.lower()
+    if len(lower) != len(text):
+        # A few letters have a small form of two characters; places must stay.
+        lower = "".join(low if len(low := one.lower()) == 1 else one for one in text)
+    return lower.replace("-", "+").replace("_", "/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Needle:
+    """A folded text to look for.
+
+    Attributes:
+        text: the text.
+        code: it is base64 or hexadecimal, which may be broken into lines.
+        before, after: base64 in which the character before, or after, holds a part of it too.
+    """
+
+    text: str
+    code: bool = False
+    before: bool = False
+    after: bool = False
+
+
+def _needles(secret: str) -> Iterator[_Needle]:
+    """Everything a secret can look like once escapes are undone, or partly undone."""
+    # Some letters change in number with their case.
+    cases = {secret, secret.upper(), secret.lower(), secret.swapcase()}
+    # One of its own backslashes may look like the beginning of an escape.
+    cases.add(secret.replace("\\", ""))
+    for text in (one for case in cases for one in _undone(case)):
+        if len(text) >= SHORTEST:
+            yield _Needle(_fold(text))
+    for one, other in (("+", " "), (" ", "+")):
+        if one in secret:
+            yield _Needle(_fold(secret.replace(one, other)))
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield _Needle(raw.hex(), code=True)
+    for shift in range(3):
+        whole = base64.b64encode(bytes(shift) + raw).decode()
+        first, last = -(-8 * shift // 6), 8 * (shift + len(raw)) // 6
+        after = 8 * (shift + len(raw)) % 6 != 0
+        yield _Needle(_fold(whole[first:last]), code=True, before=shift > 0, after=after)
+
+
+def _undone(secret: str) -> Iterator[str]:
+    """A secret, and what is left of it when what looks like escapes in it is undone."""
+    layer: _Layer | None = _Layer(secret)
+    while layer is not None:
+        yield layer.text
+        layer = layer.below()
+
+
+class _Layer:
+    """A text with one level of escapes undone, which knows where each character came from."""
+
+    def __init__(
+        self,
+        text: str,
+        above: _Layer | None = None,
+        steps: Sequence[tuple[int, int, int, int]] = (),
+    ) -> None:
+        """``steps``: start and end here, start and end above, of every unit that was undone."""
+        self.text = text
+        self._above = above
+        self._steps = steps
+        self._starts = [step[0] for step in steps]
+        self._depth: int = above._depth + 1 if above else 0
+
+    def below(self) -> _Layer | None:
+        """The next level; None where nothing is left to undo."""
+        if self._depth >= _MOST_LAYERS:
+            return None
+        return self._without(_units(self.text))
+
+    def unbroken(self) -> _Layer | None:
+        """The text without white space; None where it has none."""
+        spaces = ((found.start(), found.end(), "") for found in _SPACE.finditer(self.text))
+        return self._without(spaces)
+
+    def _without(self, units: Iterator[tuple[int, int, str]]) -> _Layer | None:
+        pieces: list[str] = []
+        steps: list[tuple[int, int, int, int]] = []
+        here = last = 0
+        for start, end, meant in units:
+            pieces += self.text[last:start], meant
+            here += start - last
+            steps.append((here, here + len(meant), start, end))
+            here += len(meant)
+            last = end
+        if not steps:
+            return None
+        pieces.append(self.text[last:])
+        return _Layer("".join(pieces), self, steps)
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where characters ``start`` to ``end`` stand in the first text."""
+        if self._above is None:
+            return start, end
+        return self._above.origin(self._up(start), self._up(end - 1, end=True))
+
+    def _up(self, place: int, *, end: bool = False) -> int:
+        """Where the character at a place begins above, or ends."""
+        at = bisect_right(self._starts, place) - 1
+        if at < 0:
+            return place + end
+        _, ends, above, above_end = self._steps[at]
+        if place < ends:
+            return above_end if end else above
+        return above_end + (place - ends) + end
+
+
+def _units(text: str) -> Iterator[tuple[int, int, str]]:
+    """Every escape and every run of hidden characters: start, end, and what it means."""
+    for found in _UNIT.finditer(text):
+        unit, start = found[0], found.start()
+        if unit[0] == "%":
+            for size, meant in _percent(unit):
+                yield start, start + size, meant
+                start += size
+        elif (meant := _meaning(unit)) != unit:
+            yield start, found.end(), meant
+
+
+@lru_cache(4096)
+def _meaning(unit: str) -> str:
+    """What an escape, or a run of hidden characters, stands for."""
+    if unit[0] == "%":
+        meant = "".join(one for _, one in _percent(unit))
+    elif unit[0] == "&":
+        meant = html.unescape(unit)
+    elif unit[0] == "\\":
+        meant = _unescaped(unit[1], unit[2:].strip("{}"))
+    else:
+        meant = ""
+    return _IS_HIDDEN.sub("", meant)
+
+
+def _unescaped(kind: str, digits: str) -> str:
+    if kind in _WHITE:
+        return _WHITE[kind]
+    if kind in "uUx" and "\\" in digits:
+        high, low = int(digits[:4], 16), int(digits[6:], 16)
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    if kind in "uUx" and digits:
+        code = int(digits, 16)
+        return chr(code) if code <= 0x10FFFF else ""
+    return chr(int(kind + digits, 8)) if digits else kind
+
+
+_SIZES = ((0xF0, 4), (0xE0, 3), (0xC0, 2))
+
+
+def _percent(run: str) -> Iterator[tuple[int, str]]:
+    """Percent-encoded bytes: how long each character is, and what it means.
+
+    What is no UTF-8 is taken for Latin-1.
+    """
+    raw, at = bytes.fromhex(run.replace("%", "")), 0
+    while at < len(raw):
+        size = next((size for least, size in _SIZES if raw[at] >= least), 1)
+        try:
+            meant = raw[at : at + size].decode()
+        except UnicodeDecodeError:
+            size, meant = 1, chr(raw[at])
+        yield 3 * size, _IS_HIDDEN.sub("", meant)
+        at += size
+
+
+def _undo(text: str) -> str:
+    """A text with one level of escapes undone, and nothing hidden left."""
+    return _IS_HIDDEN.sub("", _ESCAPE.sub(lambda found: _meaning(found[0]), text))
+
+
+class Redactor:
+    """Takes secrets out of texts, bytes and parsed JSON.
+
+    Args:
+        secrets: those shorter than :data:`SHORTEST` are left: replacing them would maim texts.
+            Of one that has several parts, joined by colons, each long one goes too.
+        mark: what stands in place of a secret.
+    """
+
+    def __init__(self, *secrets: str, mark: str = "[key removed]") -> None:
+        self._mark = mark
+        self._secrets: set[str] = set()
+        self._found: list[_Needle] = []
+        self._direct: list[bytes] = []
+        self._escape = self._json_escape = re.compile(rb"(?!)")
+        self._foreign = False
+        self.learn(*secrets)
+
+    def learn(self, *secrets: str) -> None:
+        """Take these out as well from now on."""
+        parts = {part for secret in secrets for part in (secret, *secret.split(":"))}
+        fresh = {part for part in parts if len(part) >= SHORTEST} - self._secrets
+        if not fresh:
+            return
+        self._secrets |= fresh
+        every = {needle for secret in self._secrets for needle in _needles(secret)}
+        # The longest first, so that no part is cut out of a whole.
+        self._found = sorted(every, key=lambda needle: -len(needle.text))
+        self._direct = sorted({piece for needle in self._found for piece in _pieces(needle)})
+        self._direct += _in_json(self._secrets)
+        self._escape, self._json_escape = _escapes_of(self._secrets)
+        self._foreign = not all(secret.isascii() for secret in self._secrets)
+
+    # -- looking ---------------------------------------------------------------------
+
+    def _suspects(self, data: bytes, *, json: bool = True) -> bool:
+        """Whether bytes may hold a secret; quick, and never wrong when it says no.
+
+        Args:
+            data: UTF-8.
+            json: whether they may be JSON, where ``\\b`` and ``\\f`` are control characters.
+        """
+        folded = data.translate(_FOLD, _DELETED)
+        for piece in self._direct:
+            if piece in folded:
+                return True
+        if b"\\" in data and (self._json_escape if json else self._escape).search(data):
+            return True
+        if b"%" in data and _PERCENT.search(data):
+            return True
+        if b"&" in data and _ENTITY.search(data):
+            return True
+        if data.isascii():
+            return False
+        if self._foreign:
+            return True
+        return any(lead in data and hidden.search(data) for lead, hidden in _HIDDEN_BYTES)
+
+    def _holds(self, text: str) -> bool:
+        """Whether a secret stands in a text."""
+        for _ in range(_MOST_LAYERS + 1):
+            folded = _fold(text)
+            if any(needle.text in folded for needle in self._found):
+                return True
+            unbroken = "".join(folded.split())
+            if any(needle.code and needle.text in unbroken for needle in self._found):
+                return True
+            below = _undo(text)
+            if below == text:
+                return False
+            text = below
+        return False
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Where secrets stand in a text, in order, none overlapping."""
+        found: list[tuple[int, int]] = []
+        layer: _Layer | None = _Layer(text)
+        while layer is not None:
+            found += self._in_layer(layer, code_only=False)
+            if unbroken := layer.unbroken():
+                found += self._in_layer(unbroken, code_only=True)
+            layer = layer.below()
+        found.sort()
+        merged: list[tuple[int, int]] = []
+        for start, end in found:
+            if merged and start < merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((start, end))
+        return merged
+
+    def _in_layer(self, layer: _Layer, *, code_only: bool) -> Iterator[tuple[int, int]]:
+        folded = _fold(layer.text)
+        for needle in self._found:
+            if code_only and not needle.code:
+                continue
+            start = folded.find(needle.text)
+            while start >= 0:
+                end = start + len(needle.text)
+                first = start - (needle.before and folded[start - 1 : start] in _BASE64)
+                last = end + (needle.after and folded[end : end + 1] in _BASE64)
+                yield layer.origin(first, last)
+                start = folded.find(needle.text, start + 1)
+
+    # -- taking out ------------------------------------------------------------------
+
+    def text(self, text: str) -> str:
+        """A text without the secrets; the very same where there are none."""
+        if not self._secrets or not text:
+            return text
+        data = text.encode("utf-8", "surrogatepass")
+        if self._suspects(data, json=False) and self._holds(text):
+            return self._cut(text)
+        return text
+
+    def _cut(self, text: str) -> str:
+        pieces, last = [], 0
+        for start, end in self._places(text):
+            pieces += text[last:start], self._mark
+            last = end
+        return "".join([*pieces, text[last:]])
+
+    def value(self, value: Any) -> Any:
+        """Parsed JSON without the secrets, in names and in texts; the very same without any."""
+        if not self._secrets or value is None:
+            return value
+        try:
+            data = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+            if not (self._suspects(data) and self._holds(data.decode())):
+                return value
+        except TypeError:
+            pass  # Half a letter, a number beyond 64 bits, or nested too deep for orjson.
+        try:
+            return self._cleaned(value)
+        except RecursionError:
+            return self._mark
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self._cleaned(name): self._cleaned(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._cleaned(one) for one in value]
+        if isinstance(value, int | float) and self.text(digits := str(value)) is not digits:
+            return self._mark
+        return value
+
+    def raw(self, data: bytes) -> bytes:
+        """Bytes without the secrets; a JSON document stays one."""
+        if not self._secrets or not self._suspects(data):
+            return data
+        text = data.decode("utf-8", "surrogateescape")
+        if not self._holds(text):
+            return data
+        try:
+            clean = orjson.dumps(self._cleaned(orjson.loads(data)))
+        except (ValueError, TypeError, RecursionError):
+            clean = data
+        if self._holds(clean.decode("utf-8", "surrogateescape")):
+            return self._cut(text).encode("utf-8", "surrogateescape")
+        return clean
+
+    def file(self, path: Path) -> None:
+        """Take the secrets out of a file of lines; one without any is only read.
+
+        Raises:
+            OSError: it cannot be read, or not be written anew.
+        """
+        if not self._secrets or not path.exists() or not self._file_suspects(path):
+            return
+        fresh = path.with_name(path.name + ".clean")
+        with path.open("rb") as source, fresh.open("wb") as target:
+            fresh.chmod(path.stat().st_mode & 0o777)
+            for line in source:
+                body = line.rstrip(b"\r\n")
+                target.write(self.raw(body) + line[len(body) :])
+        fresh.replace(path)
+
+    def _file_suspects(self, path: Path) -> bool:
+        with path.open("rb") as source:
+            while lines := source.readlines(_BLOCK):
+                block = b"".join(lines)
+                if self._suspects(block) and self._holds(block.decode("utf-8", "surrogateescape")):
+                    return True
+        return False
+
+
+def _pieces(needle: _Needle) -> Iterator[bytes]:
+    """What is searched for a needle: the whole, or both ends of a code that may be broken."""
+    text = needle.text.encode("utf-8", "surrogatepass").translate(_FOLD, _DELETED)
+    if needle.code and len(text) > _LINE:
+        yield text[:_END]
+        yield text[-_END:]
+    elif text:
+        yield text
+
+
+def _in_json(secrets: set[str]) -> list[bytes]:
+    """Secrets as JSON writes them, where that differs."""
+    return [
+        written.translate(_FOLD, _DELETED)
+        for secret in secrets
+        if (written := orjson.dumps(_fold(secret))[1:-1]) != _fold(secret).encode()
+    ]
+
+
+def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Find escapes by a backslash that can hide a character of a secret: in texts, in JSON."""
+    marks = {one for secret in secrets for one in secret if one.isascii() and not one.isalnum()}
+    own = re.escape("".join(sorted(marks - {" ", "/"}))).encode()
+    some = rb"u[0-9a-fA-F{]|x[0-9a-fA-F]|U000|[0-3][0-7]{2}|[/" + own + rb"]"
+    # Not those of \\beta and \\frac, whose backslash is itself escaped.
+    control = rb"(?<!\\\\)(?:\\\\)*[bf]"
+    return re.compile(rb"\\(?:" + some + rb")"), re.compile(
+        rb"\\(?:" + some + b"|" + control + rb")"
+    )

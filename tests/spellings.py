@@ -1,0 +1,88 @@
+"""A key in every spelling that a server, a proxy or a model may give it."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from urllib.parse import quote, quote_plus
+
+HIDDEN = ("\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\x00", "\x1b")
+"""Characters that show nothing, or that are taken out before anything is shown."""
+
+
+def spellings(key: str) -> dict[str, str]:
+    """Texts by what was done to the key."""
+    found = {
+        "as it is": key,
+        "upper case": key.upper(),
+        "lower case": key.lower(),
+        "other case": key.swapcase(),
+        "percent": quote(key, safe=""),
+        "percent, small digits": _small_digits(quote(key, safe="")),
+        "percent, a form": quote_plus(key),
+        "percent, twice": quote(quote(key, safe=""), safe=""),
+        "percent, all": "".join(f"%{byte:02X}" for byte in key.encode()),
+        "percent, all, small digits": "".join(f"%{byte:02x}" for byte in key.encode()),
+        "HTML": html.escape(key),
+        "HTML, numbers": "".join(f"&#{ord(one)};" for one in key),
+        "HTML, hexadecimal": "".join(f"&#x{ord(one):X};" for one in key),
+        "soft hyphens in HTML": "&shy;".join(html.escape(one) for one in key),
+        "hex": key.encode().hex(),
+        "HEX": key.encode().hex().upper(),
+        "Python": repr(key)[1:-1],
+    }
+    found |= {f"split by U+{ord(one):04X}": one.join(key) for one in HIDDEN}
+    found |= {f"halves by U+{ord(one):04X}": key[:5] + one + key[5:] for one in HIDDEN}
+    found |= {
+        name: text for before in ("", "u", "us", "user:") for name, text in _codes(before, key)
+    }
+    found |= {f"{name}, in JSON": text for name, text in _in_json(key).items()}
+    found["split, escaped, in JSON"] = json.dumps("\u200b".join(key))[1:-1]
+    found["HTML, numbers, in JSON"] = found["HTML, numbers"].replace("&", "\\u0026")
+    return found
+
+
+def escaped(text: str) -> dict[str, str]:
+    """What stands between the quotes of a JSON string that means ``text``."""
+    plain = json.dumps(text)[1:-1]
+    return {
+        "plain": plain,
+        "slashes": plain.replace("/", "\\/"),
+        "every letter": "".join(_unit(one) for one in text),
+        "some letters": "".join(
+            _unit(one).upper().replace("\\U", "\\u") if place % 3 == 0 else json.dumps(one)[1:-1]
+            for place, one in enumerate(text)
+        ),
+    }
+
+
+def _in_json(key: str) -> dict[str, str]:
+    found = {f"escaped, {name}": text for name, text in escaped(key).items()}
+    found["escaped twice"] = json.dumps(json.dumps(key))[1:-1]
+    found["escaped twice, every letter"] = json.dumps(found["escaped, every letter"])[1:-1]
+    return found
+
+
+def _codes(before: str, key: str) -> list[tuple[str, str]]:
+    found = []
+    for after in ("", "x", "xy"):
+        code = base64.b64encode(f"{before}{key}{after}".encode()).decode()
+        name = f"base64 of {before}…{after}"
+        found += [
+            (name, code),
+            (f"{name}, for addresses", code.replace("+", "-").replace("/", "_").rstrip("=")),
+            (f"{name}, percent", quote(code, safe="")),
+            (f"{name}, slashes", code.replace("/", "\\/")),
+        ]
+    return found
+
+
+def _unit(one: str) -> str:
+    code = one.encode("utf-16-be")
+    return "".join(f"\\u{code[at : at + 2].hex()}" for at in range(0, len(code), 2))
+
+
+def _small_digits(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), text)
