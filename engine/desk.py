@@ -23,7 +23,7 @@ from evalbench.engine.calls import ModelRef
 from evalbench.engine.dataset import Progress
 from evalbench.engine.desk_answers import look_at, nothing_heavy
 from evalbench.engine.errors import EvalbenchError, error_from_json
-from evalbench.engine.keys import HUGGINGFACE, strip_environment
+from evalbench.engine.keys import HUGGINGFACE, scrub, strip_environment
 from evalbench.engine.settings import RunSpec
 
 
@@ -244,9 +244,14 @@ def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
         except BaseException:
             child.kill()
             raise
-    raise EvalbenchError(
-        "the helper process ended without an answer", why=words[-1] if words else "it said nothing"
-    )
+    # The last line of a trace-back may hold what the process was given.
+    why = scrub(words[-1], _secrets(request)) if words else "it said nothing"
+    raise EvalbenchError("the helper process ended without an answer", why=why)
+
+
+def _secrets(request: Mapping[str, Any]) -> list[str]:
+    by_role = [secret for keys in request.get("secrets", ()) for secret in keys.values()]
+    return [request.get("secret", ""), *by_role]
 
 
 def _converse(

@@ -37,9 +37,10 @@ from evalbench.engine.errors import (
     error_to_json,
 )
 from evalbench.engine.hosted import HostedRun
-from evalbench.engine.keys import ScrubbedFormatter
+from evalbench.engine.keys import ScrubbedFormatter, header_secrets
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.status import State
+from evalbench.engine.traces.options import OTLP
 
 log = logging.getLogger("evalbench")
 
@@ -115,7 +116,10 @@ def main() -> None:
     request = orjson.loads(_line(0))
     registry.hand(request["installed"])
     scrubbed.secrets.update(
-        key["secret"] for item in request["runs"] for key in item["keys"].values()
+        secret
+        for item in request["runs"]
+        for role, key in item["keys"].items()
+        for secret in (header_secrets(key["secret"]) if role == OTLP else [key["secret"]])
     )
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.

@@ -30,7 +30,7 @@ from evalbench.engine.errors import (
     error_to_json,
 )
 from evalbench.engine.journal.reader import Totals, reused_replies
-from evalbench.engine.keys import KeyRef
+from evalbench.engine.keys import KeyRef, scrub
 from evalbench.engine.loading import load_samples
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.opening import Brought, open_run, prices_from_json
@@ -180,7 +180,7 @@ class HostedRun:
         except Exception as error:
             # A fault of a plug-in or of ours must not take the other runs down.
             log.exception("run %s crashed", self.folder.id)
-            problem = _crash(error, self.folder)
+            problem = self._crash(error)
         finally:
             beat.cancel()
         log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
@@ -338,7 +338,7 @@ class HostedRun:
         status, shown = self.status, self._shown
         shown.write()
         if shown.metrics_fault and not problem:
-            state, problem = State.FAILED, _crash(shown.metrics_fault, self.folder)
+            state, problem = State.FAILED, self._crash(shown.metrics_fault)
         status.state = state
         status.problem = str(problem) if problem else ""
         status.exit_code = exit_code(status, problem)
@@ -389,19 +389,18 @@ class HostedRun:
             for report in told:
                 self.journal.event("traces", **report)
 
+    def _crash(self, error: Exception) -> EvalbenchError:
+        problem = EvalbenchError(
+            "the run ended by a fault of this program or a plug-in",
+            why=scrub(f"{type(error).__name__}: {error}", self._secrets.values()),
+            cure=f"see {self.folder.engine_log}; nothing that was answered is lost",
+        )
+        problem.exit_code = 6
+        return problem
+
     async def abandon(self) -> None:
         """Let go of a run that was opened but will not be driven."""
         if hasattr(self, "journal"):
             with contextlib.suppress(JournalError):
                 await self.journal.close()
         self._lock.release()
-
-
-def _crash(error: Exception, folder: RunFolder) -> EvalbenchError:
-    problem = EvalbenchError(
-        "the run ended by a fault of this program or a plug-in",
-        why=f"{type(error).__name__}: {error}",
-        cure=f"see {folder.engine_log}; nothing that was answered is lost",
-    )
-    problem.exit_code = 6
-    return problem

@@ -26,6 +26,7 @@ from evalbench.engine.keys.keychain import ATTENDED_S, UNATTENDED_S, KeychainSta
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, fingerprint, masked
 from evalbench.engine.keys.scrubbing import (
     ScrubbedFormatter,
+    header_secrets,
     provider_variables,
     scrub,
     strip_environment,
@@ -46,6 +47,7 @@ __all__ = [
     "find_again",
     "find_key",
     "fingerprint",
+    "header_secrets",
     "implausible",
     "key_in",
     "key_needs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
+from urllib.parse import unquote
 
 from evalbench.engine import registry
 from evalbench.engine.calls import KeyNeed
@@ -56,6 +57,16 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
 @lru_cache(8)
 def _redactor(secrets: frozenset[str]) -> Redactor:
     return Redactor(*secrets, mark="[key]")
+
+
+def header_secrets(text: str) -> list[str]:
+    """What must not appear of headers as OTEL_EXPORTER_OTLP_HEADERS has them; a key as it is.
+
+    A value may be percent-encoded, and begin with the name of a scheme.
+    """
+    values = [part.partition("=")[2] for part in text.split(",")]
+    words = [word for value in values for word in unquote(value).split()]
+    return [text, *values, *words]
 
 
 class ScrubbedFormatter(logging.Formatter):

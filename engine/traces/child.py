@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import header_secrets, scrub
 from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.traces import galileo
 from evalbench.engine.traces.options import GALILEO, Destination
@@ -90,7 +91,11 @@ def main() -> None:
     try:
         report = serve(request, engine)
     except EvalbenchError as error:
-        report = {"error": str(error)}
+        report = {"error": scrub(str(error), header_secrets(request["secret"]))}
+    except Exception as error:
+        # No trace-back: it may hold a header, and goes to the run's log as it is.
+        why = f"{type(error).__name__}: {error}"
+        report = {"error": scrub(why, header_secrets(request["secret"]))}
     sys.stdout.write(json.dumps(report) + "\n")
     sys.stdout.flush()
     # Not by sys.exit: a request to a collector that hangs would be waited for.

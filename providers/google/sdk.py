@@ -35,7 +35,7 @@ from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
 from evalbench.providers.wire.scrub import Scrub
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
-from evalbench.providers.wire.transport import connection_error
+from evalbench.providers.wire.transport import client_error, connection_error
 
 if TYPE_CHECKING:
     import aiohttp
@@ -57,9 +57,15 @@ class GeminiClient:
         self._address = address
         self._version = version
         self._title = title
-        self.clients: OnePerLoop[Opened] = OnePerLoop(
-            lambda: open_client(access, address, version, title), close_client
-        )
+        self.clients: OnePerLoop[Opened] = OnePerLoop(self._open, close_client)
+
+    async def _open(self) -> Opened:
+        try:
+            return await open_client(self._access, self._address, self._version, self._title)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise client_error(error, self._title, self._scrub) from None
 
     async def generate(self, prepared: Prepared) -> Answered:
         """Send a prepared request.

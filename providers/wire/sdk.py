@@ -30,7 +30,7 @@ from evalbench.providers.wire.streams import (
     while_it_moves,
     write_all,
 )
-from evalbench.providers.wire.transport import connection_error
+from evalbench.providers.wire.transport import client_error, connection_error
 
 CONNECT_S = 20.0
 MOST_CONNECTIONS = 10_000
@@ -236,12 +236,8 @@ class SdkClient:
                 why=str(error),
                 cure=f"pip install 'evalbench[{extra}]'",
             ) from None
-        except RuntimeError as error:
-            raise RunFatal(
-                f"the client for {self._title} cannot be made",
-                why=str(error),
-                cure="pip install --upgrade 'evalbench[providers]'",
-            ) from None
+        except Exception as error:
+            raise client_error(error, self._title, self._scrub) from None
 
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)

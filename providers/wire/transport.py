@@ -72,6 +72,16 @@ def _cut(address: Address, reason: str) -> ProviderError:
     )
 
 
+def client_error(error: Exception, who: str, scrub: Scrub) -> RunFatal:
+    """A client could not be made: its package is broken, or a proxy's address is none."""
+    return RunFatal(
+        f"the client for {who} cannot be made",
+        why=scrub.text(str(error), 300),
+        cure="check the address in HTTPS_PROXY, if there is one, or: "
+        "pip install --upgrade 'evalbench[providers]'",
+    )
+
+
 def _chain(error: BaseException) -> list[BaseException]:
     links: list[BaseException] = []
     link: BaseException | None = error

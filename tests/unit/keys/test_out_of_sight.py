@@ -19,6 +19,7 @@ from evalbench.engine.keys import (
     HUGGINGFACE,
     ScrubbedFormatter,
     fingerprint,
+    header_secrets,
     implausible,
     masked,
     read_env_file,
@@ -162,3 +163,10 @@ def test_a_wrong_line_is_named_and_not_quoted(tmp_path: Path, line: str) -> None
 def test_a_missing_env_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone"):
         read_env_file(tmp_path / "gone")
+
+
+def test_every_value_of_headers_is_a_secret() -> None:
+    held = header_secrets("authorization=Bearer%20planted-0123,x-key=other-key-0123")
+    text = scrub("b'Bearer planted-0123' x-key: OTHER-key-0123", held)
+    assert "planted" not in text
+    assert "0123" not in text
