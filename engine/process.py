@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -25,7 +25,14 @@ from evalbench.engine.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.options import Option
-from evalbench.engine.run_keys import HeldKey, find_keys, secrets_for_prices
+from evalbench.engine.run_keys import (
+    AskHosts,
+    HeldKey,
+    check_hosts,
+    find_keys,
+    remember_specs,
+    secrets_for_prices,
+)
 from evalbench.engine.runfolder import Lock, RunFolder, find_run, make_run
 from evalbench.engine.settings import RunSpec
 
@@ -103,6 +110,7 @@ def start_run(
     ]
     if approve:
         approve(checked)
+    remember_specs(specs, held)
     folders = [
         (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
@@ -120,8 +128,14 @@ def resume_run(
     progress: Progress | None = None,
     spec: RunSpec | None = None,
     leave: bool = False,
+    typed: Collection[str] = (),
+    allow_hosts: Collection[str] = (),
+    ask_hosts: AskHosts | None = None,
 ) -> Engine:
     """Go on with a run: ask only what has no answer yet.
+
+    The folder may be somebody else's. So a key goes only where the provider itself is, to this
+    machine, and where it has been used before, unless that is allowed.
 
     Args:
         run: a folder, or what :func:`evalbench.engine.runfolder.find_run` understands.
@@ -130,8 +144,12 @@ def resume_run(
         foreground, progress: as in :func:`start_run`.
         spec: the spec to go on with, when it differs from the stored one.
         leave: as in :func:`start_run`.
+        typed: names of settings of ``spec`` that did not come from the folder.
+        allow_hosts: hosts that keys may go to, which the folder names.
+        ask_hosts: asks whether they may go to others; None: they may not.
 
     Raises:
+        SpecError: a key would go to a host that is not allowed; nothing was sent.
         RunChanged: something changed and it was not accepted; nothing was sent.
         RunBusy: an engine drives it already.
         UsageError: nobody can be asked, as the answers were imported.
@@ -141,6 +159,9 @@ def resume_run(
     before = folder.spec()
     wanted = spec or before
     held = find_keys([wanted])
+    check_hosts(
+        [wanted], f"run {folder.id}", held=held, typed=typed, allow=allow_hosts, ask=ask_hosts
+    )
     (checked,) = _look_again([wanted], held, progress)
     if wanted != before:
         folder.write_spec(wanted)
@@ -182,6 +203,8 @@ def resume_runs(
     progress: Progress | None = None,
     leave: bool = False,
     cancel: Sequence[str] = (),
+    allow_hosts: Collection[str] = (),
+    ask_hosts: AskHosts | None = None,
 ) -> Engine:
     """Go on with several unchanged runs in one engine; see :func:`resume_run`.
 
@@ -189,6 +212,8 @@ def resume_runs(
     """
     specs = [folder.spec() for folder in folders]
     held = find_keys(specs)
+    who = "run " + ", ".join(folder.id for folder in folders)
+    check_hosts(specs, who, held=held, allow=allow_hosts, ask=ask_hosts)
     return _spawn(
         list(zip(folders, _look_again(specs, held, progress), strict=True)),
         held,

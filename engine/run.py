@@ -301,6 +301,7 @@ class Run:
         budget: float | None = None,
         accept_changes: bool = False,
         retry: Iterable[str] = (),
+        allow_hosts: Iterable[str] = (),
         foreground: bool = False,
         progress: Progress | None = None,
     ) -> Run:
@@ -314,9 +315,12 @@ class Run:
                 run mixed.
             retry: outcomes to ask again besides errors: ``refused``, ``truncated``,
                 ``filtered``.
+            allow_hosts: hosts that keys may go to, which the run's folder names; needed for
+                those where a key has not been used before.
             foreground, progress: as in :func:`start_run`.
 
         Raises:
+            SpecError: a key would go to a host that is not allowed; nothing was sent.
             RunChanged: something changed and it was not accepted; nothing was asked.
             RunBusy: it is being driven already.
             EvalbenchError: whatever else keeps it from going on.
@@ -333,6 +337,7 @@ class Run:
                 spec=spec,
                 accept_changes=accept_changes,
                 retry=again,
+                allow_hosts=list(allow_hosts),
                 foreground=foreground,
                 progress=progress,
             )

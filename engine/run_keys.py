@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from evalbench.engine import registry
-from evalbench.engine.calls import KeyNeed
-from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.keys import HUGGINGFACE, KeyRef, find_key, looks_like_key, not_here
-from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec
+from evalbench.engine.errors import EvalbenchError, SpecError
+from evalbench.engine.keys import (
+    HUGGINGFACE,
+    KeyRef,
+    find_key,
+    fingerprint,
+    looks_like_key,
+    not_here,
+)
+from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
+from evalbench.engine.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.traces.credentials import trace_keys
 from evalbench.engine.traces.options import GALILEO, OTLP
@@ -30,12 +37,20 @@ class HeldKey(NamedTuple):
 _TRACE_ADDRESSES = {OTLP: "otlp", GALILEO: "galileo_console_url"}
 """Settings that name who takes traces, and with them a key."""
 
+_GALILEO_CLOUD = "app.galileo.ai"
+CLUSTER = "cluster"
+"""Stands for the owner of a key where a run joins a cluster, whose nodes run its code."""
+
 
 class Bound(NamedTuple):
     """A key, by its owner (a provider, or who takes traces), and a host that it would go to."""
 
     owner: str
     host: str
+
+
+AskHosts = Callable[[Sequence[Bound]], bool]
+"""Asks whether keys may go to hosts where none of them has been; the answer."""
 
 
 def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
@@ -55,56 +70,194 @@ def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bo
     """Keys that would go to other machines than the provider's own, as the specs say.
 
     Args:
-        specs: of a file, which somebody else may have written.
-        typed: common settings that did not come from it.
+        specs: of a file or a run's folder, which somebody else may have written.
+        typed: names of settings that did not come from it.
     """
-    found = [
-        Bound(part.ref.provider, host)
-        for spec in specs
-        for role, part in spec.cast().items()
-        if (role == CANDIDATE or JUDGE not in typed)
-        and (host := _elsewhere(part.provider_options.get("base_url")))
-        and _sends_key(part, spec.get("env_file"))
-    ]
-    found += [
-        Bound(owner, host)
-        for spec in specs
-        for owner, name in _TRACE_ADDRESSES.items()
-        if name not in typed
-        and (host := _elsewhere(spec.get(name)))
-        and spec.get(name) != os.environ.get(name.upper())
-        and _sends_trace_key(spec, owner)
-    ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(way.bound for way in _ways(specs, typed)))
 
 
-def _elsewhere(address: str | None) -> str:
-    """The host of an address; empty for this machine, and for what is no address."""
+def unknown_hosts(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
+    """Of :func:`keys_bound` those where the key has never been used; arguments as there."""
+    return list(dict.fromkeys(way.bound for way in _ways(specs, typed) if not way.known))
+
+
+def check_hosts(
+    specs: Sequence[RunSpec],
+    who: str,
+    *,
+    held: Sequence[Mapping[str, HeldKey]] = (),
+    typed: Collection[str] = (),
+    allow: Collection[str] = (),
+    ask: AskHosts | None = None,
+) -> None:
+    """Let no key go where it has never been, unless somebody says that it may.
+
+    What is allowed is remembered for the next time.
+
+    Args:
+        specs: of a file or a run's folder, which somebody else may have written.
+        who: what names the hosts, for the error.
+        held: the keys of the specs, where they have been found already.
+        typed: names of settings that did not come from it.
+        allow: hosts that are right.
+        ask: asks a person; None: nobody is there.
+
+    Raises:
+        SpecError: with the hosts, and the flag that allows them.
+    """
+    ways = list(_ways(specs, typed, held))
+    allowed = {host.strip().lower() for host in allow}
+    unknown = [way.bound for way in ways if not way.known and way.bound.host not in allowed]
+    unknown = list(dict.fromkeys(unknown))
+    if unknown and not (ask and ask(unknown)):
+        hosts = dict.fromkeys(bound.host for bound in unknown)
+        raise SpecError(
+            "base_url",
+            f"{who} would send {bound_words(unknown)}",
+            why="that address is named there, and nobody has said that it is right",
+            cure=" ".join(f"--allow-host {host}" for host in hosts),
+        )
+    remember_hosts((way.mark, way.place) for way in ways)
+
+
+def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, HeldKey]]) -> None:
+    """Note where the keys of runs go that a user has started."""
+    remember_hosts((way.mark, way.place) for way in _ways(specs, (), held))
+
+
+def remember_place(provider: str, settings: Mapping[str, Any], secret: str) -> None:
+    """Note that a key has been used at an address that was typed."""
+    address = settings.get("base_url")
+    if host := _elsewhere(address, provider):
+        mark = _mark(provider, secret, settings.get("profile"))
+        remember_hosts([(mark, _place(address, host))])
+
+
+def bound_words(bound: Sequence[Bound]) -> str:
+    """Keys and their hosts as a part of a sentence."""
+    return ", ".join(
+        f"its calls to the cluster at {one.host}"
+        if one.owner == CLUSTER
+        else f"the key of {one.owner} to {one.host}"
+        for one in bound
+    )
+
+
+class _Way(NamedTuple):
+    """One key's way to another machine: fingerprint, and the place as it is remembered."""
+
+    bound: Bound
+    mark: str
+    place: str
+
+    @property
+    def known(self) -> bool:
+        return self.place in hosts_of(self.mark)
+
+
+def _ways(
+    specs: Sequence[RunSpec],
+    typed: Collection[str],
+    held: Sequence[Mapping[str, HeldKey]] = (),
+) -> Iterator[_Way]:
+    for number, spec in enumerate(specs):
+        yield from _ways_of_models(spec, typed, held[number] if held else {})
+        yield from _ways_of_traces(spec, typed)
+
+
+def _ways_of_models(
+    spec: RunSpec, typed: Collection[str], held: Mapping[str, HeldKey]
+) -> Iterator[_Way]:
+    for role, part in spec.cast().items():
+        if part.clustered and (way := _way_to_cluster(spec, typed)):
+            yield way
+        if (JUDGE if role != CANDIDATE else "base_url") in typed:
+            continue
+        provider, address = part.ref.provider, part.provider_options.get("base_url")
+        if not (host := _elsewhere(address, provider)):
+            continue
+        key = held[role].secret if role in held else _key_at_hand(part, spec.get("env_file"))
+        need = part.key_need
+        # With a profile the SDK finds credentials itself.
+        if key or (need and (need.required or need.profile)):
+            mark = _mark(provider, key, part.provider_options.get("profile"))
+            yield _Way(Bound(provider, host), mark, _place(address, host))
+
+
+def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
+    """Nodes of a cluster get the token of the hub, and may run code in those that join."""
+    address = spec.get("address")
+    host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
+    return _Way(Bound(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
+
+
+def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
+    for owner, name in _TRACE_ADDRESSES.items():
+        address = spec.get(name)
+        if name in typed or address == os.environ.get(name.upper()):
+            continue
+        host = _elsewhere(address)
+        if host and host != _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
+            yield _Way(Bound(owner, host), _mark(owner, key), _place(address, host))
+
+
+def _place(address: str | None, host: str) -> str:
+    """A host as it is remembered: without TLS everybody on the way may read what is sent there."""
+    return f"http://{host}" if (address or "").strip().lower().startswith("http:") else host
+
+
+def _mark(owner: str, secret: str, profile: str | None = None) -> str:
+    """Stands for a key, or for the credentials that an SDK finds itself."""
+    return fingerprint(secret or f"{owner} {profile or ''}")
+
+
+def _elsewhere(address: str | None, provider: str = "") -> str:
+    """The host of an address; empty for this machine, for what is no address, and for its own.
+
+    Without TLS no host is a provider's own.
+    """
+    text = (address or "").strip()
+    host = _host(text)
+    if (
+        not host
+        or _is_here(host)
+        or (text.lower().startswith("https:") and host == _own_host(provider))
+    ):
+        return ""
+    return host
+
+
+def _host(address: str) -> str:
     try:
-        host = urlsplit((address or "").strip()).hostname or ""
+        return urlsplit(address).hostname or ""
     except ValueError:
         return ""
+
+
+def _is_here(host: str) -> bool:
     try:
-        here = host == "localhost" or ip_address(host).is_loopback
+        return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        here = False
-    return "" if here else host
-
-
-def _sends_key(part: RoleSpec, env_file: str | None) -> bool:
-    need = part.key_need
-    if need is None:
         return False
-    # With a profile the SDK finds credentials itself.
-    return need.required or bool(need.profile) or bool(_key_at_hand(part, need, env_file))
 
 
-def _sends_trace_key(spec: RunSpec, owner: str) -> bool:
+def _own_host(provider: str) -> str:
+    """The host of a provider's public API; empty for one that has none."""
+    if provider not in registry.provider_names():
+        return ""
     try:
-        return bool(trace_keys(spec).get(owner, (None, ""))[1])
+        made = make_provider(registry.provider_class(provider), {})
+    except EvalbenchError:
+        return ""
+    return _host(getattr(getattr(made, "address", None), "url", ""))
+
+
+def _trace_key(spec: RunSpec, owner: str) -> str:
+    try:
+        return trace_keys(spec).get(owner, (None, ""))[1]
     except EvalbenchError:
         # Then nothing is sent either: a run says why.
-        return False
+        return ""
 
 
 def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> list[dict[str, str]]:
@@ -119,21 +272,26 @@ def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> li
             role: secret
             for role, part in spec.cast().items()
             if _tells_prices(part.ref.provider)
-            and (part.ref.provider, _elsewhere(part.provider_options.get("base_url")))
+            and (
+                part.ref.provider,
+                _elsewhere(part.provider_options.get("base_url"), part.ref.provider),
+            )
             not in withheld
-            and (need := part.key_need)
-            and (secret := _key_at_hand(part, need, spec.get("env_file")))
+            and (secret := _key_at_hand(part, spec.get("env_file")))
         }
         for spec in specs
     ]
 
 
-def _key_at_hand(part: RoleSpec, need: KeyNeed, env_file: str | None) -> str:
+def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
+    if part.key_need is None:
+        return ""
     file = Path(env_file) if env_file else None
+    profile = part.provider_options.get("profile")
+    # Not required: the keychain is asked only for keys that were set.
+    need = replace(part.key_need, required=False)
     try:
-        # Not required: the keychain is asked only for keys that were set.
-        need = replace(need, required=False)
-        return find_key(part.ref.provider, need, part.get("key"), env_file=file)[1]
+        return find_key(part.ref.provider, need, part.get("key"), env_file=file, profile=profile)[1]
     except EvalbenchError:
         return ""
 

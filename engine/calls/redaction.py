@@ -371,7 +371,8 @@ class Redactor:
         return text
 
     def _cut(self, text: str) -> str:
-        pieces, last = [], 0
+        pieces: list[str] = []
+        last = 0
         for start, end in self._places(text):
             pieces += text[last:start], self._mark
             last = end

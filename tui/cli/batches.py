@@ -10,6 +10,7 @@ from typing import Any
 
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
@@ -37,6 +38,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     )
     parser.add_argument("--all", action="store_true", help="list also those that are over")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    key_hosts.declare(parser, "a run")
     declare_run_dir(parser)
     parser.examples(
         "evalbench batches",
@@ -62,7 +64,7 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     from evalbench.tui.cli.collect import collected
 
-    collected(folder, json=args.json, cancel=[batch["name"]])
+    collected(folder, args, cancel=[batch["name"]])
     return 0
 
 

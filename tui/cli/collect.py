@@ -12,6 +12,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.process import open_run, resume_runs
 from evalbench.engine.runfolder import RunFolder, all_runs
 from evalbench.engine.status import STILL_WAITING, State
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.launch import declare_run_dir, make_view
 from evalbench.tui.cli.output import stderr, stdout
@@ -29,6 +30,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
     )
+    key_hosts.declare(parser, "a run")
     declare_run_dir(parser)
     parser.examples(
         "evalbench collect",
@@ -48,12 +50,27 @@ def execute(args: argparse.Namespace) -> int:
     if not waiting:
         (stderr() if args.json else stdout()).line("no run waits for batches")
         return 0
-    codes = [collected(folder, json=args.json) for folder in waiting]
+    codes = []
+    for folder in waiting:
+        try:
+            codes.append(collected(folder, args))
+        except EvalbenchError as error:
+            stderr().line(f"{folder.id}: {error}")
+            codes.append(error.exit_code)
     return max(codes)
 
 
-def collected(folder: RunFolder, *, json: bool, cancel: Sequence[str] = ()) -> int:
-    """Take every step that one run can take now; its exit code, 7 while batches are out."""
+def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str] = ()) -> int:
+    """Take every step that one run can take now; its exit code, 7 while batches are out.
+
+    Args:
+        folder: of the run.
+        args: with ``--json`` and ``--allow-host``.
+        cancel: batches to cancel first.
+
+    Raises:
+        EvalbenchError: it could not go on.
+    """
     if folder.live_pid() is not None:
         # Its own engine does all that; this only wakes it.
         for name in cancel:
@@ -62,7 +79,7 @@ def collected(folder: RunFolder, *, json: bool, cancel: Sequence[str] = ()) -> i
         return STILL_WAITING
     if folder.status().state is State.COMPLETE and not cancel:
         return folder.status().exit_code or 0
-    view = make_view(json=json, tied=True)
+    view = make_view(json=args.json, tied=True)
     with Signals() as signals:
         try:
             engine = resume_runs(
@@ -71,10 +88,9 @@ def collected(folder: RunFolder, *, json: bool, cancel: Sequence[str] = ()) -> i
                 progress=view.preparing,
                 leave=True,
                 cancel=cancel,
+                allow_hosts=args.allow_host,
+                ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
             )
-        except EvalbenchError as error:
-            stderr().line(f"{folder.id}: {error}")
-            return error.exit_code
         finally:
             view.close()
         assert engine.hold

@@ -1,7 +1,8 @@
 """Keys that a file would send somewhere: nobody sends them there without being told.
 
-A suite or a configuration may be somebody else's, and name the address that a key goes to.
-What is typed as a flag is the user's own word.
+A suite, a configuration or a run's folder may be somebody else's, and name the address that a
+key goes to. What is typed as a flag is the user's own word, and where a key has been used
+before needs no second one; see :mod:`evalbench.engine.run_keys`.
 """
 
 from __future__ import annotations
@@ -9,52 +10,72 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine.errors import SpecError
-from evalbench.engine.run_keys import Bound, keys_bound
+from evalbench.engine.run_keys import AskHosts, Bound, bound_words, check_hosts, unknown_hosts
 from evalbench.engine.settings import COMMON, RunSpec
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
+from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import given
 from evalbench.tui.cli.target import names_file
 from evalbench.tui.state.clean import one_line
 
 
-def declare(parser: argparse._ActionsContainer) -> None:
-    """``--allow-host``."""
+def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") -> None:
+    """``--allow-host``; ``of`` is what names hosts."""
     parser.add_argument(
         "--allow-host",
         action="append",
         default=[],
         metavar="HOST",
-        help="of a suite or a .yaml: keys may go to this host, which the file names",
+        help=f"of {of}: keys may go to this host, which it names; remembered for that key",
     )
 
 
 def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[Bound]:
-    """Keys that the target's file alone sends to other machines; none where it is no file."""
+    """Keys that the target's file alone sends where they have never been; none for no file."""
     if not names_file(args.target):
         return []
     allowed = {host.strip().lower() for host in args.allow_host}
-    found = keys_bound(specs, given(args, COMMON))
+    found = unknown_hosts(specs, given(args, COMMON))
     return [one for one in found if one.host not in allowed]
 
 
 def check(args: argparse.Namespace, specs: Sequence[RunSpec]) -> None:
-    """Ask before such keys are sent; refuse where nobody can answer.
+    """Ask before keys go where a file says; refuse where nobody can answer.
 
     Raises:
         SpecError: with the hosts, and the flag that allows them.
         Declined: the answer was no.
     """
-    bound = not_allowed(args, specs)
-    if not bound:
+    if not names_file(args.target):
         return
-    told = ", ".join(f"the key of {one.owner} to {one_line(one.host)}" for one in bound)
-    if args.yes or not can_ask(json=args.json):
-        raise SpecError(
-            "base_url",
-            f"{one_line(args.target)} would send {told}",
-            why="the file names that address, and nobody has said that it is right",
-            cure=" ".join(f"--allow-host {host}" for host in dict.fromkeys(b.host for b in bound)),
-        )
-    if not confirmed(f"{one_line(args.target)} sends {told}. Is that right?"):
+    who = one_line(args.target)
+    typed = given(args, COMMON)
+    check_hosts(specs, who, typed=typed, allow=args.allow_host, ask=asks(args, who))
+
+
+def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
+    """How it is asked whether keys may go to hosts that ``who`` names; None: nobody is there.
+
+    Programs are told by a line of JSON what to allow.
+    """
+    if args.json:
+        return lambda bound: _tell(who, bound)
+    if getattr(args, "yes", False) or not can_ask(json=False):
+        return None
+    return lambda bound: _ask(who, bound)
+
+
+def _ask(who: str, bound: Sequence[Bound]) -> bool:
+    if not confirmed(f"{who} sends {one_line(bound_words(bound))}. Is that right?"):
         raise Declined("not started: no key was sent")
+    return True
+
+
+def _tell(who: str, bound: Sequence[Bound]) -> bool:
+    from evalbench.tui.cli import jsonlines
+
+    hosts = list(dict.fromkeys(one.host for one in bound))
+    jsonlines.write(
+        stdout(), "key-hosts", text=f"{who} sends {one_line(bound_words(bound))}", hosts=hosts
+    )
+    return False

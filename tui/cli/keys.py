@@ -39,6 +39,7 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
+from evalbench.engine.run_keys import remember_place
 from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
@@ -235,7 +236,9 @@ def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str])
 
 
 def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
-    return desk.check_key(provider, secret, place(args, provider))
+    settings = place(args, provider)
+    remember_place(provider, settings, secret)
+    return desk.check_key(provider, secret, settings)
 
 
 # -- test ----------------------------------------------------------------------

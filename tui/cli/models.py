@@ -19,6 +19,7 @@ from evalbench.engine.errors import (
     SpecError,
 )
 from evalbench.engine.keys import find_key
+from evalbench.engine.run_keys import remember_place
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
@@ -115,6 +116,7 @@ def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
     if need:
         profile = settings.get("profile")
         _, secret = find_key(args.provider, need, args.key, env_file=args.env_file, profile=profile)
+    remember_place(args.provider, settings, secret)
     yield args.provider, desk.models(args.provider, secret, settings)
 
 

@@ -11,6 +11,7 @@ from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.keys import find_key, looks_like_key, not_here
 from evalbench.engine.options import parse_options
+from evalbench.engine.run_keys import remember_place
 from evalbench.engine.settings import COMMON, parse_model
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
@@ -47,6 +48,7 @@ def execute(args: argparse.Namespace) -> int:
     common = parse_options(_OPTIONS, given(args, _OPTIONS), "probe")
     params = {name: common[name] for name in _PARAMS if common[name] not in (None, ())}
     secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
+    remember_place(model.provider, settings, secret)
     told = desk.probe_model(model, secret, settings, params, common["price"])
     out, probe = stdout(), _probe_json(args.model, told)
     if args.json:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from evalbench.engine import registry
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process import RETRY, open_run, resume_run
+from evalbench.engine.settings import COMMON
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, launch
-from evalbench.tui.cli.parser import Parser, bare_words
+from evalbench.tui.cli.parser import Parser, bare_words, given
 from evalbench.tui.cli.settings import changed, declare_settings
 from evalbench.tui.state.watch import last_event
 
@@ -30,7 +32,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         choices=[outcome.value for outcome in RETRY],
         help="ask answers of this kind again; may be repeated (failed ones always are)",
     )
-    declare_following(parser)
+    key_hosts.declare(declare_following(parser), "a run")
     declare_settings(parser, None, ())
     for word in bare_words(parser, words)[:1]:
         try:
@@ -52,6 +54,7 @@ def execute(args: argparse.Namespace) -> int:
     folder = open_run(args.run)
     stored = folder.spec()
     spec = changed(stored, args)
+    typed = given(args, [*COMMON, *registry.provider_class(spec.candidate.provider).options])
     retry = [outcome for outcome in RETRY if outcome.value in args.retry]
     return launch(
         args,
@@ -63,6 +66,9 @@ def execute(args: argparse.Namespace) -> int:
             leave=args.submit_only,
             progress=view.preparing,
             spec=spec,
+            typed=typed,
+            allow_hosts=args.allow_host,
+            ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
         ),
         after=last_event(folder),
     )

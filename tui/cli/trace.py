@@ -8,9 +8,11 @@ from dataclasses import replace
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.process import open_run
+from evalbench.engine.run_keys import check_hosts
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.traces.afterwards import tell_run
 from evalbench.engine.traces.options import TRACE_OPTIONS, completed
+from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
 from evalbench.tui.state.trace_words import trace_pairs
@@ -25,6 +27,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--again", action="store_true", help="also what was sent there before; ids stay the same"
     )
+    key_hosts.declare(parser, "a run")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.examples(
         "evalbench trace last --otlp http://localhost:6006",
@@ -42,6 +45,10 @@ def execute(args: argparse.Namespace) -> int:
             f"run {folder.id} names no place that takes traces",
             cure=f"evalbench trace {folder.id} --otlp http://localhost:4318",
         )
+    # The models of the run are not asked, and what was typed is the user's own word.
+    typed = ("base_url", "judge", "address", *given(args, TRACE_OPTIONS))
+    who = f"run {folder.id}"
+    check_hosts([spec], who, typed=typed, allow=args.allow_host, ask=key_hosts.asks(args, who))
     if not args.json and stderr().isatty():
         stderr().line("sending …")
     told = tell_run(folder, spec, again=args.again)

@@ -14,7 +14,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.batch_list import BatchLine, BatchList
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.errand import Line, errand_asking
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -128,13 +128,17 @@ class BatchesPage(Page):
     async def _do(self, words: str, what: str, line: BatchLine) -> None:
         self.notify(words, markup=False)
         try:
-            if what == "collect":
-                await errand("collect", str(line.folder.path), accept=_ENDINGS)
-            else:
-                await errand("batches", "cancel", line.name, accept=_ENDINGS)
+            collect, cancel = ("collect", str(line.folder.path)), ("batches", "cancel", line.name)
+            command = collect if what == "collect" else cancel
+            await errand_asking(*command, ask=self._may_send, accept=_ENDINGS)
         except EvalbenchError as error:
             await self.app.push_screen_wait(Trouble(error))
         self.tick()
+
+    async def _may_send(self, line: Line) -> bool:
+        from evalbench.tui.screens.starting import may_send
+
+        return await may_send(self.app, line)
 
 
 class _Rows:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.dialogs import Dialog
-from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.errand import Line, errand_asking
 from evalbench.tui.state.wording import step_words
 from evalbench.tui.widgets.text import Plain
 
@@ -45,7 +45,8 @@ class Starting(Dialog[RunFolder]):
     @work
     async def _start(self) -> None:
         try:
-            lines = await errand(*self._words, "--detach", "--yes", on_line=self._tell)
+            words = (*self._words, "--detach", "--yes")
+            lines = await errand_asking(*words, ask=self._may_send, on_line=self._tell)
         except EvalbenchError as error:
             from evalbench.tui.screens.dialogs import Trouble
 
@@ -55,12 +56,27 @@ class Starting(Dialog[RunFolder]):
         started = [line for line in lines if line["event"] == "start"]
         self.dismiss(RunFolder(Path(started[0]["folder"])) if started else None)
 
+    async def _may_send(self, line: Line) -> bool:
+        return await may_send(self.app, line)
+
     def _tell(self, line: Line) -> None:
         if line["event"] == "prepare":
             words = step_words(line["what"], line["done"], line["total"])
             self.query_one("#step", Plain).show(words)
         elif line["event"] == "start":
             self.query_one("#step", Plain).show("the engine is up")
+
+
+async def may_send(app: App[Any], line: Line) -> bool:
+    """Ask whether a key may go to a host that somebody else may have named."""
+    from evalbench.tui.screens.dialogs import Confirm
+
+    sure = Confirm(
+        f"{line['text']}. Is that right?",
+        yes="Send",
+        note="The run's folder names that address, and this key has never been used there.",
+    )
+    return await app.push_screen_wait(sure) is True
 
 
 async def start(app: EvalbenchApp, words: tuple[str, ...]) -> RunFolder | None:

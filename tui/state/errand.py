@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import orjson
@@ -85,6 +85,42 @@ async def errand(
     if code not in accept:
         raise _failure(code, lines, words_said)
     return lines
+
+
+async def errand_asking(
+    *words: str,
+    ask: Callable[[Line], Awaitable[bool]],
+    on_line: Callable[[Line], None] | None = None,
+    accept: Sequence[int] = (0,),
+) -> list[Line]:
+    """The same for commands that send keys where a run's folder says.
+
+    Args:
+        words, on_line, accept: as of :func:`errand`.
+        ask: given the line that names hosts where a key has never been; whether it may go there.
+
+    Returns:
+        The lines; none where it may not.
+    """
+    asked: list[Line] = []
+
+    def hear(line: Line) -> None:
+        if line.get("event") == "key-hosts":
+            asked.append(line)
+        elif on_line:
+            on_line(line)
+
+    try:
+        lines = await errand(*words, on_line=hear, accept=accept)
+    except ErrandFailed:
+        if not asked:
+            raise
+    if not asked:
+        return lines
+    if not await ask(asked[-1]):
+        return []
+    allowed = [word for host in asked[-1]["hosts"] for word in ("--allow-host", host)]
+    return await errand(*words, *allowed, on_line=on_line, accept=accept)
 
 
 async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:

@@ -1,0 +1,64 @@
+"""With which machines this user's keys have been used: what a stranger's file may not decide.
+
+One small file beside the settings, readable by its owner only. It holds fingerprints of keys,
+which reveal nothing of them, and the hosts that each was sent to on the user's own word.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from evalbench.engine.paths import config_dir, make_private
+
+
+def _file() -> Path:
+    return config_dir() / "key_hosts.json"
+
+
+def hosts_of(mark: str) -> frozenset[str]:
+    """Where a key has been used, by its fingerprint."""
+    try:
+        return frozenset(_read(_file().read_bytes()).get(mark, ()))
+    except OSError:
+        return frozenset()
+
+
+def remember_hosts(used: Iterable[tuple[str, str]]) -> None:
+    """Note that keys, by their fingerprints, go to hosts. One that is not noted is asked again.
+
+    Args:
+        used: pairs of a fingerprint and a host.
+    """
+    fresh = [(mark, host) for mark, host in used if host not in hosts_of(mark)]
+    if not fresh:
+        return
+    with contextlib.suppress(OSError):
+        make_private(_file().parent)
+        # Written in place, under a lock: several commands may begin at once.
+        with os.fdopen(os.open(_file(), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            held = _read(file.read())
+            for mark, host in fresh:
+                held[mark] = sorted({*held.get(mark, ()), host})
+            file.seek(0)
+            file.write(json.dumps(held, indent=1, sort_keys=True).encode())
+            file.truncate()
+
+
+def _read(data: bytes) -> dict[str, list[str]]:
+    try:
+        held = json.loads(data or b"{}")
+    except ValueError:
+        return {}
+    if not isinstance(held, dict):
+        return {}
+    return {
+        mark: [host for host in hosts if isinstance(host, str)]
+        for mark, hosts in held.items()
+        if isinstance(hosts, list)
+    }
