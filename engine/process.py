@@ -155,6 +155,7 @@ def resume_run(
         UsageError: nobody can be asked, as the answers were imported.
     """
     folder = run if isinstance(run, RunFolder) else find_run(run)
+    folder.refuse_links()
     _refuse_imported(folder)
     before = folder.spec()
     wanted = spec or before
@@ -210,6 +211,8 @@ def resume_runs(
 
     ``cancel`` names batches that are to be cancelled first.
     """
+    for folder in folders:
+        folder.refuse_links()
     specs = [folder.spec() for folder in folders]
     held = find_keys(specs)
     who = "run " + ", ".join(folder.id for folder in folders)

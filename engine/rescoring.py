@@ -54,6 +54,7 @@ async def rescore(folder: RunFolder) -> Rescored:
         JournalError: the journal cannot be used.
         UsageError: nothing was answered yet.
     """
+    folder.refuse_links()
     lock = Lock(folder)
     try:
         journal = Journal(folder.journal)

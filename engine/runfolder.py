@@ -79,6 +79,25 @@ class RunFolder:
         """Output of the local worker and its libraries."""
         return self.path / "worker.log"
 
+    def refuse_links(self) -> None:
+        """Refuse a folder whose files are links, before anything is written to or sent from them.
+
+        It may be somebody else's: through a link a log would be added to any file of the
+        user's, and any file sent as a batch.
+
+        Raises:
+            UsageError: with the first link.
+        """
+        for folder in (self.path, self.batches):
+            for entry in folder.iterdir() if folder.is_dir() else ():
+                if entry.is_symlink():
+                    raise UsageError(
+                        f"{entry} is a link",
+                        why="the files of a run lie in its own folder; through a link others"
+                        " would be read or written",
+                        cure="put the file itself in its place, if you trust it",
+                    )
+
     def spec(self) -> RunSpec:
         """The stored spec.
 

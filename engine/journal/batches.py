@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from array import array
 from collections.abc import Collection
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import has_batches, understand
@@ -22,7 +24,14 @@ def batches(shelf: Shelf, path: Path) -> list[BatchRow]:
         rows = shelf.db.execute("SELECT id, name, state, body FROM batch ORDER BY id").fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    return [BatchRow(ident, name, state, orjson.loads(body)) for ident, name, state, body in rows]
+    return [_row(path, *row) for row in rows]
+
+
+def _row(path: Path, ident: int, name: str, state: str, body: bytes) -> BatchRow:
+    """A batch; its name is a part of the names of its files, which may lead nowhere else."""
+    if not re.fullmatch(r"\w+", name):
+        raise JournalError(f"the journal {path} cannot be used", why="it names a batch oddly")
+    return BatchRow(ident, name, state, orjson.loads(body))
 
 
 def calls_in(shelf: Shelf, path: Path, batch: int, requests: int) -> array[int]:
@@ -60,8 +69,8 @@ def line_of(shelf: Shelf, path: Path, call: int) -> tuple[BatchRow, int] | None:
         raise understand(error, path) from error
     if found is None:
         return None
-    ident, name, state, body, item = found
-    return BatchRow(ident, name, state, orjson.loads(body)), item
+    *row, item = found
+    return _row(path, *row), item
 
 
 def answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:

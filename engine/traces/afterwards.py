@@ -31,6 +31,7 @@ def tell_run(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[d
         KeyUnavailable, SpecError: as :func:`.credentials.trace_keys`.
         EvalbenchError: nothing can be started.
     """
+    folder.refuse_links()
     keys = trace_keys(spec)
     reports = []
     for to in destinations(spec.common, spec.benchmark, folder.id):

@@ -22,6 +22,7 @@ from evalbench.engine.errors import (
     NoSuchModel,
     ProviderError,
     ServerFault,
+    SpecError,
     nearest,
 )
 from evalbench.engine.options import Option
@@ -106,7 +107,7 @@ class Bedrock(InvocationJobs):
         except ValueError as error:
             given, self._half_a_key = Credentials(), str(error)
         self._given = given
-        self._region: str = settings.get("region") or ""
+        self._region: str = _region(settings.get("region") or "")
         address = api_address(
             settings.get("base_url"),
             ".".join(filter(None, ("https://bedrock-runtime", self.region, "amazonaws.com"))),
@@ -353,3 +354,16 @@ class Bedrock(InvocationJobs):
         elif not same and (hint := nearest(model, self._names)):
             error.cure = f"{hint} Or another --region"
         return error
+
+
+def _region(name: str) -> str:
+    """A region, which becomes a part of the host that requests are signed for.
+
+    Raises:
+        SpecError: it cannot be one.
+    """
+    if name and not re.fullmatch(r"[A-Za-z0-9-]{1,63}", name):
+        raise SpecError(
+            "region", f"{name!r} is no AWS region", cure="for example --region us-east-1"
+        )
+    return name

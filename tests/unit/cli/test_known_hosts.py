@@ -281,3 +281,30 @@ def test_the_memory_survives_what_is_done_to_it(home: Path) -> None:
         file.parent.chmod(0o500)
         remember_hosts([("a", "z.example")])
         file.parent.chmod(0o700)
+
+
+@pytest.mark.parametrize("link", ["engine.log", "batches/abc.requests.jsonl", "status.json"])
+@pytest.mark.parametrize("command", ["resume", "collect", "score"])
+def test_a_folder_with_links_is_refused(
+    command: str, link: str, sent: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text('{"private": 1}')
+    run = folder(spec(None, otlp="http://127.0.0.1:1"))
+    place = run.path / link
+    place.parent.mkdir(exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.symlink_to(mine)
+    assert main([command, str(run.path)]) == 1
+    assert f"{place.name} is a link" in capsys.readouterr().err
+    assert mine.read_text() == '{"private": 1}'
+    assert sent == []
+
+
+def test_a_region_cannot_be_another_host() -> None:
+    for region in ("x.evil.example/#", "evil.example", "us-east-1@evil.example", "a b"):
+        theirs = make_spec(
+            "quickstart", "bedrock/amazon.nova-lite-v1:0", provider_options={"region": region}
+        )
+        with pytest.raises(SpecError, match="no AWS region"):
+            theirs.cast()["candidate"].provider()
