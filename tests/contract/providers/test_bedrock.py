@@ -331,7 +331,7 @@ async def test_the_prompts_tokens_are_whole_whatever_was_cached(sim: Handle, mak
         ("ServiceUnavailableException", 503, "Too many connections", e.Overloaded, False),
         ("ModelTimeoutException", 408, "Model has timed out", e.ServerFault, True),
         ("ModelErrorException", 424, "The model failed", e.ServerFault, True),
-        ("InternalServerException", 500, "unexpected error", e.ServerFault, False),
+        ("InternalServerException", 500, "unexpected error", e.ServerFault, True),
         ("ValidationException", 400, "Operation not allowed", e.AccessDenied, False),
         ("ValidationException", 400, "Input is too long for requested model.", e.ContextTooLong,
          False),
