@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import html
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +14,14 @@ import psutil
 import pytest
 
 from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import JournalReader
+from evalbench.engine.results.exporting import FORMATS, export_runs
 from evalbench.engine.runfolder import RunFolder
 from tests.e2e.commandline import CommandLine, Finished, wait_until
+from tests.simulator.collector import collecting
 from tests.simulator.handle import Handle
+from tests.spellings import escaped, spellings
 
 PLANTED = {
     "anthropic": ("sk-ant-api03-PLANTEDplantedPLANTED0123456789", "claude-haiku-4-5"),
@@ -129,6 +136,56 @@ def test_a_planted_key_is_nowhere_but_in_the_keychain(
     assert b"got [key" in told[run.id], "so is what the provider said, without the key"
     assert not [ident for ident, text in told.items() if key.encode() in text]
     assert files_with(key.encode(), keychain.parent) == [keychain]
+
+
+SPELLED = "sk-proj-PLANTED/plAnted+PLANTED0123456789=="
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["realtime", "batch"])
+def test_no_spelling_of_a_planted_key_is_kept_or_shown(
+    cli: CommandLine, sim: Handle, mode: str
+) -> None:
+    cli.env |= {"OPENAI_API_KEY": SPELLED}
+    every = spellings(SPELLED)
+    answers = [f"{name} {text}" for name, text in every.items()]
+    sim.rule(".", text="\n".join(answers).replace("\\", "\\\\"))
+    body = f'{{"error":{{"message":"got {escaped(SPELLED)["every letter"]}","type":"x"}}}}'
+    sim.fault(status=500, body=body, path="completions", nth=[1, 2])
+    words = ("run", "quickstart", "--model", "openai/gpt-4.1-mini", "--limit", "4")
+    with collecting() as collector:
+        there = ("--base-url", sim.base_url("openai"), "--mode", mode, "--batch-poll", "0.1")
+        traced = ("--otlp", collector.address, "--otlp-content")
+        said = [cli(*words, *there, *traced, "--json")]
+        assert said[0].code in (0, 2), said[0]
+        traces = b"\n".join(collector.bodies).decode("utf-8", "replace")
+        assert "[key removed]" in traces
+    run = cli.only_run()
+    said += [cli("show", run.id), cli("show", run.id, "--json"), cli("runs", "--json")]
+    said.append(cli("show", run.id, "--sample", "1"))
+    outputs = [str(cli.home / f"report.{ending}") for ending in ("html", "md")]
+    said.append(cli("report", run.id, "-o", outputs[0], "-o", outputs[1]))
+    written = 0
+    for name in FORMATS:
+        folder = cli.home / f"exported-{name}"
+        for place in (folder, folder / "file"):
+            # Some formats are for other benchmarks, and some make one file.
+            with contextlib.suppress(EvalbenchError):
+                written += len(export_runs([run], name, place).files)
+    assert written > 3
+    told = b"\n".join(told_by_journal(run)).decode()
+    assert "[key removed]" in told
+    kept = [
+        file.read_bytes().decode("utf-8", "replace")
+        for file in cli.home.rglob("*")
+        if file.is_file()
+    ]
+    assert any("[key removed]" in text for text in kept)
+    shown = "\n".join([told, traces, *kept, *(done.out + done.err for done in said)])
+    shown = f"{shown}\n{html.unescape(shown)}".lower()
+    left = [name for name, text in every.items() if text.lower() in shown]
+    left += [name for name, text in every.items() if json.dumps(text)[1:-1].lower() in shown]
+    assert left == []
 
 
 def test_the_search_can_find(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from evalbench.engine.dispatch.batches.state import Batch, Stage
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.status import State
 from evalbench.tui.app import EvalbenchApp
-from evalbench.tui.screens import batches
+from evalbench.tui.screens import batches, starting
 from evalbench.tui.screens.batches import BatchesPage
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.run import RunPage
@@ -93,6 +93,33 @@ async def test_fetching_and_cancelling_are_commands(
         ("collect", str(run.folder.path)),
         ("batches", "cancel", "bbbbbbbbbb"),
     ]
+
+
+@pytest.mark.parametrize(("key", "may"), [("y", True), ("n", False)])
+@pytest.mark.parametrize("page", ["batches", "starting"])
+async def test_a_host_that_only_the_folder_names_is_asked_about(
+    run: PretendEngine, monkeypatch: pytest.MonkeyPatch, page: str, key: str, may: bool
+) -> None:
+    answers: list[bool] = []
+
+    async def errand(*_words: str, ask: Any, **_: Any) -> list[dict[str, Any]]:
+        text = "run x sends the key of openai to evil.example"
+        answers.append(await ask({"event": "key-hosts", "text": text, "hosts": ["evil.example"]}))
+        return []
+
+    monkeypatch.setattr(batches if page == "batches" else starting, "errand", errand)
+    async with an_app().run_test(size=(100, 30)) as pilot:
+        if page == "batches":
+            await pilot.press("f12")
+            await until_shown(pilot, "bbbbbbbbbb")
+            await pilot.press("f")
+        else:
+            await pilot.app.push_screen(starting.Starting(("resume", "x")))
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm), "a question")
+        await until_shown(pilot, "evil.example")
+        await pilot.press(key)
+        await until(pilot, lambda: answers, "an answer")
+    assert answers == [may]
 
 
 async def test_an_empty_list_says_how_to_fill_it(home: Path) -> None:

@@ -14,7 +14,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.batch_list import BatchLine, BatchList
-from evalbench.tui.state.errand import Line, errand_asking
+from evalbench.tui.state.errand import Line, errand
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -130,7 +130,7 @@ class BatchesPage(Page):
         try:
             collect, cancel = ("collect", str(line.folder.path)), ("batches", "cancel", line.name)
             command = collect if what == "collect" else cancel
-            await errand_asking(*command, ask=self._may_send, accept=_ENDINGS)
+            await errand(*command, ask=self._may_send, accept=_ENDINGS)
         except EvalbenchError as error:
             await self.app.push_screen_wait(Trouble(error))
         self.tick()

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.dialogs import Dialog
-from evalbench.tui.state.errand import Line, errand_asking
+from evalbench.tui.state.errand import Line, errand
 from evalbench.tui.state.wording import step_words
 from evalbench.tui.widgets.text import Plain
 
@@ -46,7 +46,7 @@ class Starting(Dialog[RunFolder]):
     async def _start(self) -> None:
         try:
             words = (*self._words, "--detach", "--yes")
-            lines = await errand_asking(*words, ask=self._may_send, on_line=self._tell)
+            lines = await errand(*words, ask=self._may_send, on_line=self._tell)
         except EvalbenchError as error:
             from evalbench.tui.screens.dialogs import Trouble
 

@@ -35,6 +35,7 @@ async def errand(
     secret: str = "",
     on_line: Callable[[Line], None] | None = None,
     accept: Sequence[int] = (0,),
+    ask: Callable[[Line], Awaitable[bool]] | None = None,
 ) -> list[Line]:
     """Run ``evalbench WORDS --json``; returns every line it printed.
 
@@ -45,10 +46,40 @@ async def errand(
         secret: one line for its standard input.
         on_line: told each line as it comes.
         accept: exit codes that are no failure.
+        ask: given the line that names hosts where a key has never been, whether it may go
+            there; with a yes the command is run again, with a no nothing is returned.
 
     Raises:
         ErrandFailed: it ended with another exit code.
     """
+    named: list[Line] = []
+
+    def hear(line: Line) -> None:
+        if line.get("event") == "key-hosts":
+            named.append(line)
+        elif on_line:
+            on_line(line)
+
+    try:
+        lines = await _run(words, secret, hear, accept)
+    except ErrandFailed:
+        if not (ask and named):
+            raise
+    else:
+        if not (ask and named):
+            return lines
+    if not await ask(named[-1]):
+        return []
+    allowed = [word for host in named[-1]["hosts"] for word in ("--allow-host", host)]
+    return await _run((*words, *allowed), secret, on_line, accept)
+
+
+async def _run(
+    words: Sequence[str],
+    secret: str,
+    on_line: Callable[[Line], None] | None,
+    accept: Sequence[int],
+) -> list[Line]:
     try:
         child = await _child(words)
     except (OSError, ValueError) as error:
@@ -85,42 +116,6 @@ async def errand(
     if code not in accept:
         raise _failure(code, lines, words_said)
     return lines
-
-
-async def errand_asking(
-    *words: str,
-    ask: Callable[[Line], Awaitable[bool]],
-    on_line: Callable[[Line], None] | None = None,
-    accept: Sequence[int] = (0,),
-) -> list[Line]:
-    """The same for commands that send keys where a run's folder says.
-
-    Args:
-        words, on_line, accept: as of :func:`errand`.
-        ask: given the line that names hosts where a key has never been; whether it may go there.
-
-    Returns:
-        The lines; none where it may not.
-    """
-    asked: list[Line] = []
-
-    def hear(line: Line) -> None:
-        if line.get("event") == "key-hosts":
-            asked.append(line)
-        elif on_line:
-            on_line(line)
-
-    try:
-        lines = await errand(*words, on_line=hear, accept=accept)
-    except ErrandFailed:
-        if not asked:
-            raise
-    if not asked:
-        return lines
-    if not await ask(asked[-1]):
-        return []
-    allowed = [word for host in asked[-1]["hosts"] for word in ("--allow-host", host)]
-    return await errand(*words, *allowed, on_line=on_line, accept=accept)
 
 
 async def _child(words: Sequence[str]) -> asyncio.subprocess.Process:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.runfolder import make_run
+from evalbench.engine.settings import make_spec
 from evalbench.tui.state.errand import ErrandFailed, Line, errand
 
 
@@ -35,3 +37,27 @@ async def test_lines_come_as_they_are_printed_and_cancelling_ends_the_command(ho
     again.cancel()
     with pytest.raises(asyncio.CancelledError):
         await again
+
+
+@pytest.mark.parametrize("agreed", [True, False])
+async def test_keys_go_where_a_folder_says_only_with_a_yes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, agreed: bool
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine-0123456789abcdef")
+    options = {"base_url": "https://nobody.invalid/v1"}
+    run = make_run(make_spec("quickstart", "openai/gpt-4.1", provider_options=options), None)
+    asked: list[Line] = []
+
+    async def ask(line: Line) -> bool:
+        asked.append(line)
+        return agreed
+
+    # With a price that is none, what is allowed ends before anything is sent.
+    words = ("resume", run.id, "--price", "nonsense")
+    if agreed:
+        with pytest.raises(ErrandFailed) as caught:
+            await errand(*words, ask=ask)
+        assert "would send" not in caught.value.what
+    else:
+        assert await errand(*words, ask=ask) == []
+    assert [line["hosts"] for line in asked] == [["nobody.invalid"]]
