@@ -33,13 +33,16 @@ _BLOCK = 1 << 20
 
 _HIDDEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
 )
 """Characters that show nothing. Source: Unicode, ``Default_Ignorable_Code_Point``."""
+_TAGS = "\U000e0000-\U000e0fff"
+"""The same beyond 16 bits. A set that holds both is searched many times slower."""
 _CONTROL = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 """Taken out before a terminal, and so no better than those that show nothing."""
 
 _IS_HIDDEN = re.compile(f"[{_HIDDEN}{_CONTROL}]+")
+_IS_TAG = re.compile(f"[{_TAGS}]+")
 _LEADS = {
     0xC2: rb"\xc2[\x80-\x9f\xad]",
     0xCD: rb"\xcd\x8f",
@@ -67,7 +70,7 @@ _ESCAPE = re.compile(
     """,
     re.VERBOSE,
 )
-_UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}]+", re.VERBOSE)
+_UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}{_TAGS}]+", re.VERBOSE)
 _WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
 _DELETED = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
@@ -216,7 +219,7 @@ def _meaning(unit: str) -> str:
         meant = _unescaped(unit[1], unit[2:].strip("{}"))
     else:
         meant = ""
-    return _IS_HIDDEN.sub("", meant)
+    return _shown(meant)
 
 
 def _unescaped(kind: str, digits: str) -> str:
@@ -246,13 +249,20 @@ def _percent(run: str) -> Iterator[tuple[int, str]]:
             meant = raw[at : at + size].decode()
         except UnicodeDecodeError:
             size, meant = 1, chr(raw[at])
-        yield 3 * size, _IS_HIDDEN.sub("", meant)
+        yield 3 * size, _shown(meant)
         at += size
 
 
 def _undo(text: str) -> str:
     """A text with one level of escapes undone, and nothing hidden left."""
-    return _IS_HIDDEN.sub("", _ESCAPE.sub(lambda found: _meaning(found[0]), text))
+    if "\\" in text or "%" in text or "&" in text:
+        text = _ESCAPE.sub(lambda found: _meaning(found[0]), text)
+    return _shown(text)
+
+
+def _shown(text: str) -> str:
+    """What a screen shows of a text."""
+    return _IS_TAG.sub("", _IS_HIDDEN.sub("", text))
 
 
 class Redactor:
@@ -408,16 +418,24 @@ class Redactor:
         """Bytes without the secrets; a JSON document stays one."""
         if not self._secrets or not self._suspects(data):
             return data
-        text = data.decode("utf-8", "surrogateescape")
-        if not self._holds(text):
+        try:
+            parsed = orjson.loads(data)
+            # Many servers escape every letter beyond ASCII: that is undone fastest so.
+            if not self._suspects(orjson.dumps(parsed)):
+                return data
+        except (ValueError, TypeError):
+            return self._cut_bytes(data)
+        if not self._holds(data.decode("utf-8", "surrogateescape")):
             return data
         try:
-            clean = orjson.dumps(self._cleaned(orjson.loads(data)))
-        except (ValueError, TypeError, RecursionError):
-            clean = data
-        if self._holds(clean.decode("utf-8", "surrogateescape")):
-            return self._cut(text).encode("utf-8", "surrogateescape")
-        return clean
+            return self._cut_bytes(orjson.dumps(self._cleaned(parsed)))
+        except (TypeError, RecursionError):
+            return self._cut_bytes(data)
+
+    def _cut_bytes(self, data: bytes) -> bytes:
+        """Bytes without the secrets, whatever they are."""
+        text = data.decode("utf-8", "surrogateescape")
+        return self._cut(text).encode("utf-8", "surrogateescape") if self._holds(text) else data
 
     def file(self, path: Path) -> None:
         """Take the secrets out of a file of lines; one without any is only read.
@@ -432,7 +450,8 @@ class Redactor:
             fresh.chmod(path.stat().st_mode & 0o777)
             for line in source:
                 body = line.rstrip(b"\r\n")
-                target.write(self.raw(body) + line[len(body) :])
+                # Names that come twice are in the bytes alone.
+                target.write(self._cut_bytes(self.raw(body)) + line[len(body) :])
         fresh.replace(path)
 
     def _file_suspects(self, path: Path) -> bool:

@@ -79,22 +79,13 @@ class Scrub:
     def reply(self, reply: Reply) -> Reply:
         """A reply without the secrets: a server may cut one into pieces that are joined here.
 
-        Its raw body is as it was parsed, from bytes that have been through :meth:`exact`.
+        All else in it is as it was parsed, from bytes that have been through :meth:`exact`.
         """
         clean = self._redactor.text
         text, reasoning = clean(reply.text), clean(reply.reasoning)
-        told = "\n".join((reply.stop_reason, reply.provider_model, reply.request_id))
-        if text is reply.text and reasoning is reply.reasoning and clean(told) is told:
+        if text is reply.text and reasoning is reply.reasoning:
             return reply
-        return replace(
-            reply,
-            text=text,
-            reasoning=reasoning,
-            stop_reason=clean(reply.stop_reason),
-            provider_model=clean(reply.provider_model),
-            request_id=clean(reply.request_id),
-            raw=self.value(reply.raw),
-        )
+        return replace(reply, text=text, reasoning=reasoning)
 
     @contextmanager
     def errors(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.calls.redaction import SHORTEST, Redactor
 from tests.spellings import escaped, spellings
 
 MARK = "␟"
@@ -31,6 +31,11 @@ anything = st.text(
     min_size=8,
     max_size=30,
 )
+
+
+def is_long(key: str) -> bool:
+    """Whether enough is left where its backslashes are taken for the beginnings of escapes."""
+    return len(key.replace("\\", "")) >= SHORTEST
 
 
 def redactor(key: str) -> Redactor:
@@ -62,7 +67,7 @@ def test_every_spelling_goes(key: str) -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(printable | anything)
+@given((printable | anything).filter(is_long))
 def test_every_spelling_of_any_key_goes(key: str) -> None:
     # A code of digits alone is a number in JSON, whose digits a reader rounds anyway.
     left = [
@@ -109,7 +114,7 @@ def test_what_only_looks_alike_stays(text: str) -> None:
 def test_whatever_holds_no_key_stays(text: str, value: Any) -> None:
     take = redactor(KEYS["slashes"])
     assert take.text(text) is text
-    assert take.value(value) is value
+    assert take.value(value) == value
 
 
 def test_a_short_key_is_a_placeholder() -> None:
@@ -155,3 +160,6 @@ def test_a_file_is_written_anew_only_where_a_key_is_in_it(tmp_path: Path) -> Non
     assert file.read_text() == f'{{"a":"{MARK}"}}\nno JSON {MARK}\n{{"b":1}}'
     assert file.stat().st_mode & 0o777 == 0o600
     take.file(tmp_path / "none")
+    file.write_bytes(b'{"a":"\\u0070lanted-key-0123","a":1}\n')
+    take.file(file)
+    assert file.read_text() == f'{{"a":"{MARK}","a":1}}\n'

@@ -74,7 +74,7 @@ def test_no_cut_leaves_a_part_of_a_key() -> None:
 
 
 def test_a_reply_that_comes_in_pieces() -> None:
-    reply = Reply(text=f"a {KEY} b", reasoning=KEY, stop_reason=KEY, request_id=KEY, raw={"a": KEY})
+    reply = Reply(text=f"a {KEY} b", reasoning=KEY)
     clean = Scrub(KEY).reply(reply)
     assert KEY not in repr(clean)
     assert clean.text == f"a {GONE} b"
