@@ -32,7 +32,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
-from evalbench.engine.paths import make_private
+from evalbench.engine.paths import make_private, open_private, write_file
 from evalbench.engine.settings import RunSpec, build_benchmark
 
 Progress = Callable[[str, int, int | None], None]
@@ -140,7 +140,7 @@ def _write(
     count = 0
     where = str(source.path or data.origin)
     try:
-        with partial.open("wb") as file:
+        with open_private(partial) as file:
             for sample in sample_ids(data.items):
                 file.write(sample_line(sample) + b"\n")
                 digest.update(sample.id.encode())
@@ -164,8 +164,8 @@ def _write(
         )
         partial.replace(path)
         if count >= _EXAMPLES:
-            _replace(path.with_suffix(".dict"), codec.train(examples))
-        _replace(path.with_suffix(".json"), orjson.dumps(asdict(header)))
+            write_file(path.with_suffix(".dict"), codec.train(examples))
+        write_file(path.with_suffix(".json"), orjson.dumps(asdict(header)))
     except orjson.JSONEncodeError as error:
         raise DataError(
             "the row cannot be written as JSON", path=where, line=count + 1, why=str(error)
@@ -173,12 +173,6 @@ def _write(
     finally:
         partial.unlink(missing_ok=True)
     return path
-
-
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    partial.write_bytes(data)
-    partial.replace(path)
 
 
 def read_header(path: Path) -> DataHeader:

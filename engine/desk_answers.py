@@ -32,8 +32,9 @@ import orjson
 
 from evalbench.engine import fitting, modes, registry
 from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.dataset import Progress, is_prepared, prepare, selected_count
-from evalbench.engine.errors import EvalbenchError, SpecError, error_to_json
+from evalbench.engine.errors import EvalbenchError, SpecError, error_to_json, system_limit
 from evalbench.engine.keys.hub import check_hub_token
 from evalbench.engine.money.estimate import estimate
 from evalbench.engine.money.estimated import estimate_to_json
@@ -202,8 +203,17 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
             await provider.close()
 
 
+def _failed(error: OSError) -> EvalbenchError:
+    what = f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": ")
+    place, cache = Path(str(error.filename or "")), cache_dir()
+    ours = place.name and (place.is_relative_to(cache) or cache.is_relative_to(place))
+    cure = "choose a place that can be written to with EVALBENCH_HOME"
+    return EvalbenchError(what, cure=cure if ours else "")
+
+
 def main() -> None:
     """Serve one request from standard input."""
+    no_core_dumps()
     # Libraries print where they like; the pipe is ours alone.
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
@@ -216,8 +226,7 @@ def main() -> None:
     except EvalbenchError as error:
         say({"error": error_to_json(error)})
     except OSError as error:
-        what = f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": ")
-        say({"error": error_to_json(EvalbenchError(what))})
+        say({"error": error_to_json(system_limit(error) or _failed(error))})
 
 
 if __name__ == "__main__":

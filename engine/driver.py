@@ -16,7 +16,7 @@ from evalbench.engine.benchmark import Benchmark, Score
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
-from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal
+from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.paging import Held
@@ -283,6 +283,9 @@ class Driver:
         except EvalbenchError as error:
             self.give_up(error)
         except (Exception, SystemExit) as error:
+            if limit := system_limit(error):
+                self.give_up(limit)
+                return
             where = traceback.extract_tb(error.__traceback__)[-1]
             self._fail(job, f"{type(error).__name__}: {error} ({where.name}:{where.lineno})")
 

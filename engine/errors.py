@@ -5,7 +5,8 @@
     │   ├── SpecError             a field of the run specification
     │   ├── DataError             a data file or data set; names file and line
     │   ├── NotApproved           a run would cost money, and nobody said that it may
-    │   └── RunChanged            resume would mix two different things
+    │   ├── RunChanged            resume would mix two different things
+    │   └── SystemLimit           this machine cannot do it now: full disk, open files (exit 5)
     ├── RunBusy                   another engine drives this run (exit 1)
     ├── RunNotFound               no such run (exit 1)
     ├── RunUnfinished             a run has not come to its end, or not yet
@@ -35,9 +36,15 @@ decides on retries and no dispatcher reads provider texts:
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
 import time
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+
+_DEEPEST = 20
+"""Exceptions that were raised from one another and are looked at, at most."""
 
 
 class EvalbenchError(Exception):
@@ -112,6 +119,12 @@ class NotApproved(UsageError):
         super().__init__(what, why=why, cure=cure)
         self.low = low
         self.high = high
+
+
+class SystemLimit(UsageError):
+    """This machine cannot do it just now; see :func:`system_limit`."""
+
+    exit_code = 5
 
 
 class RunBusy(EvalbenchError):
@@ -256,6 +269,75 @@ class WorkerFailed(RunFatal):
 
 class OutOfMemory(ProviderError):
     """A batch did not fit into the device's memory; the dispatcher retries with a smaller one."""
+
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_LIMITS = {
+    **dict.fromkeys(
+        NO_SPACE,
+        ("no space is left on the disk", "the disk or your quota is full", "free some space"),
+    ),
+    errno.EMFILE: (
+        "too many files are open",
+        "this process may have {files} files and connections open at once (ulimit -n)",
+        "raise the limit, as with ulimit -n 4096; or send fewer calls at once with --concurrency",
+    ),
+    errno.ENFILE: (
+        "too many files are open on this machine",
+        "all programs together have reached its limit",
+        "end other programs, or raise the limit (fs.file-max)",
+    ),
+    errno.EROFS: (
+        "the disk is read only",
+        "",
+        "choose another place with --run-dir or EVALBENCH_HOME",
+    ),
+    errno.EIO: ("the disk failed", "", "look into the system's log (dmesg), or use another disk"),
+    errno.ENOMEM: ("this machine is out of memory", "", "end other programs, then try again"),
+}
+"""By the number of a system error: what is wrong, more about it, what to do."""
+
+
+def system_limit(error: BaseException, what: str = "") -> SystemLimit | None:
+    """What an exception says of this machine: a full disk, too many open files and the like.
+
+    The one place where numbers of system errors become words.
+
+    Args:
+        error: anything; what it was raised from counts as well.
+        what: what could not be done; left out, it is the limit that is told.
+
+    Returns:
+        None when the exception is about something else.
+    """
+    link: BaseException | None = error
+    for _ in range(_DEEPEST):
+        if link is None:
+            return None
+        if isinstance(link, OSError) and (found := _limit_of(link, what)):
+            return found
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return None
+
+
+def _limit_of(error: OSError, what: str) -> SystemLimit | None:
+    if str(error.strerror).startswith("No usable temporary directory"):
+        try:
+            # Python tells so whatever kept it from making a file.
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as failure:
+            return _limit_of(failure, what)
+        nowhere = "no folder for temporary files can be written to"
+        cure = "set TMPDIR to a folder that can be written to, on a disk with room"
+        return SystemLimit(what or nowhere, why=str(error.strerror), cure=cure)
+    if error.errno not in _LIMITS:
+        return None
+    limit, more, cure = _LIMITS[error.errno]
+    place = f": {error.filename}" if isinstance(error.filename, str) else ""
+    if more:
+        place += ": " + more.format(files=resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    return SystemLimit(what or limit, why=os.strerror(error.errno) + place, cure=cure)
 
 
 def error_to_json(error: EvalbenchError) -> dict[str, str]:

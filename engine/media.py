@@ -12,8 +12,7 @@ import os
 from pathlib import Path
 
 from evalbench.engine.calls import MediaPart
-from evalbench.engine.paths import cache_dir, make_private
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import cache_dir, make_private, write_file
 
 
 class MediaCache:

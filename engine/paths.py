@@ -1,4 +1,4 @@
-"""Where evalbench writes: runs, caches, configuration.
+"""Where evalbench writes, and how: folders and files that only their user can read.
 
 ``EVALBENCH_HOME`` moves everything into one folder; otherwise the platform's
 usual places are used (platformdirs).
@@ -6,40 +6,109 @@ usual places are used (platformdirs).
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+from typing import IO, Any
 
-
-def _home() -> Path | None:
-    value = os.environ.get("EVALBENCH_HOME")
-    return Path(value).expanduser().absolute() if value else None
+from evalbench.engine.errors import UsageError
 
 
 def runs_dir() -> Path:
-    """Folder that holds one folder per run."""
-    if home := _home():
-        return home / "runs"
-    from platformdirs import user_data_path
+    """Folder that holds one folder per run.
 
-    return user_data_path("evalbench", appauthor=False) / "runs"
+    Raises:
+        UsageError: this user has no home, and ``EVALBENCH_HOME`` is not set; also from
+            :func:`cache_dir` and :func:`config_dir`.
+    """
+    home = _home()
+    return home / "runs" if home else usual_runs_dir()
+
+
+def usual_runs_dir() -> Path:
+    """Folder of the runs of a user who has not moved them."""
+    return _usual("user_data_path") / "runs"
 
 
 def cache_dir() -> Path:
     """Folder for downloads, converted weights and prepared data sets; safe to delete."""
-    if home := _home():
-        return home / "cache"
-    from platformdirs import user_cache_path
-
-    return user_cache_path("evalbench", appauthor=False)
+    home = _home()
+    return home / "cache" if home else _usual("user_cache_path")
 
 
 def config_dir() -> Path:
     """Folder for the user's settings and override files."""
-    if home := _home():
-        return home / "config"
-    from platformdirs import user_config_path
+    home = _home()
+    return home / "config" if home else _usual("user_config_path")
 
-    return user_config_path("evalbench", appauthor=False)
+
+def _home() -> Path | None:
+    value = os.environ.get("EVALBENCH_HOME")
+    return absolute(expand(value)) if value else None
+
+
+def _usual(which: str) -> Path:
+    """One of the platform's usual folders, by the name of its function in platformdirs."""
+    import platformdirs
+
+    try:
+        found: Path = getattr(platformdirs, which)("evalbench", appauthor=False)
+    except (RuntimeError, KeyError) as error:
+        raise _homeless(str(error)) from None
+    # Older versions give back the ``~`` that they could not replace.
+    if not found.is_absolute():
+        raise _homeless(f"{found} is no absolute path")
+    return found
+
+
+def _homeless(why: str) -> UsageError:
+    return UsageError(
+        "there is no home folder for this user", why=why, cure="set HOME or EVALBENCH_HOME"
+    )
+
+
+def expand(path: str | Path) -> Path:
+    """A path as people write it, with ``~`` and ``~user`` replaced.
+
+    Raises:
+        UsageError: nobody knows whose home that is.
+    """
+    try:
+        return Path(path).expanduser()
+    except (RuntimeError, KeyError):
+        raise UsageError(
+            f"the home folder in {str(path)!r} is not known",
+            why="there is no such user, or HOME is not set and this user has no name",
+            cure="give the whole path, or set HOME",
+        ) from None
+
+
+def absolute(path: Path) -> Path:
+    """A path that means the same in every folder.
+
+    Raises:
+        UsageError: it is relative, and the current folder was deleted.
+    """
+    try:
+        return path.absolute()
+    except FileNotFoundError:
+        raise UsageError(
+            f"{str(path)!r} is relative to a folder that is not there any more",
+            why="the current folder was deleted",
+            cure="change to another folder, or give the whole path",
+        ) from None
+
+
+def identity(path: Path) -> tuple[int, int]:
+    """What tells a file or folder from every other one, whatever it is called: device, inode.
+
+    Of a link, what it leads to.
+
+    Raises:
+        OSError: it is not there, or cannot be reached.
+    """
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def make_private(folder: Path) -> None:
@@ -54,3 +123,40 @@ def make_private(folder: Path) -> None:
     if not folder.parent.exists():
         make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def open_private(path: Path, mode: str = "wb", buffering: int = -1) -> IO[Any]:
+    """Open a file to be written that only its user can read (0600), also if it is there already.
+
+    Args:
+        path: the file.
+        mode, buffering: as of :func:`open`; binary.
+
+    Raises:
+        OSError: as of :func:`open`.
+    """
+    return open(path, mode, buffering, opener=_opened_private)
+
+
+def _opened_private(path: str, flags: int) -> int:
+    number = os.open(path, flags, 0o600)
+    # Not ours, or a file system without modes.
+    with contextlib.suppress(OSError):
+        os.fchmod(number, 0o600)
+    return number
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file, whole or not at all, readable by its owner only.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open_private(partial) as file:
+            file.write(data)
+        partial.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            partial.unlink()

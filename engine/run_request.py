@@ -11,6 +11,7 @@ from evalbench.engine.benchmarks.custom_file import is_custom
 from evalbench.engine.calls import Outcome
 from evalbench.engine.desk import Checked
 from evalbench.engine.errors import NotApproved, SpecError, nearest
+from evalbench.engine.paths import expand
 from evalbench.engine.settings import COMMON, RunSpec, make_spec, parse_model
 
 
@@ -28,7 +29,7 @@ def spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> R
     given = dict(settings)
     name = str(benchmark)
     if name.endswith(".toml"):
-        if not is_custom(Path(name).expanduser()):
+        if not is_custom(expand(name)):
             raise SpecError(
                 "benchmark",
                 f"{name} does not describe a benchmark",

@@ -14,6 +14,8 @@ The folder is the only channel between an engine and everybody else::
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -27,9 +29,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evalbench.engine.errors import RunBusy, RunNotFound, UsageError, nearest
-from evalbench.engine.paths import make_private, runs_dir
-from evalbench.engine.status import State, Status
+from evalbench.engine.errors import (
+    NO_SPACE,
+    RunBusy,
+    RunNotFound,
+    UsageError,
+    nearest,
+    system_limit,
+)
+from evalbench.engine.paths import absolute, expand, make_private, runs_dir, write_file
+from evalbench.engine.status import DETAILS, State, Status
 
 if TYPE_CHECKING:
     from evalbench.engine.settings import RunSpec
@@ -132,17 +141,13 @@ class RunFolder:
     def write_status(self, status: Status) -> None:
         """Replace the status file; on a full disk, write over the old one in place."""
         status.updated = time.time()
-        path, data = self.path / "status.json", orjson.dumps(asdict(status))
+        path = self.path / "status.json"
         try:
-            write_file(path, data)
+            write_file(path, orjson.dumps(asdict(status)))
         except OSError as error:
-            from evalbench.engine.journal.schema import NO_SPACE
-
             if error.errno not in NO_SPACE or not path.exists():
                 raise
-            with path.open("r+b") as file:
-                file.write(data)
-                file.truncate()
+            _write_over(path, status)
 
     def live_pid(self, status: Status | None = None) -> int | None:
         """Process id of the engine that drives this run now, or None."""
@@ -187,6 +192,22 @@ class RunFolder:
         return taken
 
 
+def _write_over(path: Path, status: Status) -> None:
+    """Write a status over the old one, in the room that this has if there is no more.
+
+    Blanks fill what is left, so that whoever reads meanwhile finds no end of the old one.
+    """
+    whole = asdict(status)
+    brief = {name: value for name, value in whole.items() if name not in DETAILS}
+    with path.open("r+b", buffering=0) as file:
+        for told in (whole, brief):
+            data = orjson.dumps(told).ljust(os.fstat(file.fileno()).st_size)
+            with contextlib.suppress(OSError):
+                if os.pwrite(file.fileno(), data, 0) == len(data):
+                    return
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
 def _is_coming_up(status: Status) -> bool:
     """Whether a run is so new that its engine may not have said yet who it is."""
     fresh = time.time() - status.updated < _COMING_UP_S
@@ -206,8 +227,9 @@ class Lock:
         try:
             self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
         except OSError as error:
-            raise UsageError(
-                f"cannot write to {folder.path}", why=error.strerror or str(error)
+            what = f"cannot write to {folder.path}"
+            raise system_limit(error, what) or UsageError(
+                what, why=error.strerror or str(error)
             ) from None
         try:
             self._take(folder)
@@ -234,18 +256,6 @@ class Lock:
     def release(self) -> None:
         """Give the lock back."""
         os.close(self._fd)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Replace a file, whole or not at all, readable by its owner only."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        fd = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def process_start(pid: int) -> str:
@@ -289,24 +299,34 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
         path.mkdir(mode=0o700)
         folder = RunFolder(path)
         folder.write_spec(spec)
-        folder.write_status(
-            Status(
-                folder.id,
-                benchmark=spec.benchmark,
-                model=spec.model,
-                desc=spec.get("desc"),
-                tags=list(spec.get("tag")),
-                created=time.time(),
-                total=total,
-            )
-        )
+        folder.write_status(first_status(folder, spec, created=time.time(), total=total))
     except OSError as error:
-        raise UsageError(
-            f"cannot make a run folder in {root}",
+        what = f"cannot make a run folder in {root}"
+        raise system_limit(error, what) or UsageError(
+            what,
             why=error.strerror or str(error),
             cure="choose a writable place with --run-dir or EVALBENCH_HOME",
         ) from None
     return folder
+
+
+def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int) -> Status:
+    """The status of a run that nobody has worked on.
+
+    Args:
+        folder, spec: of the run.
+        created: Unix seconds.
+        total: samples × epochs.
+    """
+    return Status(
+        folder.id,
+        benchmark=spec.benchmark,
+        model=spec.model,
+        desc=spec.get("desc"),
+        tags=list(spec.get("tag")),
+        created=created,
+        total=total,
+    )
 
 
 def all_runs(parent: Path | None = None) -> list[RunFolder]:
@@ -314,8 +334,15 @@ def all_runs(parent: Path | None = None) -> list[RunFolder]:
     root = parent or runs_dir()
     if not root.is_dir():
         return []
-    found = [RunFolder(p) for p in root.iterdir() if (p / "spec.json").exists()]
+    found = [RunFolder(path) for path in root.iterdir() if _is_run(path)]
     return sorted(found, key=lambda run: run.id, reverse=True)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / "spec.json").exists()
+    except OSError:
+        return False  # Not ours to enter.
 
 
 def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[RunFolder | None]:
@@ -359,9 +386,9 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
 
 def _run_path(name: str) -> Path | None:
     try:
-        path = Path(name).expanduser()
-        return path.absolute() if (path / "spec.json").exists() else None
-    except (OSError, RuntimeError):
+        path = expand(name)
+        return absolute(path) if (path / "spec.json").exists() else None
+    except (OSError, UsageError):
         # Too long for a path, not to be entered, or the home of nobody.
         return None
 

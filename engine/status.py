@@ -38,6 +38,7 @@ class Status:
     that were cut or failed may have cost besides, at worst. ``roles`` counts the
     calls of this engine by role (``sent``, ``from_journal``, ``reused``, ``in_flight``);
     ``reused`` counts replies that were taken from earlier runs, over all engines;
+    ``replies`` those that the journal holds in all, failed calls' among them (None: not counted);
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
     ``batches`` is as :meth:`evalbench.engine.dispatch.batches.state.Batch.shown` gives it,
     ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`; ``tracing`` is true
@@ -62,6 +63,7 @@ class Status:
     sent: int = 0
     from_journal: int = 0
     reused: int = 0
+    replies: int | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     rate: float = 0.0
@@ -87,6 +89,11 @@ class Status:
         """Whether the run has ended for now, by its own account."""
         return self.state in AT_REST
 
+
+DETAILS = frozenset(
+    ("outcomes", "metrics", "errors", "params", "gauges", "roles", "latest", "batches", "traces")
+)
+"""Fields that a status can be told without, where there is hardly any room."""
 
 AT_REST = frozenset(
     {

@@ -19,7 +19,7 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.reading import Row
 from evalbench.engine.errors import DataError
-from evalbench.engine.paths import make_private
+from evalbench.engine.paths import make_private, open_private, write_file
 
 WINDOW = 1_000
 """Of at most so many rows more than are wanted the wanted ones are drawn. All are downloaded."""
@@ -114,7 +114,7 @@ def drawn_items(
     yield from (item for _, item in done)
     last = done[-1][0] if done else _BEFORE_ALL
     make_private(kept.parent)
-    with kept.open("ab") as file:
+    with open_private(kept, "ab") as file:
         rows = _rows(draw, last) if len(done) < draw.count else iter(())
         for count, (place, row) in enumerate(rows, len(done) + 1):
             item = made(row, count)
@@ -142,7 +142,7 @@ def _read(kept: Path) -> list[tuple[Place, Item]]:
             number, shard, row, inputs, gold, tags = orjson.loads(line)
             done.append((Place(number, shard, row), Item(inputs, gold, tags)))
     if lines and not lines[-1].endswith(b"\n"):
-        kept.write_bytes(b"".join(lines[:-1]))
+        write_file(kept, b"".join(lines[:-1]))
     return done
 
 

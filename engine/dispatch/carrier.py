@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import frames
+from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.dispatch.links import end_process, spawn
 from evalbench.engine.gpu import Gpus
 
@@ -53,6 +54,8 @@ class Carrier:
             env: what its environment has besides.
             python: the engine's interpreter, whose place this node's own takes.
         """
+        # Ray started this process, not an engine, whose limits a worker has otherwise.
+        no_core_dumps()
         command = [sys.executable if word == python else word for word in argv]
         handle, name = tempfile.mkstemp(prefix="evalbench-worker-", suffix=".log")
         os.close(handle)

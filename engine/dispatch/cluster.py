@@ -22,6 +22,7 @@ import orjson
 from evalbench.engine.calls import WorkerCommand, frames
 from evalbench.engine.dispatch.links import Link, Place, PlaceLost
 from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
+from evalbench.engine.paths import open_private
 
 log = logging.getLogger("evalbench")
 
@@ -250,8 +251,10 @@ class RayLink:
     def _keep_log(self, log: bytes) -> None:
         lines = log.decode("utf-8", "replace").strip().splitlines()
         self._words = lines[-1] if lines else ""
-        with self._cluster.log.open("a", encoding="utf-8", errors="replace") as file:
-            file.writelines(f"[{self.node}] {line}\n" for line in lines)
+        told = "".join(f"[{self.node}] {line}\n" for line in lines)
+        # A disk that takes no more is no reason to lose the worker's frames.
+        with contextlib.suppress(OSError), open_private(self._cluster.log, "ab") as file:
+            file.write(told.encode())
 
     async def cards(self) -> list[dict[str, Any]]:
         """What the node's cards say.

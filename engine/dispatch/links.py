@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evalbench.engine.calls import WorkerCommand, frames
+from evalbench.engine.paths import open_private
 
 _LOG_BYTES = 4000
 _ENDING_S = 5.0
@@ -174,7 +175,7 @@ async def spawn(
     argv: Sequence[str], env: Mapping[str, str], log: Path
 ) -> asyncio.subprocess.Process:
     """Start a worker program; what it prints to standard error goes to the log."""
-    with log.open("ab") as file:
+    with open_private(log, "ab") as file:
         return await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,

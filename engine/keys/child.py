@@ -18,6 +18,8 @@ import signal
 import sys
 from typing import Any
 
+from evalbench.engine.core_dumps import no_core_dumps
+
 _INTERACTION_NOT_ALLOWED = "-25308"  # macOS: the keychain is locked and may show no dialog
 
 
@@ -78,6 +80,7 @@ def _failure(error: Exception, secret: str) -> dict[str, str]:
 
 def main() -> None:
     """Serve one request from standard input."""
+    no_core_dumps()
     # Libraries print where they like; the pipe is ours alone.
     pipe = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)

@@ -14,9 +14,9 @@ from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.keys import keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
-from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource, write_private
+from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
 from evalbench.engine.keys.scrubbing import provider_needs
-from evalbench.engine.paths import config_dir, make_private
+from evalbench.engine.paths import config_dir, make_private, write_file
 
 HUGGINGFACE = KeyNeed(
     ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
@@ -184,6 +184,4 @@ def _read_names() -> dict[str, list[str]]:
 def _write_names(names: dict[str, list[str]]) -> None:
     path = config_dir() / "keys.json"
     make_private(path.parent)
-    partial = path.with_name(f".keys.json.{os.getpid()}")
-    write_private(partial, json.dumps(names, indent=1, sort_keys=True).encode())
-    partial.replace(path)
+    write_file(path, json.dumps(names, indent=1, sort_keys=True).encode())

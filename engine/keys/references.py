@@ -9,10 +9,9 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from evalbench.engine.paths import config_dir, make_private
+from evalbench.engine.paths import config_dir, make_private, write_file
 
 DEFAULT_NAME = "default"
 _MASK_FROM = 20
@@ -83,19 +82,12 @@ def _salt() -> bytes:
     if not path.exists():
         make_private(path.parent)
         partial = path.with_name(f".{path.name}.{os.getpid()}")
-        write_private(partial, secrets.token_bytes(16))
+        write_file(partial, secrets.token_bytes(16))
         # A link, not a rename: whoever comes second must not replace the first one's salt.
         with contextlib.suppress(FileExistsError):
             os.link(partial, path)
         partial.unlink()
     return path.read_bytes()
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file that only its owner can read."""
-    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
 
 
 def masked(secret: str) -> str:

@@ -72,7 +72,7 @@ def read_prices(path: Path) -> list[OwnPrice]:
     """
     try:
         body = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError("cannot be read as TOML", path=str(path), why=str(error)) from None

@@ -8,8 +8,7 @@ from importlib.metadata import version
 import orjson
 
 from evalbench.engine.money.unit_prices import UnitPrices
-from evalbench.engine.paths import cache_dir, make_private
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import cache_dir, make_private, write_file
 
 
 class Remembered:

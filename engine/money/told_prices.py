@@ -15,8 +15,7 @@ import orjson
 
 from evalbench.engine.calls import ModelInfo
 from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.paths import cache_dir, make_private
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import cache_dir, make_private, write_file
 
 FRESH = timedelta(days=7)
 _FILE = "told-prices.json"

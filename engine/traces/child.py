@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import header_secrets, scrub
 from evalbench.engine.runfolder import RunFolder
@@ -84,6 +85,7 @@ def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
 
 def main() -> None:
     """Serve one request from standard input."""
+    no_core_dumps()
     with contextlib.suppress(OSError):
         os.nice(10)  # The run comes first.
     request = json.loads(sys.stdin.readline())

@@ -20,6 +20,7 @@ from evalbench.engine.journal.paging import held
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.records import OUTCOMES, ScoreRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
+from evalbench.engine.paths import open_private
 from evalbench.engine.traces.spans import Answered
 
 FILE = "traces.db"
@@ -78,8 +79,8 @@ class Told:
         path = journal.path.with_name(FILE)
 
         def open_beside(shelf: Shelf, _: Path) -> int:
-            shelf.db.execute("ATTACH ? AS beside", (f"{path.absolute().as_uri()}?mode=rwc",))
-            path.chmod(0o600)
+            open_private(path, "ab").close()
+            shelf.db.execute("ATTACH ? AS beside", (f"{path.absolute().as_uri()}?mode=rw",))
             shelf.db.execute(
                 "CREATE TABLE IF NOT EXISTS beside.place"
                 " (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"

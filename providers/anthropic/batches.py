@@ -19,6 +19,7 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import ProviderError
+from evalbench.engine.paths import write_file
 from evalbench.providers.anthropic.errors import STATUS, read_error
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import LEGACY_VERSION
@@ -118,7 +119,7 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         From the API's own address: the one in the batch would get the key wherever it points.
         """
         self.check_secret()
-        await asyncio.to_thread(into.write_bytes, b"")
+        await asyncio.to_thread(write_file, into, b"")
         path = f"{PATH}/{quote(job.id, safe='')}/results"
         answered = await self.carrier.download(path, into, self.timeout)
         if answered.status != 200:

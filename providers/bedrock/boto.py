@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.paths import open_private
 from evalbench.providers.bedrock.credentials import Credentials
 from evalbench.providers.wire.address import proxy_for
 from evalbench.providers.wire.exchange import Answered
@@ -212,7 +213,7 @@ class Clients:
             try:
                 found = self._client(STORE).get_object(Bucket=bucket, Key=key)
                 line.wait()
-                with into.open("wb") as out:
+                with open_private(into) as out:
                     for chunk in found["Body"].iter_chunks(_CHUNK):
                         out.write(chunk)
             except ClientError:

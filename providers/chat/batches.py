@@ -16,6 +16,7 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
+from evalbench.engine.paths import write_file
 from evalbench.providers.chat.errors import (
     error_object,
     hidden_status,
@@ -174,7 +175,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         Answers and errors come in two files; either may be missing.
         """
         self.check_secret()
-        await asyncio.to_thread(into.write_bytes, b"")
+        await asyncio.to_thread(write_file, into, b"")
         have = 0
         for kind in ("output", "error"):
             if not (name := job.results.get(kind)):

@@ -17,6 +17,7 @@ import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError
+from evalbench.engine.paths import write_file
 from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.media import too_large_inline
 from evalbench.providers.google.prepare import bare_name
@@ -137,7 +138,7 @@ class GeminiBatches(BatchingProvider):
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. A batch that expired has none."""
         self.check_secret()
-        await asyncio.to_thread(into.write_bytes, b"")
+        await asyncio.to_thread(write_file, into, b"")
         if not (name := job.results.get("file")):
             return
         path = f"/{quote(name)}:download?alt=media"

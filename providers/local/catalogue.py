@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalbench.engine.errors import NoSuchModel, nearest
+from evalbench.engine.paths import absolute, expand
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def resolve(model: str) -> Source:
 
 
 def _model_folder(text: str) -> FolderModel:
-    path = Path(text).expanduser().absolute()
+    path = absolute(expand(text))
     if path.suffix == ".gguf" and path.is_file():
         return FolderModel(path, path)
     if not path.is_dir():

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
-from evalbench.engine.paths import cache_dir, make_private
+from evalbench.engine.paths import cache_dir, make_private, open_private
 from evalbench.providers.local.catalogue import (
     FolderModel,
     HubModel,
@@ -209,7 +209,7 @@ def _whole(folder: Path) -> bool:
 @contextlib.contextmanager
 def _alone(lock: Path, progress: Progress) -> Iterator[None]:
     """Hold a lock that ends with this process, however it ends."""
-    with lock.open("w") as file:
+    with open_private(lock) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

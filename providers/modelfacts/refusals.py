@@ -8,7 +8,6 @@ one address, and about one value only when that is what the provider objected to
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 from collections.abc import Iterable, Mapping
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import orjson
 
-from evalbench.engine.paths import cache_dir, make_private
+from evalbench.engine.paths import cache_dir, make_private, write_file
 
 ANY = ""
 """Stands for every value of a field."""
@@ -179,9 +178,7 @@ class Refusals:
         with contextlib.suppress(OSError):
             file = _file()
             make_private(file.parent)
-            fresh = file.with_name(f"{file.name}.{os.getpid()}")
-            fresh.write_bytes(orjson.dumps([*kept, entry], option=orjson.OPT_INDENT_2))
-            fresh.replace(file)
+            write_file(file, orjson.dumps([*kept, entry], option=orjson.OPT_INDENT_2))
 
 
 @dataclass(frozen=True, slots=True)

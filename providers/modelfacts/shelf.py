@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import time
 import tomllib
@@ -14,7 +13,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import cache_dir, config_dir, make_private
+from evalbench.engine.paths import cache_dir, config_dir, make_private, write_file
 from evalbench.providers.modelfacts.facts import ModelFacts
 from evalbench.providers.modelfacts.table import table_facts
 
@@ -69,9 +68,7 @@ class Shelf:
         # Losing the copy costs one small request in a later run; never this run.
         with contextlib.suppress(OSError):
             make_private(self._file.parent)
-            fresh = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-            fresh.write_bytes(orjson.dumps(heard, option=orjson.OPT_INDENT_2))
-            fresh.replace(self._file)
+            write_file(self._file, orjson.dumps(heard, option=orjson.OPT_INDENT_2))
 
     def _heard(self) -> dict[str, tuple[float, Mapping[str, Any]]]:
         if self._told is None:

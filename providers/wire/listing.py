@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -12,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from evalbench.engine.calls import ModelInfo
-from evalbench.engine.paths import cache_dir, make_private
+from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.providers.modelfacts.shelf import host_file
 
 
@@ -25,10 +24,8 @@ def keep_list(provider: str, host: str, models: Sequence[ModelInfo]) -> None:
     file = _file(provider, host)
     with contextlib.suppress(OSError):
         make_private(file.parent)
-        fresh = file.with_name(f"{file.name}.{os.getpid()}")
         body = {"when": time.time(), "models": [asdict(model) for model in models]}
-        fresh.write_bytes(orjson.dumps(body))
-        fresh.replace(file)
+        write_file(file, orjson.dumps(body))
 
 
 def kept_list(provider: str, host: str) -> list[ModelInfo]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from evalbench.engine.errors import CallRejected, DeadlineExceeded, RunFatal
+from evalbench.engine.errors import CallRejected, DeadlineExceeded, RunFatal, system_limit
+from evalbench.engine.paths import open_private
 from evalbench.providers.wire.exchange import Answered
 
 FORM_TYPE = "application/jsonl"
@@ -148,7 +149,7 @@ async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[]
 
 def _add(into: Path, piece: bytearray) -> None:
     try:
-        with into.open("ab") as target:
+        with open_private(into, "ab") as target:
             target.write(piece)
     except OSError as error:
         raise cannot_write(into, error) from None
@@ -156,8 +157,9 @@ def _add(into: Path, piece: bytearray) -> None:
 
 def cannot_write(into: Path, error: OSError) -> RunFatal:
     """A file of results cannot be written."""
+    limit = system_limit(error)
     return RunFatal(
         f"{into.name} cannot be written",
-        why=error.strerror or str(error),
+        why=limit.why if limit else error.strerror or str(error),
         cure="free some space, then resume the run; the results stay at the provider",
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ssl
 
-from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal
+from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.reached import reached
 from evalbench.providers.wire.scrub import Scrub
@@ -47,6 +47,12 @@ def connection_error(
     left = reached()
     if left:
         return _cut(address, reason)
+    if limit := system_limit(error):
+        return RunFatal(
+            f"no connection to {address.host} could be made: {limit.what}",
+            why=limit.why,
+            cure=limit.cure,
+        )
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
         return RunFatal(
             f"no safe connection to {address.host}: its certificate was not accepted",

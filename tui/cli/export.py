@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalbench.engine.paths import expand
 from evalbench.engine.process import open_run
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
@@ -49,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
     from evalbench.engine.results.exporting import export_runs
 
     folders = [open_run(name) for name in dict.fromkeys(args.runs)]
-    done = export_runs(folders, args.format, args.output.expanduser())
+    done = export_runs(folders, args.format, expand(args.output))
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbench.engine.errors import DataError, UsageError
+from evalbench.engine.paths import expand
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
@@ -141,10 +142,7 @@ def _existing(
         raise UsageError(f"--data does not go with {kind}: its files hold the questions")
     if answers is not None and kind != "fastchat":
         raise UsageError(f"--answers does not go with {kind}")
-    try:
-        found = [one.expanduser() if one else None for one in (path, data, answers)]
-    except RuntimeError as error:
-        raise UsageError(str(error)) from None
+    found = [expand(one) if one else None for one in (path, data, answers)]
     for one in found:
         try:
             str(one).encode()  # fails for a name that no run could carry

@@ -17,11 +17,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalbench.engine.errors import UsageError, WorkerFailed
 from evalbench.engine.keys import strip_environment
+from evalbench.engine.paths import expand
 from evalbench.tui.cli.port import HOST
 from evalbench.tui.state.clean import one_line
 
@@ -101,7 +101,7 @@ def choose_kind(model: str, name: str | None) -> Kind:
     Raises:
         UsageError: it is not installed, or the model is not there.
     """
-    if model.startswith((".", "/", "~")) and not Path(model).expanduser().exists():
+    if model.startswith((".", "/", "~")) and not expand(model).exists():
         raise UsageError(f"there is no {model}", cure="name a folder, a GGUF file or org/name")
     gguf = "gguf" in model.lower()
     kind = KINDS[name] if name else LLAMA_CPP if gguf else VLLM
@@ -118,7 +118,7 @@ def choose_kind(model: str, name: str | None) -> Kind:
 
 def served_name(model: str) -> str:
     """What calls name the model: an id of the hub as it is, a file or folder by its last part."""
-    path = Path(model).expanduser()
+    path = expand(model)
     if not path.exists():
         return model
     return path.stem if path.suffix.lower() == ".gguf" else path.resolve().name

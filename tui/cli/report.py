@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import absolute, expand
 from evalbench.engine.process import open_run
 from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli.output import Out, stdout
@@ -83,7 +84,7 @@ def execute(args: argparse.Namespace) -> int:
     elif args.plots:
         from evalbench.tui.report.plots import write_plots
 
-        more, notes = write_plots(report.charts, Path(args.plots).expanduser())
+        more, notes = write_plots(report.charts, expand(args.plots))
         files += more
     if args.json:
         from evalbench.tui.cli import jsonlines
@@ -102,7 +103,7 @@ def execute(args: argparse.Namespace) -> int:
 def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]:
     """The reports to write: those named, or the run's own where nothing else is asked for."""
     if args.output or args.plots:
-        return [file.expanduser().absolute() for file in args.output]
+        return [absolute(expand(file)) for file in args.output]
     if len(folders) > 1:
         raise UsageError(
             "where to write a report over several runs is not said", cure="-o report.html"

@@ -7,9 +7,9 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import expand
 from evalbench.tui.cli.inference_server import (
     KINDS,
     InferenceServer,
@@ -69,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
     kind = choose_kind(args.model, args.engine)
     port = _port(args.port, kind.port)
     name = served_name(args.model)
-    model = str(Path(args.model).expanduser()) if name != args.model else args.model
+    model = str(expand(args.model)) if name != args.model else args.model
     command = [*kind.command(model, name, port), *args.passed_on]
     out, err = stdout(), stderr()
     waiting = _Waiting(err, kind.title, quiet=args.verbose)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from string import Template
 
-from platformdirs import user_data_path
-
+from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import usual_runs_dir
 from evalbench.tui.cli.completing import WITH_BENCHMARKS, WITH_PROVIDERS, Tables
 
 _BASH = Template(r"""# bash completion for evalbench $version, made by: evalbench completion bash
@@ -355,10 +355,19 @@ def _script(
     return template.substitute(
         version=version("evalbench"),
         cases="\n".join(case(key, pairs) for key, pairs in tables.items()),
-        runs=quoted(str(user_data_path("evalbench", appauthor=False) / "runs")),
+        runs=quoted(_runs()),
         benchmarks=" ".join(WITH_BENCHMARKS),
         providers=" ".join(WITH_PROVIDERS),
     )
+
+
+def _runs() -> str:
+    """Where runs are unless EVALBENCH_HOME, which the script reads itself, says otherwise."""
+    try:
+        return str(usual_runs_dir())
+    except UsageError:
+        # Nobody's home: a place that is never there.
+        return "~/.local/share/evalbench/runs"
 
 
 def _quoted(text: str) -> str:

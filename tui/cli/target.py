@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evalbench.engine import registry
 from evalbench.engine.benchmarks.custom_file import is_custom
+from evalbench.engine.paths import expand
 from evalbench.engine.settings import COMMON, RunSpec
 from evalbench.engine.yaml_configs import SUFFIXES, read_config
 from evalbench.tui.cli.bedrock_flags import (
@@ -73,7 +74,7 @@ def names_file(word: str) -> bool:
 
 def _is_own(word: str) -> bool:
     """Whether a word names a file that describes a benchmark of the user's own."""
-    return word.endswith(".toml") and is_custom(Path(word).expanduser())
+    return word.endswith(".toml") and is_custom(expand(word))
 
 
 def benchmark_name(target: str) -> str:
@@ -90,7 +91,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
     if args.target.endswith(SUFFIXES):
-        found = read_config(Path(args.target).expanduser(), given(args, COMMON))
+        found = read_config(expand(args.target), given(args, COMMON))
         return found.specs, found.notes
     name = benchmark_name(args.target)
     if _is_own(args.target):

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import cache_dir
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import cache_dir, write_file
 from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares, tick_word, ticks
 from evalbench.tui.report.svg import svg_file
 from evalbench.tui.state import figures

@@ -17,8 +17,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.paths import write_file
 from evalbench.engine.results.exporting.harmless import without_keys
-from evalbench.engine.runfolder import write_file
 from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.content import Report

@@ -12,8 +12,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.fit import Footprint
-from evalbench.engine.paths import cache_dir, make_private
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.state.errand import Line, errand
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.paths import config_dir, make_private
-from evalbench.engine.runfolder import write_file
+from evalbench.engine.paths import config_dir, make_private, write_file
 from evalbench.tui.state.keymap import check_keymap
 
 FILE = "config.toml"

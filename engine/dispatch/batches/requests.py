@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from evalbench.engine.errors import JournalError, system_limit
+from evalbench.engine.paths import open_private
+
 
 class RequestFile:
     """Written line by line; it has its name only when it is whole and on the disk."""
@@ -12,9 +15,15 @@ class RequestFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._partial = path.with_name(path.name + ".part")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        number = os.open(self._partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
-        self._file = os.fdopen(number, "wb", buffering=1 << 20)
+        try:
+            # Not the run's folder: where that is gone, nothing of this would be found.
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            self._file = open_private(self._partial, buffering=1 << 20)
+        except OSError as error:
+            what = f"no batch can be written to {path.parent}"
+            raise system_limit(error, what) or JournalError(
+                what, why=error.strerror or str(error)
+            ) from None
 
     def add(self, line: bytes) -> int:
         """Write one line; the bytes it takes."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from evalbench.engine.errors import UsageError
+from evalbench.engine.errors import UsageError, system_limit
+from evalbench.engine.paths import open_private
 from evalbench.engine.results.exporting.harmless import cell, json_bytes
 
 
@@ -53,10 +54,9 @@ class Files:
         partial = full.with_name(f".{full.name[:200]}.{os.getpid()}.part")
         try:
             self._make(full.parent)
-            handle = os.open(partial, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600)
+            file = open_private(partial, "w+b")
         except OSError as error:
             raise _unwritable(full, error) from None
-        file = os.fdopen(handle, "w+b")
         self._partial[full] = partial
         self._open.append(file)
         return file
@@ -108,4 +108,5 @@ class Files:
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path} cannot be written", why=error.strerror or str(error))
+    what = f"{path} cannot be written"
+    return system_limit(error, what) or UsageError(what, why=error.strerror or str(error))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
+import tempfile
 
 import orjson
 import pytest
@@ -18,6 +21,7 @@ from evalbench.engine.errors import (
     error_from_json,
     error_to_json,
     nearest,
+    system_limit,
 )
 
 
@@ -29,6 +33,53 @@ def test_the_text_is_what_then_why_then_cure() -> None:
 def test_what_is_unknown_is_not_mentioned() -> None:
     assert str(EvalbenchError("the cup fell")) == "the cup fell"
     assert str(EvalbenchError("the cup fell", cure="sweep")) == "the cup fell\n  try: sweep"
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "no space is left"),
+        (errno.EDQUOT, "no space is left"),
+        (errno.EMFILE, "too many files are open"),
+        (errno.ENFILE, "too many files are open on this machine"),
+        (errno.EROFS, "read only"),
+        (errno.EIO, "the disk failed"),
+    ],
+)
+def test_what_the_machine_refuses_is_told_with_its_reason(number: int, said: str) -> None:
+    try:
+        try:
+            raise OSError(number, os.strerror(number), "/somewhere")
+        except OSError as error:
+            raise ValueError("cannot be read") from error
+    except ValueError as error:
+        limit = system_limit(error)
+        other = system_limit(error, "no run can be made")
+    assert limit
+    assert said in limit.what
+    assert limit.why.startswith(f"{os.strerror(number)}: /somewhere")
+    assert limit.cure
+    assert other
+    assert (other.what, other.why, other.exit_code) == ("no run can be made", limit.why, 5)
+
+
+def test_other_failures_are_nobodys_limit() -> None:
+    assert system_limit(FileNotFoundError(errno.ENOENT, "gone", "x")) is None
+    assert system_limit(ValueError("no space is left")) is None
+    hidden = ValueError("bad")
+    hidden.__context__ = OSError(errno.EIO, "broken")
+    hidden.__suppress_context__ = True
+    assert system_limit(hidden) is None
+
+
+def test_temporary_files_without_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/nowhere"])
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(FileNotFoundError) as caught:
+        tempfile.gettempdir()
+    limit = system_limit(caught.value)
+    assert limit
+    assert "TMPDIR" in limit.cure
 
 
 def test_external_text_is_not_a_format() -> None:
@@ -65,6 +116,7 @@ EXIT_CODES = {
     "RunNotFound": 1,
     "NotApproved": 1,
     "RunUnfinished": 1,
+    "SystemLimit": 5,
     "KeyUnavailable": 5,
     "JournalError": 5,
     "JournalFull": 5,

@@ -17,6 +17,7 @@ import pytest
 
 from evalbench.engine import runfolder
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError
+from evalbench.engine.paths import write_file
 from evalbench.engine.runfolder import (
     STALE_S,
     Lock,
@@ -25,7 +26,6 @@ from evalbench.engine.runfolder import (
     find_run,
     make_run,
     process_start,
-    write_file,
 )
 from evalbench.engine.settings import RunSpec, make_spec
 from evalbench.engine.status import State, Status
