@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,11 +17,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("evalbench runs on Linux and macOS; on Windows, run it inside WSL2.\n")
         return 1
     words = list(sys.argv[1:] if argv is None else argv)
+    from evalbench.engine.core_dumps import no_core_dumps
+    from evalbench.tui.cli.output import lost_output, open_streams, stderr
+
+    open_streams()
+    no_core_dumps()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character shows "?", and no run dies of it.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="replace")
+    code = _outcome(words)
+    if why := lost_output():
+        stderr().line(f"error: not all output could be written: {why}")
+        return code or 5
+    return code
+
+
+def _outcome(words: list[str]) -> int:
+    """The exit code of one command line, whatever it ends in."""
     try:
         return _dispatch(words)
     except SystemExit as done:
@@ -27,9 +43,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 4
     except Exception as error:
-        from evalbench.tui.cli.problems import report
+        try:
+            from evalbench.tui.cli.problems import report
 
-        return report(error, words)
+            return report(error, words)
+        except OSError as failure:
+            # Not even the modules that would tell can be opened.
+            return _tell_plainly(failure)
+
+
+def _tell_plainly(error: OSError) -> int:
+    from evalbench.engine.errors import system_limit
+
+    limit = system_limit(error)
+    with contextlib.suppress(OSError):
+        os.write(2, f"error: {limit or error}\n".encode("utf-8", "replace"))
+    return limit.exit_code if limit else 6
 
 
 def _dispatch(words: list[str]) -> int:

@@ -1,8 +1,9 @@
-"""Standard output and error that their reader may close at any time."""
+"""Standard streams that may be closed from the start, or at any time, or take nothing."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from typing import IO, TYPE_CHECKING, Any
@@ -14,11 +15,47 @@ _UNLIMITED = 1000
 """Columns when no terminal limits them: files and pipes get whole lines."""
 
 
+_ENDED = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+"""How a reader that has gone shows; EIO is a terminal's way."""
+
+_unwritten: dict[str, str] = {}
+"""Why a stream could not take what was written, by its name."""
+
+
+def open_streams() -> None:
+    """Give this process the standard streams that it was started without, leading nowhere.
+
+    Without them the next file opened, such as a journal, would be standard output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number, as those below are taken.
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            stream = open(os.devnull, mode, encoding="utf-8", errors="replace")  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def lost_output() -> str:
+    """Flush what was written; why some of standard output was lost, empty when none was.
+
+    A reader that has left early is nobody's loss.
+    """
+    stdout().flush()
+    stderr().flush()
+    return _unwritten.get("stdout", "")
+
+
 class Out:
     """A text stream whose closed other end silences it instead of raising.
 
     A run must not end because somebody piped its progress into ``head``, or
-    because the terminal is gone.
+    because the terminal is gone. What could not be written for another reason, such
+    as a full disk, is told by :func:`lost_output`.
     """
 
     def __init__(self, stream: IO[str]) -> None:
@@ -73,8 +110,11 @@ class Out:
             return
         try:
             act(*args)
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
             self.gone = True
+            if isinstance(error, OSError) and error.errno not in _ENDED:
+                name = "stdout" if self._stream is sys.stdout else "stderr"
+                _unwritten.setdefault(name, error.strerror or str(error))
             # Python flushes the stream once more at exit; let that go nowhere.
             with contextlib.suppress(OSError, ValueError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.options import Option
+from evalbench.tui.cli.output import Out
 
 _GIVEN = "given:"
 """Prefix of the destinations of option flags, so that they cannot clash with a command's own."""
@@ -33,6 +35,10 @@ class Parser(argparse.ArgumentParser):
     def passes_on(self) -> None:
         """Keep the words after ``--`` apart, as ``passed_on``: they are for another program."""
         self._passes_on = True
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse swallows that a disk is full.
+        Out(file or sys.stderr).write(message)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""

@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.paths import cache_dir, make_private
+from evalbench.engine.errors import EvalbenchError, system_limit
+from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.state.clean import clean
 
@@ -25,7 +25,7 @@ def report(error: Exception, words: Sequence[str]) -> int:
     trace goes to a file and the exit code is 6.
     """
     if not isinstance(error, EvalbenchError):
-        error = _crash(error, words)
+        error = system_limit(error) or _crash(error, words)
     stderr().line("error: " + clean(str(error)))
     if "--json" in words:
         body = {
@@ -47,12 +47,13 @@ class Crash(EvalbenchError):
 
 def _crash(error: Exception, words: Sequence[str]) -> Crash:
     what = f"evalbench crashed: {type(error).__name__}: {error}"
-    folder = cache_dir() / "crashes"
-    file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     try:
+        folder = cache_dir() / "crashes"
+        file = folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
         _write_report(file, error, words)
-    except OSError as failure:
-        return Crash(what, why=f"no report could be written: {failure.strerror or failure}")
+    except (OSError, EvalbenchError) as failure:
+        why = getattr(failure, "strerror", None) or str(failure)
+        return Crash(what, why=f"no report could be written: {why}")
     return Crash(what, cure=f"report it, with {file} (it holds no keys and no answers)")
 
 
@@ -66,5 +67,4 @@ def _write_report(file: Path, error: Exception, words: Sequence[str]) -> None:
         "",
         *traceback.format_exception(error),
     ]
-    with os.fdopen(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as report:
-        report.write("\n".join(lines))
+    write_file(file, "\n".join(lines).encode("utf-8", "replace"))
