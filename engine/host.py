@@ -6,7 +6,7 @@ standard input brings one JSON line::
     {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
                "fits": {ROLE: {...}},
                "keys": {ROLE: {"ref": {...}, "secret": S}}}],
-     "accept_changes": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
+     "accept_changes": B, "accept_loss": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
      "leave": B, "cancel": [BATCH], "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
 
 Keys come this way and no other: not by argument, file or environment.
@@ -32,9 +32,12 @@ import orjson
 
 from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
+from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.errors import (
     EvalbenchError,
+    SystemLimit,
     error_to_json,
+    system_limit,
 )
 from evalbench.engine.hosted import HostedRun
 from evalbench.engine.keys import ScrubbedFormatter, header_secrets
@@ -58,16 +61,20 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
             runs.append(run)
             await run.open(
                 accept_changes=request["accept_changes"],
+                accept_loss=request["accept_loss"],
                 retry=frozenset(Outcome(name) for name in request["retry"]),
                 pilot=request["pilot"],
                 leave=request["leave"],
                 cancel=request["cancel"],
             )
-    except EvalbenchError as error:
+    except (EvalbenchError, OSError) as error:
+        problem = error if isinstance(error, EvalbenchError) else system_limit(error)
+        if problem is None:
+            raise
         for run in runs:
             await run.abandon()
-        ready({"error": error_to_json(error)})
-        return error.exit_code
+        ready({"error": error_to_json(problem)})
+        return problem.exit_code
 
     def stop() -> None:
         for run in runs:
@@ -103,15 +110,20 @@ async def _at_end_of_input(stop: Callable[[], None]) -> None:
 
 def main() -> None:
     """Entry point of the engine process."""
+    no_core_dumps()
     scrubbed = ScrubbedFormatter("%(asctime)s %(levelname)s %(message)s")
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger().handlers[0].setFormatter(scrubbed)
     pipe = int(sys.argv[sys.argv.index("--ready-fd") + 1])
 
     def ready(message: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):
-            os.write(pipe, orjson.dumps(message) + b"\n")
-            os.close(pipe)
+        nonlocal pipe
+        if pipe >= 0:
+            with contextlib.suppress(OSError):
+                os.write(pipe, orjson.dumps(message) + b"\n")
+                os.close(pipe)
+        # Its number may be another file's from now on.
+        pipe = -1
 
     request = orjson.loads(_line(0))
     registry.hand(request["installed"])
@@ -128,18 +140,22 @@ def main() -> None:
     gc.set_threshold(20_000, 20, 50)
     try:
         code = asyncio.run(host(request, ready))
-    except Exception:
+    except Exception as error:
         log.exception("the engine crashed")
+        limit = system_limit(error)
+        if limit:
+            code = limit.exit_code
+            ready({"error": error_to_json(limit)})
         for item in request["runs"]:
-            _note_crash(RunFolder(Path(item["folder"])))
+            _note_crash(RunFolder(Path(item["folder"])), limit)
     sys.exit(code)
 
 
-def _note_crash(folder: RunFolder) -> None:
+def _note_crash(folder: RunFolder, limit: SystemLimit | None) -> None:
     status = folder.status()
     if status.pid == os.getpid() and not status.at_rest:
-        status.state, status.exit_code = State.FAILED, 6
-        status.problem = f"the engine crashed; see {folder.engine_log}"
+        status.state, status.exit_code = State.FAILED, limit.exit_code if limit else 6
+        status.problem = str(limit or f"the engine crashed; see {folder.engine_log}")
         with contextlib.suppress(OSError):
             folder.write_status(status)
 

@@ -28,6 +28,7 @@ from evalbench.engine.errors import (
     JournalError,
     NoCredit,
     error_to_json,
+    system_limit,
 )
 from evalbench.engine.journal.reader import Totals, reused_replies
 from evalbench.engine.keys import KeyRef, scrub
@@ -76,6 +77,7 @@ class HostedRun:
         self._earlier: EarlierReplies | None = None
         self._halt: State | None = None
         self._letting_go: asyncio.Task[None] | None = None
+        self._displaced: JournalError | None = None
         self._budget = Budget()
         self._traces = Traces(folder, self.spec, self._secrets)
 
@@ -91,6 +93,7 @@ class HostedRun:
         self,
         *,
         accept_changes: bool,
+        accept_loss: bool = False,
         retry: frozenset[Outcome],
         pilot: int | None = None,
         leave: bool = False,
@@ -100,6 +103,7 @@ class HostedRun:
 
         Args:
             accept_changes: go on although it is not.
+            accept_loss: go on although replies that were paid for are missing.
             retry: outcomes of stored replies to ask again, besides errors.
             pilot: work on so many samples, drawn at random, and pause.
             leave: do not wait for batches.
@@ -118,6 +122,7 @@ class HostedRun:
             self.status,
             self._brought,
             accept_changes=accept_changes,
+            accept_loss=accept_loss,
             ask_again=self._ask_again,
         )
         self.journal = opened.journal
@@ -142,7 +147,12 @@ class HostedRun:
         self.status.seconds = opened.seconds
         priced = all(opened.prices.get(role) for role in self._cast)
         self._shown = StatusFile(
-            self.folder, self.status, self._casting, self._budget, priced=priced
+            self.folder,
+            self.status,
+            self._casting,
+            self._budget,
+            opened.journal,
+            priced=priced,
         )
 
     def claim(self) -> None:
@@ -180,7 +190,7 @@ class HostedRun:
         except Exception as error:
             # A fault of a plug-in or of ours must not take the other runs down.
             log.exception("run %s crashed", self.folder.id)
-            problem = self._crash(error)
+            problem = system_limit(error) or self._crash(error)
         finally:
             beat.cancel()
         log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
@@ -220,6 +230,8 @@ class HostedRun:
             await self._traces.start()
             if self._halt:
                 driver.halt(self._halt)
+            if self._displaced:
+                driver.give_up(self._displaced)
             return await driver.drive(loading), driver.failure
         finally:
             if loading:
@@ -248,7 +260,7 @@ class HostedRun:
     def _open_budget(self, before: Totals) -> None:
         """Go on with what earlier engines spent."""
         self._budget.spent = before.cost
-        self._budget.possible = before.possible + self._casting.purses.added
+        self._budget.possible = before.possible + self._casting.purses.added + self._opened.lost_usd
         limit = self.spec.get("budget")
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 
@@ -323,16 +335,29 @@ class HostedRun:
         return CANDIDATE in self._casting.dispatchers and (calls is None or calls > 0)
 
     async def _beat(self) -> None:
-        """Status once a second, commands five times a second."""
+        """Status once a second, commands five times a second, while the folder is there."""
         due = 0.0
         while True:
+            if time.monotonic() >= due:
+                self._check_place()
+                await self._shown.look()
+                due = time.monotonic() + _STATUS_EVERY_S
             for command in self.folder.take_commands():
                 with contextlib.suppress(JournalError):
                     self.obey(command)
-            if time.monotonic() >= due:
-                await self._shown.look()
-                due = time.monotonic() + _STATUS_EVERY_S
             await asyncio.sleep(_COMMANDS_EVERY_S)
+
+    def _check_place(self) -> None:
+        """End the run when what it stores would be found by nobody any more."""
+        if self._displaced:
+            return
+        try:
+            self.journal.check_place()
+        except JournalError as error:
+            self._displaced = error
+            log.error("run %s stops: %s", self.folder.id, error)
+            if self._driver:
+                self._driver.give_up(error)
 
     async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
         status, shown = self.status, self._shown

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from evalbench.engine.journal.paging import count_scores
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.schema import create
 from evalbench.engine.keys import KeyRef
+from evalbench.engine.lost_replies import Lost, lost_replies, of_another_run
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.record import differences, identity, record
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runfolder import RunFolder, first_status
 from evalbench.engine.settings import RunSpec, build_benchmark
 from evalbench.engine.status import Status
 
@@ -58,6 +60,7 @@ class Opened:
         loaded: whether the journal has all samples.
         size: how many samples it has, where it has all and says so.
         seconds: worked on so far, by all engines.
+        lost_usd: what replies cost that are not in the journal any more.
     """
 
     journal: Journal
@@ -67,6 +70,7 @@ class Opened:
     loaded: bool
     size: int | None
     seconds: float
+    lost_usd: Decimal
 
 
 async def open_run(
@@ -76,6 +80,7 @@ async def open_run(
     brought: Brought,
     *,
     accept_changes: bool,
+    accept_loss: bool,
     ask_again: frozenset[Outcome],
 ) -> Opened:
     """Open or make the journal of a run and check that a resumed one is still the same.
@@ -84,29 +89,35 @@ async def open_run(
         folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
         brought: what the caller hands over.
         accept_changes: go on although it is not the same.
+        accept_loss: go on although replies that were paid for are missing.
         ask_again: outcomes of stored replies that are worth another call.
 
     Raises:
         RunChanged: when it is not and ``accept_changes`` is false.
-        JournalError: when the journal cannot be used.
+        JournalError: when the journal cannot be used, or lacks replies.
         UsageError: its data is needed, and gone.
     """
-    fresh = not folder.journal.exists()
-    if fresh and status.done:
-        raise JournalError(
-            f"the journal of run {folder.id} is gone",
-            why="everything would be asked and paid again",
-            cure="put it back, or start again with evalbench run",
-        )
-    if fresh:
+    lost = lost_replies(folder, status)
+    if lost and not accept_loss:
+        raise lost.refusal(folder.id)
+    if not folder.journal.exists():
         create(folder.journal)
     journal = Journal(folder.journal)
     try:
+        if lost:
+            _accept(journal, lost)
         return await _take_up(journal, folder, spec, status, brought, accept_changes, ask_again)
     except EvalbenchError:
         with contextlib.suppress(JournalError):
             await journal.close()
         raise
+
+
+def _accept(journal: Journal, lost: Lost) -> None:
+    """Go on without the replies that are missing; what they cost stays spent."""
+    before = Decimal(journal.query(Shelf.meta).get("lost_usd", "0"))
+    journal.set(lost_usd=str(before + lost.usd))
+    journal.event("loss-accepted", replies=lost.replies, usd=str(lost.usd))
 
 
 async def _take_up(
@@ -119,6 +130,10 @@ async def _take_up(
     ask_again: frozenset[Outcome],
 ) -> Opened:
     stored = journal.query(Shelf.meta)
+    if of_another_run(status, stored.get("created")):
+        fresh = first_status(folder, spec, created=stored["created"], total=status.total)
+        for field in fields(Status):
+            setattr(status, field.name, getattr(fresh, field.name))
     loaded = bool(stored.get("loaded"))
     size: int | None = stored.get("samples") if loaded else None
     header = read_header(brought.samples) if brought.samples else None
@@ -150,6 +165,7 @@ async def _take_up(
         size,
         # The status file knows of an engine that was killed, the journal of one that rested.
         max(stored.get("seconds", 0.0), status.seconds),
+        Decimal(stored.get("lost_usd", "0")),
     )
     facts: dict[str, Any] = {"identity": now}
     if "created" not in stored:

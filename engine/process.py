@@ -22,9 +22,10 @@ import orjson
 from evalbench.engine import desk, modes, registry
 from evalbench.engine.calls import Outcome
 from evalbench.engine.dataset import Progress
-from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json
+from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.options import Option
+from evalbench.engine.paths import open_private
 from evalbench.engine.run_keys import (
     AskHosts,
     HeldKey,
@@ -123,6 +124,7 @@ def resume_run(
     run: str | RunFolder,
     *,
     accept_changes: bool = False,
+    accept_loss: bool = False,
     retry: Iterable[Outcome] = (),
     foreground: bool = False,
     progress: Progress | None = None,
@@ -140,6 +142,8 @@ def resume_run(
     Args:
         run: a folder, or what :func:`evalbench.engine.runfolder.find_run` understands.
         accept_changes: go on although settings, data or templates changed; marks the run mixed.
+        accept_loss: go on although replies that were paid for are missing from the journal;
+            they are asked, and paid, again.
         retry: outcomes of stored replies to ask again, of :data:`RETRY`.
         foreground, progress: as in :func:`start_run`.
         spec: the spec to go on with, when it differs from the stored one.
@@ -151,6 +155,7 @@ def resume_run(
     Raises:
         SpecError: a key would go to a host that is not allowed; nothing was sent.
         RunChanged: something changed and it was not accepted; nothing was sent.
+        JournalError: replies are missing and it was not accepted; nothing was sent.
         RunBusy: an engine drives it already.
         UsageError: nobody can be asked, as the answers were imported.
     """
@@ -171,6 +176,7 @@ def resume_run(
             [(folder, checked)],
             held,
             accept_changes=accept_changes,
+            accept_loss=accept_loss,
             retry=[outcome.value for outcome in retry],
             foreground=foreground,
             leave=leave,
@@ -248,6 +254,7 @@ def _spawn(
     held: Sequence[Mapping[str, HeldKey]],
     *,
     accept_changes: bool = False,
+    accept_loss: bool = False,
     retry: Sequence[str] = (),
     foreground: bool,
     pilot: int | None = None,
@@ -270,6 +277,7 @@ def _spawn(
             for (folder, checked), keys in zip(runs, held, strict=True)
         ],
         "accept_changes": accept_changes,
+        "accept_loss": accept_loss,
         "retry": list(retry),
         "foreground": foreground,
         "pilot": pilot,
@@ -279,12 +287,10 @@ def _spawn(
     }
     read_end, write_end = os.pipe()
     try:
-        for folder in folders:
-            folder.engine_log.touch(mode=0o600)
         for folder in folders[1:]:
-            with folder.engine_log.open("a", encoding="utf-8") as other:
-                other.write(f"driven with {folders[0].id}: see {folders[0].engine_log}\n")
-        with folders[0].engine_log.open("ab") as log:
+            with open_private(folder.engine_log, "ab") as other:
+                other.write(f"driven with {folders[0].id}: see {folders[0].engine_log}\n".encode())
+        with open_private(folders[0].engine_log, "ab") as log:
             child = subprocess.Popen(
                 [sys.executable, "-P", "-m", "evalbench.engine.host", "--ready-fd", str(write_end)],
                 stdin=subprocess.PIPE,
@@ -296,8 +302,9 @@ def _spawn(
             )
     except OSError as error:
         os.close(read_end)
-        raise UsageError(
-            f"cannot write to {folders[0].path}", why=error.strerror or str(error)
+        what = f"cannot write to {folders[0].path}"
+        raise system_limit(error, what) or UsageError(
+            what, why=error.strerror or str(error)
         ) from None
     finally:
         os.close(write_end)

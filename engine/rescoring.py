@@ -19,6 +19,7 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import scored_samples
 from evalbench.engine.journal.reader import Shelf, tally_of
+from evalbench.engine.lost_replies import lost_replies
 from evalbench.engine.record import identity
 from evalbench.engine.runfolder import Lock, RunFolder
 from evalbench.engine.settings import RunSpec, build_benchmark
@@ -51,12 +52,15 @@ async def rescore(folder: RunFolder) -> Rescored:
 
     Raises:
         RunBusy: an engine drives the run.
-        JournalError: the journal cannot be used.
+        JournalError: the journal cannot be used, or lacks replies.
         UsageError: nothing was answered yet.
     """
     folder.refuse_links()
     lock = Lock(folder)
     try:
+        if lost := lost_replies(folder, folder.status()):
+            # Writing would make it impossible to put them back.
+            raise lost.refusal(folder.id)
         journal = Journal(folder.journal)
         try:
             return await _rescore(folder, folder.spec(), journal)

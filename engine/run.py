@@ -300,6 +300,7 @@ class Run:
         *,
         budget: float | None = None,
         accept_changes: bool = False,
+        accept_loss: bool = False,
         retry: Iterable[str] = (),
         allow_hosts: Iterable[str] = (),
         foreground: bool = False,
@@ -313,6 +314,8 @@ class Run:
             budget: a new ceiling for the whole run, in US dollars; None: as it was.
             accept_changes: go on although settings, data or templates changed; marks the
                 run mixed.
+            accept_loss: go on although replies that were paid for are missing; they are
+                paid again.
             retry: outcomes to ask again besides errors: ``refused``, ``truncated``,
                 ``filtered``.
             allow_hosts: hosts that keys may go to, which the run's folder names; needed for
@@ -322,6 +325,7 @@ class Run:
         Raises:
             SpecError: a key would go to a host that is not allowed; nothing was sent.
             RunChanged: something changed and it was not accepted; nothing was asked.
+            JournalError: replies are missing and it was not accepted; nothing was asked.
             RunBusy: it is being driven already.
             EvalbenchError: whatever else keeps it from going on.
         """
@@ -336,6 +340,7 @@ class Run:
                 self._folder,
                 spec=spec,
                 accept_changes=accept_changes,
+                accept_loss=accept_loss,
                 retry=again,
                 allow_hosts=list(allow_hosts),
                 foreground=foreground,

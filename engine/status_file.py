@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
@@ -10,8 +11,11 @@ from typing import Any
 
 from evalbench.engine.casting import Casting
 from evalbench.engine.driver import Driver
+from evalbench.engine.errors import JournalError
 from evalbench.engine.gpu import Gpus
+from evalbench.engine.journal import Journal
 from evalbench.engine.money.budget import Budget
+from evalbench.engine.paths import identity
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import RunFolder, process_start
 from evalbench.engine.scoring.tally import Metric
@@ -29,7 +33,14 @@ class StatusFile:
     """
 
     def __init__(
-        self, folder: RunFolder, status: Status, casting: Casting, budget: Budget, *, priced: bool
+        self,
+        folder: RunFolder,
+        status: Status,
+        casting: Casting,
+        budget: Budget,
+        journal: Journal,
+        *,
+        priced: bool,
     ) -> None:
         """Prepare writing.
 
@@ -37,14 +48,16 @@ class StatusFile:
             folder: of the run.
             status: as earlier engines left it, ``seconds`` included.
             casting: who answers the run's calls.
-            budget: of the run.
+            budget, journal: of the run.
             priced: whether all that answer have known prices, so that there is a spend.
         """
         self.status = status
         self.metrics_fault: Exception | None = None
         self._folder = folder
+        self._place = identity(folder.path)
         self._casting = casting
         self._budget = budget
+        self._journal = journal
         self._priced = priced
         self._seconds_before = status.seconds
         self._driver: Driver | None = None
@@ -73,7 +86,14 @@ class StatusFile:
         self.write()
 
     def write(self) -> None:
-        """Write how things are now."""
+        """Write how things are now.
+
+        What is said of the journal was committed before, or a kill just now would leave a
+        journal that seems to have lost something.
+        """
+        with contextlib.suppress(JournalError):
+            self._journal.flush()
+        self.status.replies = self._journal.replies
         if self._driver:
             self._show_progress(self._driver)
         if self._casting.dispatchers:
@@ -81,8 +101,14 @@ class StatusFile:
         self.store()
 
     def store(self) -> None:
-        """Write the status as it is. A disk that takes no more is no reason to end a run."""
+        """Write the status as it is. A disk that takes no more is no reason to end a run.
+
+        Into another folder that was put in the place of the run's it is not written.
+        """
         try:
+            if identity(self._folder.path) != self._place:
+                log.warning("status of %s not written: another folder is there", self._folder.id)
+                return
             self._folder.write_status(self.status)
         except OSError as error:
             log.warning("status of %s not written: %s", self._folder.id, error)

@@ -25,6 +25,8 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.paths import open_private
+
 SHORTEST = 8
 """A shorter secret is a placeholder for a server without keys; replacing it would maim texts."""
 
@@ -446,8 +448,7 @@ class Redactor:
         if not self._secrets or not path.exists() or not self._file_suspects(path):
             return
         fresh = path.with_name(path.name + ".clean")
-        with path.open("rb") as source, fresh.open("wb") as target:
-            fresh.chmod(path.stat().st_mode & 0o777)
+        with path.open("rb") as source, open_private(fresh) as target:
             for line in source:
                 body = line.rstrip(b"\r\n")
                 # Names that come twice are in the bytes alone.

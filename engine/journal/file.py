@@ -10,7 +10,9 @@ megabytes.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,6 +51,10 @@ _INTO = {
 }
 
 
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
 class JournalFile:
     """Opened, written in one transaction a turn of the event loop, and brought to rest.
 
@@ -65,9 +71,13 @@ class JournalFile:
         self._rows: dict[str, list[tuple[Any, ...]]] = {}
         self._waiting: list[asyncio.Future[None]] = []
         self._due: asyncio.Handle | None = None
+        self._file: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
+        self._size = 0
         self._db = connect(path)
         try:
             self._open()
+            self._displaced()
         except sqlite3.Error as error:
             self._db.close()
             raise understand(error, path) from error
@@ -91,6 +101,63 @@ class JournalFile:
             return read(self._shelf)
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
+
+    @property
+    def replies(self) -> int:
+        """How many replies are committed."""
+        if not self._sums.certain:
+            return int(self._db.execute("SELECT count(*) FROM reply").fetchone()[0])
+        return self._sums.replies
+
+    def check_place(self) -> None:
+        """See that what lies at the journal's path is what is written, and so will be found.
+
+        Costs two looks at the folder; for about once a second.
+
+        Raises:
+            JournalError: it was deleted, moved, replaced or cut off.
+        """
+        what = f"the journal {self.path} is not what this engine writes any more"
+        again = f"evalbench resume {self.path.parent.name}"
+        if why := self._displaced():
+            raise JournalError(
+                what,
+                why=f"{why}; what is answered from now on would be kept nowhere",
+                cure=f"put the run's folder back as it was, then: {again}",
+            )
+        if why := self._log_displaced():
+            raise JournalError(
+                what, why=f"{why}; what was answered is kept all the same", cure=again
+            )
+
+    def _displaced(self) -> str:
+        try:
+            now = self.path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            there = self.path.parent.is_dir()
+            return "it was deleted" if there else "the run's folder was deleted or renamed"
+        except OSError as error:
+            return f"it cannot be reached: {error.strerror}"
+        if not stat.S_ISREG(now.st_mode):
+            return "something else than a file was put in its place"
+        if self._file and _identity(now) != self._file:
+            return "another file was put in its place"
+        if now.st_size < self._size:
+            return "its end was cut off"
+        self._file, self._size = _identity(now), now.st_size
+        return ""
+
+    def _log_displaced(self) -> str:
+        if self.rollback_on:
+            return ""
+        try:
+            now = _identity(self.path.with_name(self.path.name + "-wal").lstat())
+        except OSError:
+            return "its write-ahead log was deleted" if self._log else ""
+        if self._log and now != self._log:
+            return "another file was put in the place of its write-ahead log"
+        self._log = now
+        return ""
 
     def recount(self) -> None:
         """Count every row, for whoever does not trust what is kept: rows may be changed by hand."""
@@ -193,9 +260,11 @@ class JournalFile:
 
     def _rest(self) -> None:
         try:
-            self._db.execute("PRAGMA busy_timeout = 300")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._db.execute("PRAGMA journal_mode = DELETE")
+            # Where another file is in its place, the log beside that is worth more as it is.
+            if not self._displaced():
+                self._db.execute("PRAGMA busy_timeout = 300")
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._db.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.Error as error:
             # A reader may hold the file, or the disk may be full: the write-ahead
             # log beside the file keeps everything, so this is no loss.

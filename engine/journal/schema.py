@@ -31,20 +31,29 @@ that comes after a crash knows which of them were on the wire.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sqlite3
+import stat
 import tempfile
 from pathlib import Path
 
-from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
+from evalbench.engine.errors import (
+    NO_SPACE,
+    JournalError,
+    JournalFull,
+    JournalTooNew,
+    system_limit,
+)
 
 VERSION = 5
 FILE = "journal.db"
 SLOT_BITS = 20
 EPOCH_BITS = 10
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_HEAD = 100
+"""Bytes that every SQLite file has at least."""
 MOUNTS = Path("/proc/mounts")
 
 _TABLES = """
@@ -89,8 +98,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
         JournalError: not there, not a journal, or damaged.
         JournalTooNew: written by a newer version.
     """
-    if not path.exists():
-        raise JournalError(f"there is no journal at {path}")
+    _check_file(path)
     if _ends_in_a_page(path):
         raise _unreadable(path, "the file ends in the middle of a page: its end was cut off")
     mode = "ro" if readonly else "rw"
@@ -116,6 +124,28 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
             cure="upgrade evalbench",
         )
     return connection
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what SQLite would wait for, take for empty, or follow to another place.
+
+    Of an empty file it would throw the write-ahead log away.
+    """
+    try:
+        found = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise JournalError(f"there is no journal at {path}") from None
+    except OSError as error:
+        raise understand(error, path) from error
+    if not stat.S_ISREG(found.st_mode):
+        kind = "a link" if stat.S_ISLNK(found.st_mode) else "no file"
+        raise JournalError(
+            f"{path} is not a readable journal",
+            why=f"it is {kind}; a journal is a file in its run's folder",
+            cure="put the journal itself there",
+        )
+    if found.st_size < _HEAD:
+        raise _unreadable(path, f"it has {found.st_size} bytes: it was emptied or cut off")
 
 
 def create(path: Path) -> None:
@@ -168,13 +198,12 @@ def understand(error: Exception, path: Path) -> JournalError:
     """The error of the tree that an SQLite or operating-system error means."""
     text = str(error)
     code = getattr(error, "sqlite_errorname", "")
-    number = getattr(error, "errno", None)
-    # SQLite tells a full disk from other failures, but not an exceeded quota.
-    if (
-        code == "SQLITE_FULL"
-        or number in NO_SPACE
-        or (code.startswith("SQLITE_IOERR") and _no_space_in(path.parent))
-    ):
+    failure: BaseException | None = error
+    if code.startswith(("SQLITE_IOERR", "SQLITE_CANTOPEN")):
+        # SQLite tells a full disk from other failures, but no quota and no limit of open files.
+        failure = _failure_in(path.parent)
+    number = getattr(failure, "errno", None)
+    if code == "SQLITE_FULL" or number in NO_SPACE:
         return JournalFull(
             f"no space is left for {path}",
             why="the disk or your quota is full; everything recorded so far is safe",
@@ -186,7 +215,10 @@ def understand(error: Exception, path: Path) -> JournalError:
         )
     if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or text.startswith("no such table"):
         return _unreadable(path, text)
-    return JournalError(f"the journal {path} cannot be used", why=text)
+    what = f"the journal {path} cannot be used"
+    if failure and (limit := system_limit(failure, what)):
+        return JournalError(what, why=limit.why, cure=limit.cure)
+    return JournalError(what, why=text)
 
 
 def _unreadable(path: Path, why: str) -> JournalError:
@@ -202,6 +234,20 @@ def page_size(head: bytes) -> int:
     return int.from_bytes(head[16:18]) if head[16:18] != b"\x00\x01" else 1 << 16
 
 
+def needs_its_log(path: Path) -> bool:
+    """Whether a journal was left by a killed engine, and the write-ahead log beside it is gone.
+
+    At rest a journal is in another mode, as its head says (file format of SQLite, 1.3.3).
+    """
+    log = path.with_name(path.name + "-wal")
+    try:
+        with path.open("rb") as file:
+            in_wal_mode = file.read(20)[18:] == b"\x02\x02"
+        return in_wal_mode and not (log.exists() and log.stat().st_size)
+    except OSError:
+        return False
+
+
 def _ends_in_a_page(path: Path) -> bool:
     """Whether the end of a journal at rest is missing, which SQLite would take for zeros."""
     if any(path.with_name(path.name + log).exists() for log in ("-wal", "-journal")):
@@ -215,14 +261,21 @@ def _ends_in_a_page(path: Path) -> bool:
     return len(head) == 18 and page_size(head) > 0 and size % page_size(head) > 0
 
 
-def _no_space_in(folder: Path) -> bool:
+_FILES = 4
+"""Files that SQLite has open at once, the journal's own and the log's among them."""
+
+
+def _failure_in(folder: Path) -> OSError | None:
+    """How the system refuses to write a little more there, if it does."""
     try:
-        with tempfile.TemporaryFile(dir=folder) as file:
+        with contextlib.ExitStack() as opened, tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(64 * 1024))
             file.flush()
+            for _ in range(_FILES):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        return error.errno in NO_SPACE
-    return False
+        return error
+    return None
 
 
 _NETWORK_TYPES = {

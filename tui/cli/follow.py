@@ -10,7 +10,9 @@ from typing import Protocol
 from evalbench.engine.journal import Event
 from evalbench.engine.process import stop_run
 from evalbench.tui.cli import menu
+from evalbench.tui.cli.output import stderr
 from evalbench.tui.cli.signals import Signals
+from evalbench.tui.state.clean import clean
 from evalbench.tui.state.watch import Watch
 
 _POLL_S = 0.1
@@ -64,6 +66,8 @@ def follow(
                 if watch.ended and not watch.tracing:
                     going.remove(watch)
                     view.ended(watch)
+                    if watch.lost:
+                        stderr().line(f"error: {clean(watch.problem())}")
             if not going:
                 return max(watch.exit_code for watch in watches)
             match _wish(signals, view, going, owner=owner, tied=tied):

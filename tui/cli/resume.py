@@ -26,6 +26,11 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         help="go on although settings, data or templates changed; marks the run mixed",
     )
     parser.add_argument(
+        "--accept-loss",
+        action="store_true",
+        help="go on although replies that were paid for are missing; they are paid again",
+    )
+    parser.add_argument(
         "--retry",
         action="append",
         default=[],
@@ -61,6 +66,7 @@ def execute(args: argparse.Namespace) -> int:
         lambda view: resume_run(
             folder,
             accept_changes=args.accept_changes,
+            accept_loss=args.accept_loss,
             retry=retry,
             foreground=args.foreground,
             leave=args.submit_only,

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import JournalError
+from evalbench.engine.paths import identity
 from evalbench.engine.runfolder import INTERRUPTED, RunFolder
 from evalbench.engine.status import Status
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from evalbench.engine.journal import Event
 
 CRASHED = 6
+_CANNOT_GO_ON = 5
 
 _UNKNOWN = 1 << 62
 
@@ -37,6 +39,7 @@ class Watch:
         self._alive_due = 0.0
         self._shown = 0.0
         self._last_event = (after, _UNKNOWN)
+        self._place = _place(folder)
 
     @property
     def id(self) -> str:
@@ -60,8 +63,15 @@ class Watch:
         return INTERRUPTED if self.interrupted else self.status.state.value
 
     @property
+    def lost(self) -> bool:
+        """Whether the run's folder is gone, so that its engine could not even say why it ended."""
+        return self.interrupted and _place(self.folder) != self._place
+
+    @property
     def exit_code(self) -> int:
         """What the ended run stands for."""
+        if self.lost:
+            return _CANNOT_GO_ON
         if self.interrupted or self.status.exit_code is None:
             return CRASHED
         return self.status.exit_code
@@ -121,10 +131,22 @@ class Watch:
 
     def problem(self) -> str:
         """Why the run did not complete, when that is known."""
+        if self.lost:
+            return (
+                f"the folder {self.folder.path} was deleted, renamed or replaced while the run went"
+                " on, so it stopped; put it back, then resume"
+            )
         if self.interrupted:
             said = _last_line(self.folder)
             return f"its engine ended without a word; {self.folder.engine_log} ends with: {said}"
         return self.status.problem
+
+
+def _place(folder: RunFolder) -> tuple[int, int] | None:
+    try:
+        return identity(folder.path)
+    except OSError:
+        return None
 
 
 def eta(status: Status) -> float | None:

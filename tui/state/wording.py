@@ -63,6 +63,10 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "changes-accepted": lambda body: (
         f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
     ),
+    "loss-accepted": lambda body: (
+        f"going on although {body.get('replies') or 'some'} replies are missing: they are asked"
+        " and paid again"
+    ),
     "batch-submitted": lambda body: (
         f"batch {body.get('batch')} sent: {body.get('calls')} calls ({body.get('id')})"
     ),
@@ -156,6 +160,7 @@ def event_tone(event: Event) -> str:
         "provider-down",
         "budget-reached",
         "cut-off",
+        "loss-accepted",
         *_OF_WORKERS,
         "changes-accepted",
     ):
