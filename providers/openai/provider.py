@@ -146,7 +146,8 @@ class OpenAI(FileBatches):
 
     def failed_status(self, body: Mapping[str, Any]) -> int | None:
         """See :class:`FileBatches`."""
-        return failed_status(body) if "output" in body else super().failed_status(body)
+        responded = isinstance(body.get("output"), list) or body.get("object") == "response"
+        return failed_status(body) if responded else super().failed_status(body)
 
     async def fetch_models(self) -> list[ModelInfo]:
         """See :class:`NetworkProvider`."""

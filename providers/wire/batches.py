@@ -28,10 +28,10 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.modelfacts import NOTHING, ModelFacts, Refused
 from evalbench.providers.modelfacts.refusals import blamed
-from evalbench.providers.wire.body import ReadBody, parsed, reply_of
+from evalbench.providers.wire.body import ReadBody, keyless, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, build, not_an_api, told
-from evalbench.providers.wire.lenient import decode, encode
+from evalbench.providers.wire.lenient import encode
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
 from evalbench.providers.wire.streams import cannot_write
@@ -123,7 +123,7 @@ class BatchingProvider(NetworkProvider):
         last, value, _ = self._last
         if last is line:
             return value
-        value, notes = decode(self.scrub.exact(line))
+        value, notes = keyless(line, self.scrub)
         if not isinstance(value, dict):
             raise ValueError("the line is not a JSON object")
         self._last = (line, value, notes)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
 from evalbench.engine.calls import Outcome, RateLimits, Reply
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
 from evalbench.providers.wire.failures import Told, Who, not_an_api, told
-from evalbench.providers.wire.lenient import decode, odd_counts
+from evalbench.providers.wire.lenient import decode, encode, odd_counts
 from evalbench.providers.wire.scrub import Scrub
 
 ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
@@ -32,6 +34,15 @@ class Opened:
     notes: tuple[str, ...]
 
 
+def keyless(raw: bytes, scrub: Scrub, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
+    """What :func:`decode` makes of a body, without the key."""
+    value, notes = decode(scrub.exact(raw), content_type)
+    if notes:
+        # In another encoding the key was made of other bytes.
+        value = orjson.loads(scrub.exact(encode(value)))
+    return value, notes
+
+
 def parsed(answered: Answered, who: Who, scrub: Scrub) -> dict[str, Any]:
     """The body of a good response that is no answer; raises as :func:`open_body`, never billed."""
     return open_body(answered, who, scrub, billed=False).body
@@ -50,13 +61,14 @@ def open_body(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = True
         RunFatal: when the body is a web page: the address is no API.
         ServerFault: when it is no JSON object.
     """
-    raw = scrub.exact(answered.body)
     try:
-        body, notes = decode(raw, answered.headers.get("content-type") or "")
+        body, notes = keyless(answered.body, scrub, answered.headers.get("content-type") or "")
     except ValueError:
         said = told(answered, scrub, None, "")
         if said.page:
-            raise not_an_api(said, who) from None
+            page = not_an_api(said, who)
+            page.possibly_billed = billed
+            raise page from None
         raise unreadable(said, who, "its body is not JSON", billed=billed) from None
     if not isinstance(body, dict):
         said = told(answered, scrub, None, "")

@@ -75,7 +75,7 @@ class _Leniently:
 
     def read(self) -> tuple[Any, tuple[str, ...]]:
         text = self._text.lstrip(_BLANK)
-        if self._text[:1] == "\ufeff":
+        if "\ufeff" in self._text[: len(self._text) - len(text)]:
             self._note("a byte-order mark stood before the body")
         if text.count("[") + text.count("{") > MOST_DEPTH:
             text = self._flattened(text)
@@ -96,7 +96,8 @@ class _Leniently:
     def _decoded(self, raw: bytes, content_type: str) -> str:
         encoding = json.detect_encoding(raw)
         if encoding == "utf-8-sig":
-            encoding = "utf-8"
+            # Then it is UTF-8, whatever the header says.
+            encoding, content_type = "utf-8", ""
         try:
             text = raw.decode(encoding)
             if encoding != "utf-8":

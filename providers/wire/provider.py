@@ -245,7 +245,7 @@ class NetworkProvider(ABC):
             f"{self.title} sent something that is not its protocol",
             why=error.why,
             status=error.status,
-            possibly_billed=error.status == 200 or may_be_billed(error.status or 0),
+            possibly_billed=error.possibly_billed or may_be_billed(error.status or 0),
             body=error.body,
             request_id=error.request_id,
         )

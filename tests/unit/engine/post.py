@@ -70,6 +70,7 @@ class Post:
         spoil: changes the result lines of a parcel that is over.
         trouble: errors of the next steps by name; ``created`` fails after the parcel was made.
         names: whether parcels keep their names.
+        usage: what answers in batches say of their tokens.
         executed: how often each prompt was worked on.
         asked: texts that were answered at once.
     """
@@ -86,6 +87,7 @@ class Post:
         self.spoil: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
         self.trouble: dict[str, deque[Exception]] = {}
         self.names = True
+        self.usage = USAGE
         self.parcels: dict[str, Parcel] = {}
         self.executed: Counter[str] = Counter()
         self.asked: list[str] = []
@@ -211,7 +213,7 @@ class Post:
         if "error" in body:
             kinds = {kind.__name__: kind for kind in (CallRejected, ServerFault, DeadlineExceeded)}
             raise kinds[body["error"]]("the line says so")
-        return Reply(body["reply"], usage=USAGE)
+        return Reply(body["reply"], usage=self.usage)
 
     async def batch_cancel(self, job: str, model: str) -> None:
         await self._step("cancel")

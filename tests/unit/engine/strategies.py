@@ -73,4 +73,5 @@ replies = st.builds(
     error=texts,
     possibly_billed=st.booleans(),
     attempts=st.integers(1, 100),
+    notes=st.lists(texts, max_size=2).map(tuple),
 )

@@ -5,13 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, bind, newest
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.calls import Call, ModelRef, Outcome, Params, Prompt, Reply, choose, generate
+from evalbench.engine.calls import (
+    Call,
+    ModelRef,
+    Outcome,
+    Params,
+    Prompt,
+    Reply,
+    Usage,
+    choose,
+    generate,
+)
 from evalbench.engine.journal import CallKey, CallRow
 from evalbench.engine.status import State
 from tests.unit.engine.driving import Answers, World, error, one_question, right, until
@@ -284,3 +296,59 @@ def test_a_benchmark_that_seeds_its_calls_keeps_its_seeds() -> None:
 
 def test_without_a_seed_epochs_ask_the_same() -> None:
     assert bind(HI, MODEL, {}, epoch=4) == bind(HI, MODEL, {})
+
+
+# -- replies that the journal cannot hold as they are ------------------------------------
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        Reply("yes", cost=Decimal(10**40)),
+        Reply("yes", possible_cost=Decimal("Infinity")),
+        Reply("yes", raw={"huge": 2**80, "half": "\ud83d"}),
+        Reply("yes", usage=Usage(10**30, -5)),
+    ],
+)
+async def test_one_odd_reply_is_kept_and_ends_no_run(tmp_path: Path, odd: Reply) -> None:
+    world = World(tmp_path / "journal.db")
+    await world.fill(3)
+    state, driver = await world.drive(
+        Answers(lambda call: odd if "2" in call.prompt.messages[0].text else Reply("yes"))
+    )
+    assert (state, driver.failure) == (State.COMPLETE, None)
+    assert world.outcomes() == {"ok": 3}
+    kept = world.calls(2)[0].reply
+    assert kept
+    assert kept.text == "yes"
+    # Whoever opens it again finds nothing wrong with it.
+    answers = Answers()
+    assert (await world.drive(answers))[0] is State.COMPLETE
+    assert not answers.asked
+
+
+async def test_a_reply_that_nothing_can_make_storable_fails_its_sample_alone(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path / "journal.db")
+    await world.fill(3)
+    odd = Reply("yes", outcome=cast("Outcome", "what is this"))
+    state, driver = await world.drive(
+        Answers(lambda call: odd if "2" in call.prompt.messages[0].text else Reply("yes"))
+    )
+    assert (state, driver.failure) == (State.COMPLETE, None)
+    assert world.outcomes() == {"ok": 2, "error": 1}
+
+
+async def test_a_failure_in_half_characters_fails_its_sample_alone(tmp_path: Path) -> None:
+    world = World(tmp_path / "journal.db")
+    await world.fill(2)
+
+    async def solve(of: Sample, ask: Ask) -> Score:
+        if of.inputs["question"].endswith("1"):
+            raise ValueError("half a character: \ud83d")
+        return await one_question(of, ask)
+
+    state, _ = await world.drive(Answers(), solve)
+    assert state is State.COMPLETE
+    assert world.outcomes() == {"ok": 1, "error": 1}

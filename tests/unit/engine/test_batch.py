@@ -183,6 +183,27 @@ async def test_half_the_money(tmp_path: Path) -> None:
 
 
 @virtual_time
+async def test_answers_that_do_not_say_their_tokens_count_at_their_worst_case(
+    tmp_path: Path,
+) -> None:
+    world, post, budget = await world_of(tmp_path, 20), Post(), Budget(Decimal(100))
+    post.usage = Usage(10**18, "ten")  # type: ignore[arg-type]
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened, budget=budget)
+        driver = world.driver(opened, dispatcher)
+        assert await driver.drive() is State.COMPLETE
+        await dispatcher.close()
+
+    assert budget.reserved == 0
+    # Ten tokens of prompt at the least, and four of an answer.
+    assert 20 * 14 * Decimal("0.000001") <= budget.spent < Decimal("0.01")
+    with world.read() as reader:
+        stored = sum(cost for cost, _, _ in reader.taken())
+    # A resume must not take them for free.
+    assert abs(stored - budget.spent) < Decimal("1e-9")
+
+
+@virtual_time
 async def test_a_tight_budget_sends_smaller_batches_and_stops_clean(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 40), Post()
     budget = Budget(Decimal("0.0006"))

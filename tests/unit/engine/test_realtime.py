@@ -509,3 +509,18 @@ async def test_no_turn_is_taken_before_the_provider_is_ready() -> None:
     await desk.ask("later")
     assert [at for _, at in desk.provider.sent] == [3, 3.5, 4, 4.5, 5]
     assert set(ready) == {3.0}
+
+
+# -- money that a provider tells ---------------------------------------------------
+
+
+@pytest.mark.parametrize("charge", ["-1", "NaN", "Infinity", "1e18"])
+@virtual_time
+async def test_a_charge_that_can_be_none_is_not_believed(charge: str) -> None:
+    async def answer(text: str, number: int) -> Reply:
+        return Reply("B", usage=Usage(10, 20), billed=Decimal(charge))
+
+    budget = Budget(Decimal(5))
+    desk = Desk(answer, budget=budget, prices=UnitPrices(Rates(Decimal(1), Decimal(2))))
+    reply = await desk.ask("q")
+    assert reply.cost == budget.spent == Decimal("0.00005")

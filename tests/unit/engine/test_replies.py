@@ -12,8 +12,14 @@ import orjson
 import pytest
 from hypothesis import given
 
-from evalbench.engine.calls import RateLimits, Reply
-from evalbench.engine.calls.replies import plain, reply_from_json, reply_to_json
+from evalbench.engine.calls import RateLimits, Reply, Usage
+from evalbench.engine.calls.replies import (
+    MOST_DOLLARS,
+    plain,
+    reply_from_json,
+    reply_to_json,
+    token_count,
+)
 from tests.unit.engine.properties import quickly
 from tests.unit.engine.strategies import replies
 
@@ -96,3 +102,36 @@ def test_settling_changes_what_the_dispatcher_knows_and_nothing_else() -> None:
     }
     before = Reply(**values)
     assert before.settled(**known) == replace(before, **known)
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        (0, 0), (10**9, 10**9), (12.0, 12), (None, None), (10**9 + 1, None), (10**18, None),
+        (-1, None), (1.5, None), (True, None), ("9", None), ({}, None), (math.nan, None),
+        (math.inf, None), (1e300, None),
+    ],
+)  # fmt: skip
+def test_a_token_count_is_a_whole_number_that_a_call_can_have(told: Any, count: int | None) -> None:
+    assert token_count(told) == count
+    made = Usage(*[told] * 2)
+    assert (made.input_tokens, made.output_tokens) == (count, count)
+    assert type(made.input_tokens) in (int, type(None))
+
+
+def test_counts_that_contradict_each_other_are_not_told() -> None:
+    assert Usage(9, 3, 4, 5, 3) == Usage(9, 3, cache_read_tokens=4, cache_write_tokens=5,
+                                         reasoning_tokens=3)  # fmt: skip
+    contradicting = Usage(9, 3, 5, 5, 4)
+    assert contradicting == Usage(None, 3)
+    # What is not told contradicts nothing.
+    assert Usage(None, None, 5, 5, 4).cache_read_tokens == 5
+
+
+def test_what_is_too_deep_or_too_dear_to_be_kept() -> None:
+    deep: Any = "B"
+    for _ in range(600):
+        deep = [deep]
+    made = plain(Reply("B", raw=deep, cost=Decimal(10**30), possible_cost=Decimal("NaN")))
+    assert orjson.dumps(reply_to_json(made))
+    assert (made.text, made.cost, made.possible_cost) == ("B", None, MOST_DOLLARS)

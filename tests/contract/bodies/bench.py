@@ -1,0 +1,114 @@
+"""One provider with all that stands behind it: asking, money, the journal; without a process."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import registry
+from evalbench.engine.ask import CallFailed, Contestant, SampleAsk
+from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.errors import RunFatal
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.schema import create
+from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.purse import Purse
+from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from tests.contract.bodies.lanes import Lane
+from tests.contract.bodies.server import Response, Server
+from tests.contract.providers.conftest import pair_of_aws
+from tests.unit.engine.journals import sample
+
+PROMPT = generate("Which letter comes first?", max_tokens=2000)
+
+
+@dataclass
+class Bench:
+    """Asks one question after the other, each once; every reply goes into the journal."""
+
+    lane: Lane
+    server: Server
+    provider: Any
+    journal: Journal
+    budget: Budget
+    prices: UnitPrices = field(default=UnitPrices(Rates(Decimal(1), Decimal(2))))
+    rows: Any = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def model(self) -> ModelRef:
+        """Who is asked."""
+        return ModelRef.parse(f"{self.lane.provider}/{self.lane.model}")
+
+    async def ask(self, response: Response, *, attempts: int = 1) -> Reply | RunFatal:
+        """What becomes of a call that is answered so: a reply, maybe a failed one, or the end."""
+        row = next(self.rows)
+        realtime = Realtime(
+            self.provider,
+            Limiter(concurrency=1),
+            Purse(self.budget, self.prices),
+            attempts=attempts,
+            report=lambda kind, **body: None,
+        )
+        ask = SampleAsk(
+            journal=self.journal,
+            cast={"candidate": Contestant(self.model, realtime, {})},
+            row=row,
+            epoch=0,
+            quotes=(),
+            known={},
+            halted=lambda: False,
+            ask_again=frozenset({Outcome.ERROR}),
+            final=set(),
+            count=lambda role, reply, stored: None,
+        )
+        self.server.response, self.server.asked = response, 0
+        try:
+            return await ask("candidate", PROMPT)
+        except CallFailed as failed:
+            return failed.reply
+        except RunFatal as error:
+            return error
+
+    def line(self, body: bytes) -> bytes:
+        """A body as a line of a batch's results."""
+        for name in reversed(self.lane.line):
+            extra = b',"status_code":200' if name == "body" else b""
+            extra = b',"type":"succeeded"' if name == "message" else extra
+            body = b'{"%s":%s%s}' % (name.encode(), body, extra)
+        return b'{"%s":"x",%s' % (self.lane.item.encode(), body[1:])
+
+    def read_line(self, body: bytes) -> Reply:
+        """What a line of a batch's results says; raises what the provider raises."""
+        line = self.line(body)
+        assert self.provider.batch_item(line) == "x"
+        reply: Reply = self.provider.batch_reply(line, Call(self.model, PROMPT))
+        return reply
+
+
+@asynccontextmanager
+async def bench(lane: Lane, folder: Path, secret: str) -> AsyncIterator[Bench]:
+    """A bench for one protocol, with a journal in a folder."""
+    path = folder / "journal.db"
+    create(path)
+    key = pair_of_aws(secret) if lane.provider == "bedrock" else secret
+    async with Server() as server:
+        settings = {"base_url": lane.base_url(server.url), "timeout": 30.0, **lane.settings}
+        provider_class: Any = registry.provider_class(lane.provider)
+        provider = provider_class(settings, key)
+        journal = Journal(path)
+        try:
+            await journal.add_samples([(row, sample(row)) for row in range(1, 3)])
+            yield Bench(lane, server, provider, journal, Budget())
+        finally:
+            await provider.close()
+            await journal.close()
+            # Connections of the server end with their clients'.
+            await asyncio.sleep(0)

@@ -1,0 +1,121 @@
+"""Whatever a server sends: no crash, no answer lost or asked again, no key kept, no money wrong.
+
+``EVALBENCH_FUZZ_CASES`` says how many responses are tried in all, over all protocols and by
+real clients; they are dealt out to tests of a thousand, which pytest-xdist runs side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.journal import JournalReader
+from evalbench.tui.state.sample_view import reply_facts
+from tests.contract.bodies.bench import Bench, bench
+from tests.contract.bodies.cases import ANSWER, KEY, Case, cases
+from tests.contract.bodies.lanes import LANES
+from tests.contract.bodies.server import Response
+
+CASES = int(os.environ.get("EVALBENCH_FUZZ_CASES", "2000"))
+_A_LANE = math.ceil(CASES / len(LANES))
+_SHARDS = math.ceil(_A_LANE / 1000)
+GOOD = Response(b"")
+
+
+@dataclass
+class Watch:
+    """Checks what becomes of each response, and in the end what was kept."""
+
+    on: Bench
+    spent: Decimal = Decimal(0)
+
+    async def check(self, case: Case) -> None:
+        """One response, as it comes at once."""
+        got = await self.on.ask(case.response)
+        budget = self.on.budget
+        assert budget.reserved == budget.in_flight == 0
+        assert budget.spent + budget.possible >= self.spent
+        assert min(budget.spent, budget.possible) >= 0
+        self.spent = budget.spent + budget.possible
+        self.on.journal.flush()
+        if isinstance(got, RunFatal):
+            assert not case.answered
+            assert ends_the_run(case.response)
+            assert KEY not in f"{got}{got.body}"
+            return
+        self.is_sound(got, case)
+        if case.answered:
+            assert self.on.server.asked == 1
+
+    def check_line(self, body: bytes, case: Case) -> None:
+        """The same body in a line of a batch's results."""
+        reply, refused = None, ""
+        try:
+            reply = self.on.read_line(body)
+        except ProviderError as error:
+            refused = f"{error}{error.body}"
+        if reply is not None:
+            self.is_sound(reply, case)
+        assert not (refused and case.answered), refused
+        assert KEY not in refused
+
+    def is_sound(self, reply: Reply, case: Case) -> None:
+        """A reply can be kept and shown, and is an answer if there was one."""
+        assert KEY.encode() not in orjson.dumps(reply_to_json(reply))
+        assert isinstance(reply.text + reply.reasoning + reply.stop_reason, str)
+        if case.answered:
+            assert reply.outcome in (Outcome.OK, Outcome.REFUSED), reply.error
+            assert ANSWER in reply.text
+            assert (reply.usage.output_tokens or 1) > 0
+
+
+def ends_the_run(response: Response) -> bool:
+    """Whether a response may say that no call can succeed: by its status, or by an error in it."""
+    hints = (b"error", b"detail", b"message", b"__type", b"code")
+    return not 200 <= response.status < 300 or any(hint in response.body for hint in hints)
+
+
+@pytest.mark.parametrize("shard", range(_SHARDS))
+@pytest.mark.parametrize("name", LANES)
+def test_whatever_a_server_sends(name: str, shard: int, tmp_path: Path) -> None:
+    lane = LANES[name]
+    with asyncio.Runner() as runner:
+        context = bench(lane, tmp_path, KEY)
+        watch = Watch(runner.run(context.__aenter__()))
+        # An address that never answered well may be no API: what it sends may end a run.
+        watch.on.provider._spoke = True
+
+        @settings(
+            max_examples=math.ceil(_A_LANE / _SHARDS),
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(cases(lane))
+        def one(case: Case) -> None:
+            runner.run(watch.check(case))
+            if lane.line and case.body is not None and b"\n" not in case.body:
+                watch.check_line(case.body, case)
+
+        try:
+            one()
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+    with JournalReader(tmp_path / "journal.db") as journal:
+        kept = [call.reply for row in (1, 2) for call in journal.calls(row) if call.reply]
+    assert kept
+    for reply in kept:
+        assert reply_facts(reply) is not None
+    held = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert KEY.encode() not in held
