@@ -42,6 +42,7 @@ import resource
 import time
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 _DEEPEST = 20
 """Exceptions that were raised from one another and are looked at, at most."""
@@ -311,11 +312,13 @@ def system_limit(error: BaseException, what: str = "") -> SystemLimit | None:
     Returns:
         None when the exception is about something else.
     """
-    link: BaseException | None = error
+    link: Any = error
     for _ in range(_DEEPEST):
         if link is None:
             return None
-        if isinstance(link, OSError) and (found := _limit_of(link, what)):
+        # Those of other modules, as of ssl, count in other numbers.
+        own = isinstance(link, OSError) and type(link).__module__ == "builtins"
+        if own and (found := _limit_of(link, what)):
             return found
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     return None

@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -73,6 +74,22 @@ def test_a_file_that_may_not_grow_stops_the_run_and_loses_nothing(engines: Engin
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     told = goes_on_once_freed(engines, run, lambda: None)
     assert str(run.journal) in told
+
+
+@needs_mount
+@pytest.mark.parametrize("room_kb", [0, 48, 300])
+def test_whatever_is_full_is_told_with_exit_code_5(
+    engines: Engines, small_disk: Path, monkeypatch: pytest.MonkeyPatch, room_kb: int
+) -> None:
+    """Data, caches and runs on one disk that is full sooner or later."""
+    monkeypatch.setenv("EVALBENCH_HOME", str(small_disk))
+    (small_disk / "ballast").write_bytes(bytes(8 * 1024 * 1024 - room_kb * 1024))
+    words = ["run", "synthetic", "--model", "scripted/good", "--size", "3000", "--no-ui"]
+    command = [sys.executable, "-m", "evalbench.tui.cli.main", *words, "--concurrency", "16"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert "no space is left" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @needs_mount

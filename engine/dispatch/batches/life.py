@@ -18,6 +18,7 @@ from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.batches.state import MOST_ATTEMPTS, Batch, Stage
 from evalbench.engine.dispatch.batches.waits import Left, Waits
 from evalbench.engine.errors import CallRejected, ServerFault, TransientError
+from evalbench.engine.paths import open_private
 
 LONGEST_POLL_S = 300.0
 GRACE_S = 3600.0
@@ -191,6 +192,7 @@ class Life:
             return
         into = shared.folder / batch.results_file
         partial = into.with_name(into.name + ".part")
+        open_private(partial).close()
         try:
             await self._waits.patiently(lambda: shared.provider.batch_fetch(job, partial))
         except CallRejected as error:
@@ -200,7 +202,6 @@ class Life:
             self._settling.fail_all(gone)
             await self._shared.put(batch, Stage.FAILED, why=gone.what)
             return
-        partial.chmod(0o600)
         partial.replace(into)
         await self._shared.put(batch, Stage.FETCHED)
 

@@ -86,6 +86,7 @@ class Desk:
         """The result lines, as the engine cuts them."""
         into = self.folder / "results.jsonl"
         await self.provider.batch_fetch(job, into)
+        assert into.stat().st_mode & 0o777 == 0o600
         return [line for line in into.read_bytes().split(b"\n") if line]
 
     async def replies(self, job: BatchJob) -> dict[str, Reply | e.ProviderError]:

@@ -40,6 +40,7 @@ async def submitted(provider: Any, folder: Path, calls: list[Call], name: str = 
 
 async def fetched(provider: Any, job: BatchJob, folder: Path) -> dict[str, bytes]:
     await provider.batch_fetch(job, folder / "results")
+    assert (folder / "results").stat().st_mode & 0o777 == 0o600
     lines = (folder / "results").read_bytes().splitlines()
     return {provider.batch_item(line): line for line in lines}
 

@@ -39,6 +39,7 @@ async def reply(provider: Any, folder: Path, call: Call) -> Reply:
     """What a batch of one call answers; what its line raises is raised."""
     job = await sent(provider, folder, provider.batch_line(call, "a"))
     await provider.batch_fetch(job, folder / "results")
+    assert (folder / "results").stat().st_mode & 0o777 == 0o600
     answer: Reply = provider.batch_reply((folder / "results").read_bytes().strip(), call)
     return answer
 

@@ -200,6 +200,8 @@ class Post:
 
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         await self._step("fetch")
+        # Whatever a provider makes of it, it was this user's alone before a byte was there.
+        assert into.stat().st_mode & 0o777 == 0o600
         into.write_bytes(b"\n".join(self.parcels[job.id].results) + b"\n")
 
     def batch_item(self, line: bytes) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 from typing import Any
 
@@ -58,6 +60,25 @@ def test_cut_on_the_way(inner: BaseException) -> None:
     error = connection_error(wrapped(inner, OSError, RuntimeError), "vLLM", HERE)
     assert isinstance(error, ConnectionFailed)
     assert error.possibly_billed
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_end_the_run_with_the_reason(number: int) -> None:
+    made = OSError(number, os.strerror(number))
+    inner = aiohttp.ClientConnectorError(KEY, made)
+    inner.__cause__ = made
+    error = connection_error(wrapped(inner, OSError, RuntimeError), "vLLM", HERE)
+    assert type(error) is RunFatal
+    assert "too many files are open" in error.what
+    assert os.strerror(number) in error.why
+    assert error.cure
+    assert not error.possibly_billed
+
+
+def test_numbers_of_tls_are_not_those_of_the_system() -> None:
+    inner = ssl.SSLSyscallError(errno.EIO, "unexpected end")
+    error = connection_error(wrapped(inner, OSError), "OpenAI", HERE)
+    assert "disk" not in str(error)
 
 
 def test_a_certificate_that_is_not_accepted_ends_the_run() -> None:
