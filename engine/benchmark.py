@@ -27,6 +27,8 @@ from typing import Any, ClassVar, Protocol
 import orjson
 
 from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.files import read_plain
 from evalbench.engine.options import Option
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -156,10 +158,28 @@ class DataSource:
         """
         name = str(path.absolute())
         self.media[name] = [MISSING, 0, ""]
-        stat, data = path.stat(), path.read_bytes()
+        stat, data = path.stat(), read_plain(path)
         digest = hashlib.sha256(data).hexdigest()
         self.media[name] = [stat.st_size, stat.st_mtime_ns, digest]
         return data
+
+
+def metrics_of(benchmark: Benchmark, tally: Tally) -> list[Metric]:
+    """The metrics of scores that are stored, which may have been edited.
+
+    Raises:
+        DataError: the benchmark cannot make any of them.
+    """
+    try:
+        return benchmark.metrics(tally)
+    except EvalbenchError:
+        raise
+    except Exception as error:  # of a plug-in, or on scores that no benchmark ever gave
+        raise DataError(
+            f"the metrics of {benchmark.name} cannot be made of these scores",
+            why=f"{type(error).__name__}: {error}",
+            cure="if the run was not edited: a fault of the benchmark, to be reported",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

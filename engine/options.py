@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import read_text
 
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
+_TYPES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,31 @@ class Option:
             return tuple(self._one(item) for item in items)
         return self._one(raw)
 
+    def unfit(self, value: Any, *, choices: bool = False) -> str:
+        """What a stored value should be, where it is something else; empty where it fits.
+
+        ``choices``: it must be one of these, too; they may have been others when it was stored.
+        """
+        if value is None and self.default is None:
+            return ""
+        if self.many:
+            parts = value if isinstance(value, list | tuple) else [None]
+            why = next(filter(None, map(self._unfit, parts)), "")
+            return f"a list of parts that are {why}" if why else ""
+        if choices and self.choices and value not in self.choices:
+            return "one of " + ", ".join(self.choices)
+        return self._unfit(value)
+
+    def _unfit(self, value: Any) -> str:
+        fits = type(value) in (int, float) if self.type is float else type(value) is self.type
+        if not fits:
+            return _TYPES[self.type]
+        if self.minimum is not None and value < self.minimum:
+            return f"at least {self.minimum:g}"
+        if self.maximum is not None and value > self.maximum:
+            return f"at most {self.maximum:g}"
+        return ""
+
     def _one(self, raw: Any) -> Any:
         if self.type is bool:
             return self._truth(raw)
@@ -106,7 +133,7 @@ class Option:
         if "\n" in raw or "{" in raw:
             return raw
         try:
-            return Path(raw).expanduser().read_text("utf-8")
+            return read_text(Path(raw).expanduser())
         except (OSError, ValueError, RuntimeError) as error:
             raise SpecError(
                 self.name,

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from evalbench.engine.ask import MissingReply, ReplayOnly, newest
-from evalbench.engine.benchmark import Benchmark, Sample, Score
+from evalbench.engine.benchmark import Benchmark, Sample, Score, metrics_of
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import scored_samples
@@ -95,7 +95,7 @@ async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescor
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")
     tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
-    after = metrics_json(benchmark.metrics(tally))
+    after = metrics_json(metrics_of(benchmark, tally))
     if not kept:
         # A resume compares with what the scores were made by.
         now = identity(spec, benchmark, meta.get("data_hash", ""))

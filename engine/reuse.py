@@ -31,7 +31,6 @@ from evalbench.engine.calls import Outcome, Reply, Reused, WorkerProvider
 from evalbench.engine.errors import EvalbenchError, JournalError
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.reader import Shelf
-from evalbench.engine.journal.records import OUTCOMES
 from evalbench.engine.journal.schema import SLOT_BITS, connect, has_batches, has_reused
 from evalbench.engine.loaded import loadings
 from evalbench.engine.roles import RoleSpec
@@ -311,9 +310,9 @@ def _standing(shelf: Shelf, run: str) -> Iterator[_Standing]:
         key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
         if reask < newest.get(key, (0, None))[0]:
             continue
-        origin_run = run if first is None else str(orjson.loads(shelf.name(first)))
+        origin_run = run if first is None else shelf.origin(first)
         held = (key, ident, digest, batched, origin_run, ident if source is None else source)
-        newest[key] = reask, held if _good(shelf, OUTCOMES[outcome], shape, output) else None
+        newest[key] = reask, held if _good(shelf, shelf.outcome(outcome), shape, output) else None
     yield from (held for _, held in newest.values() if held)
 
 
@@ -331,4 +330,4 @@ def taken(shelf: Shelf) -> list[tuple[str, int]]:
     if not has_reused(shelf.db):
         return []
     rows = shelf.db.execute("SELECT run, source FROM reused").fetchall()
-    return [(str(orjson.loads(shelf.name(run))), source) for run, source in rows]
+    return [(shelf.origin(run), source) for run, source in rows]

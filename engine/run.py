@@ -30,7 +30,7 @@ from evalbench.engine.results.exporting.rows import columns, rows
 from evalbench.engine.results.news import News
 from evalbench.engine.results.result import Result, result_of
 from evalbench.engine.run_request import refuse_costs, retried, spec_of
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder, find_run
+from evalbench.engine.runfolder import INTERRUPTED, UNREADABLE, RunFolder, find_run
 from evalbench.engine.scoring.tally import Metric
 from evalbench.engine.settings import RunSpec
 from evalbench.engine.status import AT_REST, State, Status
@@ -156,7 +156,8 @@ class Run:
     def state(self) -> str:
         """``running``, ``complete``, … see :class:`evalbench.engine.status.State`.
 
-        ``interrupted`` when its engine is gone without having brought it to rest.
+        ``interrupted`` when its engine is gone without having brought it to rest,
+        ``unreadable`` when its files were damaged.
         """
         self._reap()
         if (state := self._folder.shown_state(self.status)) != INTERRUPTED:
@@ -358,7 +359,7 @@ class Run:
 
 
 def _rests(state: str) -> bool:
-    return state == INTERRUPTED or state in AT_REST
+    return state in (INTERRUPTED, UNREADABLE) or state in AT_REST
 
 
 def _apart(work: Callable[[], T]) -> T:

@@ -19,11 +19,12 @@ import errno
 import fcntl
 import os
 import re
+import shlex
+import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,11 @@ from evalbench.engine.errors import (
     nearest,
     system_limit,
 )
+from evalbench.engine.files import RECORD, SETTINGS, check_plain, parse_json, read_plain
 from evalbench.engine.paths import absolute, expand, make_private, runs_dir, write_file
+from evalbench.engine.shapes import Misfit
 from evalbench.engine.status import DETAILS, State, Status
+from evalbench.engine.stored import COMMAND
 
 if TYPE_CHECKING:
     from evalbench.engine.settings import RunSpec
@@ -47,6 +51,9 @@ _LETTING_GO_S = 20.0
 """Longer than the last traces of a run that is at rest may take."""
 INTERRUPTED = "interrupted"
 """Told of a run that is not at rest although no engine drives it."""
+
+UNREADABLE = "unreadable"
+"""Told of a run whose files are damaged, or were edited to what they cannot be."""
 
 _COMING_UP_S = 10.0
 """A new run that has no engine after so long gets none any more."""
@@ -117,9 +124,20 @@ class RunFolder:
         from evalbench.engine.settings import RunSpec
 
         try:
-            return RunSpec.from_json(orjson.loads((self.path / "spec.json").read_bytes()))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RunNotFound(f"{self.path} is not a readable run", why=str(error)) from None
+            spec = RunSpec.from_json(parse_json(read_plain(self.path / "spec.json", SETTINGS)))
+            spec.check_types()
+            return spec
+        except (OSError, ValueError) as error:
+            raise RunNotFound(
+                f"{self.path} is not a readable run",
+                why=f"spec.json: {_reason(error)}",
+                cure=self.how_to_remove,
+            ) from None
+
+    @property
+    def how_to_remove(self) -> str:
+        """What to do about a run that cannot be read."""
+        return f"mend it, or remove it: rm -r {shlex.quote(str(self.path))}"
 
     def write_spec(self, spec: RunSpec) -> None:
         """Store the spec, whole or not at all."""
@@ -128,22 +146,24 @@ class RunFolder:
         )
 
     def status(self) -> Status:
-        """The last status written; a fresh one when there is none that can be read."""
-        known = {f.name for f in fields(Status)}
+        """The last status written; a fresh one when there is none.
+
+        One that cannot be read is a fresh one with ``unreadable`` set to the reason.
+        """
         try:
-            raw = orjson.loads((self.path / "status.json").read_bytes())
-            status = Status(**{name: value for name, value in raw.items() if name in known})
-            status.state = State(status.state)
-        except (OSError, ValueError, TypeError, AttributeError):
+            raw = parse_json(read_plain(self.path / "status.json", RECORD))
+            return Status.from_json(raw)
+        except FileNotFoundError:
             return Status(self.id)
-        return status
+        except (OSError, ValueError) as error:
+            return Status(self.id, unreadable=f"status.json: {_reason(error)}")
 
     def write_status(self, status: Status) -> None:
         """Replace the status file; on a full disk, write over the old one in place."""
         status.updated = time.time()
         path = self.path / "status.json"
         try:
-            write_file(path, orjson.dumps(asdict(status)))
+            write_file(path, orjson.dumps(status.to_json()))
         except OSError as error:
             if error.errno not in NO_SPACE or not path.exists():
                 raise
@@ -161,9 +181,24 @@ class RunFolder:
 
     def shown_state(self, status: Status) -> str:
         """The run's state for people: its own account, unless its engine is gone."""
+        if self.unreadable(status):
+            return UNREADABLE
         if status.at_rest or self.live_pid(status) is not None or _is_coming_up(status):
             return status.state.value
         return INTERRUPTED
+
+    def unreadable(self, status: Status) -> str:
+        """Why the run cannot be read, as far as that is seen without opening its journal."""
+        if status.unreadable:
+            return status.unreadable
+        for file in (self.path / "spec.json", self.journal):
+            try:
+                check_plain(file)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                return f"{file.name}: {_reason(error)}"
+        return ""
 
     def command(self, do: str, **body: Any) -> None:
         """Leave a request for the live engine."""
@@ -184,11 +219,15 @@ class RunFolder:
                 continue
             file = self.path / "commands" / name
             try:
-                taken.append(orjson.loads(file.read_bytes()))
+                command = parse_json(read_plain(file, SETTINGS))
+                COMMAND(command)
+                taken.append({part: command[part] for part in ("do", "value") if part in command})
+            except Misfit as error:
+                taken.append({"do": "unreadable", "value": str(error)})
             except (OSError, ValueError):
                 continue
             finally:
-                file.unlink(missing_ok=True)
+                _remove(file)
         return taken
 
 
@@ -197,7 +236,7 @@ def _write_over(path: Path, status: Status) -> None:
 
     Blanks fill what is left, so that whoever reads meanwhile finds no end of the old one.
     """
-    whole = asdict(status)
+    whole = status.to_json()
     brief = {name: value for name, value in whole.items() if name not in DETAILS}
     with path.open("r+b", buffering=0) as file:
         for told in (whole, brief):
@@ -206,6 +245,16 @@ def _write_over(path: Path, status: Status) -> None:
                 if os.pwrite(file.fileno(), data, 0) == len(data):
                     return
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+def _remove(file: Path) -> None:
+    """Take away what lies in the folder of commands, be it a folder."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        shutil.rmtree(file, ignore_errors=True)
 
 
 def _is_coming_up(status: Status) -> bool:
@@ -332,9 +381,12 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
 def all_runs(parent: Path | None = None) -> list[RunFolder]:
     """Every run below ``parent`` (default: the user's runs), newest first."""
     root = parent or runs_dir()
-    if not root.is_dir():
+    try:
+        found = [RunFolder(path) for path in root.iterdir() if _is_run(path)]
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    found = [RunFolder(path) for path in root.iterdir() if _is_run(path)]
+    except OSError as error:
+        raise UsageError(f"{root} cannot be read", why=error.strerror or str(error)) from None
     return sorted(found, key=lambda run: run.id, reverse=True)
 
 
@@ -342,7 +394,7 @@ def _is_run(path: Path) -> bool:
     try:
         return (path / "spec.json").exists()
     except OSError:
-        return False  # Not ours to enter.
+        return False  # not to be entered
 
 
 def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[RunFolder | None]:

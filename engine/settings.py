@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.cluster_address import check_address
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import read_toml
 from evalbench.engine.options import Option, parse_options, split_name
 from evalbench.engine.roles import (
     CANDIDATE,
@@ -24,6 +24,8 @@ from evalbench.engine.roles import (
     parse_judge,
 )
 from evalbench.engine.roles import parse_model as parse_model
+from evalbench.engine.shapes import Misfit
+from evalbench.engine.stored import SPEC
 from evalbench.engine.traces.options import TRACE_OPTIONS, completed
 
 COMMON: tuple[Option, ...] = (
@@ -134,7 +136,12 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
-        """Read a stored, already validated spec."""
+        """Read a stored spec.
+
+        Raises:
+            Misfit: a field is of another type. See also :meth:`check_types`.
+        """
+        SPEC(value)
         return cls(
             value["benchmark"],
             value["model"],
@@ -144,6 +151,23 @@ class RunSpec:
             _tuples(value["provider_options"]),
             _tuples(value["filters"]),
         )
+
+    def check_types(self) -> None:
+        """Check the settings of a spec that may have been edited.
+
+        Raises:
+            Misfit: a common setting, or a model, is not what it should be.
+        """
+        for option in COMMON:
+            if why := option.unfit(held := self.common[option.name]):
+                raise Misfit(why, held).inside(option.name).inside("common")
+        judges = (text.partition(",")[0].strip() for text in self.common["judge"])
+        for model in (self.model, *judges):
+            try:
+                ModelRef.parse(model)
+            except ValueError:
+                wanted = "a model, written provider/name"
+                raise Misfit(wanted, model).inside("model") from None
 
     def option_files(self) -> list[Path]:
         """The files that the benchmark's options name, alone or in folders."""
@@ -321,9 +345,17 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
 
 
 def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
-    """The benchmark of a spec, ready to prepare or solve."""
+    """The benchmark of a spec, ready to prepare or solve.
+
+    Raises:
+        SpecError: it is not installed, or a stored option does not fit it.
+    """
     cls = registry.benchmark_class(spec.benchmark)
-    benchmark = cls(spec.options, seed=spec.get("seed"), shared=shared)
+    for option in cls.options:
+        if why := option.unfit(spec.options.get(option.name, option.default), choices=True):
+            raise SpecError(option.name, f"{option.flag} of the run should be {why}")
+    defaults = {option.name: option.default for option in cls.options}
+    benchmark = cls({**defaults, **spec.options}, seed=spec.get("seed"), shared=shared)
     benchmark.judges = tuple(role for role in spec.cast() if role != CANDIDATE)
     return benchmark
 
@@ -358,10 +390,10 @@ def load_suite(path: Path) -> list[RunSpec]:
         SpecError: with the number of the table at fault.
     """
     try:
-        body = tomllib.loads(path.read_text("utf-8"))
+        body = read_toml(path)
     except OSError as error:
         raise SpecError("suite", f"cannot read {path}", why=error.strerror or "") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise SpecError("suite", f"{path} is not a TOML file", why=str(error)) from None
     tables, defaults = body.get("run"), body.get("defaults", {})
     if unknown := set(body) - {"run", "defaults"}:

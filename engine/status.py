@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.stored import STATUS
 
 if TYPE_CHECKING:
     from evalbench.engine.scoring.tally import Metric
@@ -43,6 +44,7 @@ class Status:
     ``batches`` is as :meth:`evalbench.engine.dispatch.batches.state.Batch.shown` gives it,
     ``traces`` as :meth:`evalbench.engine.traces.telling.Teller.report`; ``tracing`` is true
     while a run that is at rest still sends the last of them.
+    ``unreadable`` is why the status file could not be read, and in no such file.
     """
 
     run: str
@@ -83,6 +85,26 @@ class Status:
     batches: list[dict[str, Any]] = field(default_factory=list)
     traces: list[dict[str, Any]] = field(default_factory=list)
     tracing: bool = False
+    unreadable: str = field(default="", compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        told = asdict(self)
+        del told["unreadable"]
+        return told
+
+    @classmethod
+    def from_json(cls, value: Any) -> Status:
+        """A stored status; fields that are not known are left out.
+
+        Raises:
+            Misfit: a field is not what it should be.
+        """
+        STATUS(value)
+        known = cls.__dataclass_fields__.keys() - {"unreadable"}
+        status = cls(**{name: held for name, held in value.items() if name in known})
+        status.state = State(status.state)
+        return status
 
     @property
     def at_rest(self) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal.reader import Shelf, calls_of
-from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES, CallRow
+from evalbench.engine.journal.records import OUTCOME_CODE, CallRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 
 
@@ -190,7 +190,7 @@ def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scor
                 (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
             ).fetchall()
             held = {
-                ident & ((1 << EPOCH_BITS) - 1): (OUTCOMES[outcome], shelf.named(values))
+                ident & ((1 << EPOCH_BITS) - 1): (shelf.outcome(outcome), shelf.values(values))
                 for ident, outcome, values in scores
             }
             found.append(Scored(row, sample, calls.get(row, []), held))
@@ -216,12 +216,12 @@ def interned_scores(shelf: Shelf, path: Path) -> InternedScores:
     """All scores, with tags and values as numbers: few distinct ones, which are read once."""
     try:
         samples = shelf.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
-        ids = {row: f"{digest.hex()}.{occurrence}" for row, digest, occurrence in samples}
+        ids = {row: shelf.ident(digest, occurrence) for row, digest, occurrence in samples}
         scores = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
         return InternedScores(
             ids,
             [
-                (ident >> EPOCH_BITS, tags, OUTCOMES[code], vals)
+                (ident >> EPOCH_BITS, tags, shelf.outcome(code), vals)
                 for ident, tags, code, vals in scores
             ],
         )

@@ -8,13 +8,14 @@ from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import reply_from_json
+from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.records import (
     OUTCOMES,
@@ -34,10 +35,42 @@ from evalbench.engine.journal.schema import (
 )
 from evalbench.engine.journal.sums import Sums, count_by_kind, count_own_replies, kept
 from evalbench.engine.scoring.tally import Tally
+from evalbench.engine.shapes import Check, anything
+from evalbench.engine.stored import DETAIL, EVENTS, FACTS, REPLY, STORED_SAMPLE, TAGS, VALUES
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+_WRONG = (
+    *(AttributeError, LookupError, TypeError, ValueError, ArithmeticError, StopIteration),
+    sqlite3.Error,
+)
+"""What comes of columns that are not of the types that they were written with."""
 
 PACKED = ("sample", "call", "reply", "detail")
+
+
+def damaged(what: str, error: Exception) -> JournalError:
+    """The error for a record that is not what was ever written."""
+    why = str(error) or type(error).__name__
+    return JournalError(f"{what} in the journal cannot be read", why=why)
+
+
+def _decoding(
+    what: str,
+) -> Callable[[Callable[Concatenate[Shelf, P], T]], Callable[Concatenate[Shelf, P], T]]:
+    """Makes a method of a shelf raise ``JournalError`` where a record is not what it should be."""
+
+    def wrap(method: Callable[Concatenate[Shelf, P], T]) -> Callable[Concatenate[Shelf, P], T]:
+        def decode(shelf: Shelf, /, *args: P.args, **named: P.kwargs) -> T:
+            try:
+                return method(shelf, *args, **named)
+            except _WRONG as error:
+                raise damaged(what, error) from error
+
+        return decode
+
+    return wrap
 
 
 class Shelf:
@@ -73,6 +106,7 @@ class Shelf:
             self.packers[kind] = codec.Packer(self._dictionary(kind))
             return self.packers[kind].unpack(frame)
 
+    @_decoding("a name")
     def name(self, ident: int) -> str:
         """The interned text with this id."""
         if ident not in self._names:
@@ -80,15 +114,48 @@ class Shelf:
             self._names[ident] = row[0]
         return self._names[ident]
 
-    def named(self, ident: int) -> dict[str, Any]:
-        """An interned JSON object: tags, values or a short detail."""
-        value: dict[str, Any] = orjson.loads(self.name(ident))
+    @_decoding("a record")
+    def _object(self, text: str, fits: Check) -> dict[str, Any]:
+        value: dict[str, Any] = orjson.loads(text)
+        fits(value)
         return value
+
+    def tags(self, ident: int) -> dict[str, str]:
+        """Interned tags."""
+        return self._object(self.name(ident), TAGS)
+
+    def values(self, ident: int) -> dict[str, float]:
+        """The interned values of a score."""
+        return self._object(self.name(ident), VALUES)
+
+    @_decoding("the detail of a score")
+    def detail(self, told: int | bytes) -> dict[str, Any]:
+        """What a score tells besides its values, interned or packed."""
+        raw = self.name(told) if isinstance(told, int) else self.unpack("detail", told)
+        value: dict[str, Any] = orjson.loads(raw)
+        DETAIL(value)
+        return value
+
+    @_decoding("an outcome")
+    def outcome(self, code: int) -> Outcome:
+        """The outcome that a number stands for."""
+        if code < 0:
+            raise IndexError(code)
+        return OUTCOMES[code]
+
+    def fact(self, key: str) -> Any:
+        """One fact of the ``run`` table, or None."""
+        row = self.db.execute("SELECT value FROM run WHERE key = ?", (key,)).fetchone()
+        return None if row is None else _fact(key, row[0])
+
+    def origin(self, ident: int) -> str:
+        """The id of the earlier run that an interned text names."""
+        return self.name(ident).strip('"')
 
     def meta(self) -> dict[str, Any]:
         """Every fact of the ``run`` table."""
         rows = self.db.execute("SELECT key, value FROM run").fetchall()
-        return {key: orjson.loads(value) for key, value in rows}
+        return {key: _fact(key, value) for key, value in rows}
 
     def sums(self) -> Sums | None:
         """What all rows add up to, where that is known without a look at them."""
@@ -96,13 +163,17 @@ class Shelf:
             return kept(self.db)
         return self.live if self.live.certain else None
 
+    @_decoding("the key of a call")
     def slot(self, ident: int) -> tuple[CallKey, int]:
         """Key and re-ask number of a slot."""
         if ident not in self._slots:
             epoch, role, model, step, repeat, reask = self.db.execute(
                 "SELECT epoch, role, model, step, repeat, reask FROM slot WHERE id = ?", (ident,)
             ).fetchone()
-            self._slots[ident] = CallKey(epoch, role, model, step, repeat), reask
+            if not all(isinstance(part, str) for part in (role, model, step)):
+                raise TypeError("role, model and step should be texts")
+            numbers = int(epoch), int(repeat), int(reask)
+            self._slots[ident] = CallKey(numbers[0], role, model, step, numbers[1]), numbers[2]
         return self._slots[ident]
 
     def blob(self, digest: bytes) -> bytes:
@@ -114,14 +185,21 @@ class Shelf:
             self._blobs[digest] = codec.Packer().unpack(row[0]) if row else b""
         return self._blobs[digest]
 
+    @_decoding("the id of a sample")
+    def ident(self, digest: bytes, occurrence: int) -> str:
+        """A sample's content id."""
+        return f"{digest.hex()}.{occurrence}"
+
+    @_decoding("a sample")
     def sample(
         self, row: int, digest: bytes, occurrence: int, tags: int, frame: bytes
     ) -> SampleRow:
         """A sample from its columns."""
         inputs, gold = orjson.loads(self.unpack("sample", frame))
-        ident = f"{digest.hex()}.{occurrence}"
-        return SampleRow(row, Sample(ident, inputs, gold, self.named(tags)))
+        STORED_SAMPLE(inputs)
+        return SampleRow(row, Sample(self.ident(digest, occurrence), inputs, gold, self.tags(tags)))
 
+    @_decoding("a prompt")
     def prompt(self, shape: int, frame: bytes, quotes: Sequence[str]) -> Prompt:
         """A prompt from its columns and what it may quote, see ``codec.quotable``."""
         skeleton = self.name(shape)
@@ -129,6 +207,7 @@ class Shelf:
         blobs = {digest: self.blob(digest) for digest in codec.prompt_blobs(skeleton, texts)}
         return codec.join_prompt(skeleton, texts, blobs)
 
+    @_decoding("a reply")
     def reply(
         self,
         outcome: int,
@@ -140,9 +219,10 @@ class Shelf:
     ) -> Reply:
         """A reply from its columns."""
         body = orjson.loads(self.unpack("reply", frame))
-        body["outcome"] = OUTCOMES[outcome].value
+        body["outcome"] = self.outcome(outcome).value
         usage = body.setdefault("usage", {})
         usage["input_tokens"], usage["output_tokens"] = tokens_in, tokens_out
+        REPLY(body)
         return replace(
             reply_from_json(body),
             cost=None if cost is None else dollars(cost),
@@ -180,9 +260,10 @@ class JournalReader:
 
     def meta(self, key: str) -> Any:
         """A value of the ``run`` table, or None."""
-        for (value,) in self._rows("SELECT value FROM run WHERE key = ?", (key,)):
-            return orjson.loads(value)
-        return None
+        try:
+            return self._shelf.fact(key)
+        except sqlite3.Error as error:
+            raise understand(error, self.path) from error
 
     def size(self) -> int:
         """Number of samples."""
@@ -204,11 +285,9 @@ class JournalReader:
             yield ScoreRow(
                 ident >> EPOCH_BITS,
                 ident & ((1 << EPOCH_BITS) - 1),
-                OUTCOMES[outcome],
-                self._shelf.named(values),
-                self._shelf.named(detail)
-                if isinstance(detail, int)
-                else orjson.loads(self._shelf.unpack("detail", detail)),
+                self._shelf.outcome(outcome),
+                self._shelf.values(values),
+                self._shelf.detail(detail),
             )
 
     def calls(self, row: int) -> list[CallRow]:
@@ -218,15 +297,15 @@ class JournalReader:
 
     def query(self, read: Callable[[Shelf, Path], T]) -> T:
         """What a function of this package that takes a shelf and its path finds."""
-        return read(self._shelf, self.path)
+        try:
+            return read(self._shelf, self.path)
+        except sqlite3.Error as error:
+            raise understand(error, self.path) from error
 
     def events(self, after: int = 0, count: int = 1000) -> list[Event]:
         """Events with an id above ``after``. The newest one's count may still grow."""
         sql = "SELECT id, at, kind, count, body FROM event WHERE id > ? ORDER BY id LIMIT ?"
-        return [
-            Event(ident, at, kind, number, orjson.loads(body))
-            for ident, at, kind, number, body in self._rows(sql, (after, count))
-        ]
+        return [_event(*columns) for columns in self._rows(sql, (after, count))]
 
     def newest_event(self, kind: str = "") -> Event | None:
         """The newest event, or the newest of a kind; None when there is none."""
@@ -234,8 +313,8 @@ class JournalReader:
             "SELECT id, at, kind, count, body FROM event WHERE kind = ? OR ? = ''"
             " ORDER BY id DESC LIMIT 1"
         )
-        for ident, at, found, number, body in self._rows(sql, (kind, kind)):
-            return Event(ident, at, found, number, orjson.loads(body))
+        for columns in self._rows(sql, (kind, kind)):
+            return _event(*columns)
         return None
 
     def score_times(self, every_ms: int, since_ms: int = 0) -> list[tuple[int, int]]:
@@ -286,6 +365,24 @@ class JournalReader:
         return found.input_tokens, found.output_tokens
 
 
+def _fact(key: str, raw: bytes) -> Any:
+    try:
+        value = orjson.loads(raw)
+        FACTS.get(key, anything)(value)
+    except _WRONG as error:
+        raise damaged(f"the fact {key!r}", error) from error
+    return value
+
+
+def _event(ident: int, at: int, kind: str, count: int, raw: bytes) -> Event:
+    try:
+        body = orjson.loads(raw)
+        EVENTS.get(kind, DETAIL)(body)
+        return Event(ident, int(at), str(kind), int(count), body)
+    except _WRONG as error:
+        raise damaged(f"event {ident}", error) from error
+
+
 def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
     """All scores of a journal, grouped; with several epochs by a scan."""
     tally = Tally(epochs=epochs)
@@ -300,7 +397,7 @@ def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
     except sqlite3.Error as error:
         raise understand(error, path) from error
     for (tags, outcome, values), count in sorted(kinds.items()):
-        tally.add(shelf.named(tags), OUTCOMES[outcome], shelf.named(values), count)
+        tally.add(shelf.tags(tags), shelf.outcome(outcome), shelf.values(values), count)
     return tally
 
 
@@ -312,8 +409,8 @@ def scores_by_sample(
         rows = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
         for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
             held = list(group)
-            scores = [(OUTCOMES[code], shelf.named(values)) for _, _, code, values in held]
-            yield row, shelf.named(held[0][1]), scores
+            scores = [(shelf.outcome(code), shelf.values(values)) for _, _, code, values in held]
+            yield row, shelf.tags(held[0][1]), scores
     except sqlite3.Error as error:
         raise understand(error, path) from error
 
@@ -343,6 +440,8 @@ def calls_of(shelf: Shelf, path: Path, samples: Mapping[int, Sample]) -> dict[in
             if row != last:
                 quotes, last = codec.quotable(samples[row]), row
             key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+            if not isinstance(digest, bytes) or not isinstance(sent, int):
+                raise damaged(f"call {ident}", TypeError("its hash or time is none"))
             prompt = shelf.prompt(shape, body, quotes)
             reply = None if outcome is None else shelf.reply(outcome, *rest)
             call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
@@ -385,7 +484,7 @@ def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
         rows = shelf.db.execute("SELECT run, count(*) FROM reused GROUP BY run").fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    return {orjson.loads(shelf.name(run)): count for run, count in rows}
+    return {shelf.origin(run): count for run, count in rows}
 
 
 def count_samples(shelf: Shelf) -> int:

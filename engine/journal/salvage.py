@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalbench.engine.errors import JournalError
+from evalbench.engine.files import open_plain
 from evalbench.engine.journal.reader import JournalReader
 from evalbench.engine.journal.schema import (
     EPOCH_BITS,
@@ -84,8 +85,11 @@ def salvage(path: Path, into: Path) -> Salvaged:
 
 def _fill_up(path: Path, scratch: Path) -> None:
     """Copy a journal, as long as its head says that it is."""
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+    try:
+        with open_plain(path) as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise JournalError(f"nothing can be read of {path}", why=error.strerror or "") from None
     if len(head) < _HEAD or not head.startswith(_MAGIC):
         raise JournalError(f"nothing can be read of {path}", why="it does not begin as a journal")
     shutil.copyfile(path, scratch)

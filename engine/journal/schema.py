@@ -46,6 +46,7 @@ from evalbench.engine.errors import (
     JournalTooNew,
     system_limit,
 )
+from evalbench.engine.files import check_plain
 
 VERSION = 5
 FILE = "journal.db"
@@ -137,13 +138,16 @@ def _check_file(path: Path) -> None:
         raise JournalError(f"there is no journal at {path}") from None
     except OSError as error:
         raise understand(error, path) from error
-    if not stat.S_ISREG(found.st_mode):
-        kind = "a link" if stat.S_ISLNK(found.st_mode) else "no file"
+    if stat.S_ISLNK(found.st_mode):
         raise JournalError(
             f"{path} is not a readable journal",
-            why=f"it is {kind}; a journal is a file in its run's folder",
+            why="it is a link; a journal is a file in its run's folder",
             cure="put the journal itself there",
         )
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
     if found.st_size < _HEAD:
         raise _unreadable(path, f"it has {found.st_size} bytes: it was emptied or cut off")
 

@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.journal.schema import has_reused
+from evalbench.engine.shapes import list_of, record, whole
 
 KEY = "sums"
 """Their place in the table ``run``."""
@@ -29,6 +30,13 @@ _SCORES_A_KIND = 10
 _OWN_REPLIES = (
     "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cost), 0),"
     " coalesce(sum(possible), 0) FROM reply"
+)
+
+_KEPT = record(
+    dict.fromkeys(
+        ("samples", "calls", "replies", "input", "output", "cost", "possible"), whole(0, 2**63)
+    ),
+    {"scores": list_of(list_of(whole(0, 2**63)))},
 )
 
 Kind = tuple[int, int, int]
@@ -135,9 +143,13 @@ def kept(connection: sqlite3.Connection) -> Sums | None:
     row = connection.execute("SELECT value FROM run WHERE key = ?", (KEY,)).fetchone()
     if row is None:
         return None
-    held = orjson.loads(row[0])
-    held["scores"] = {(tags, code, values): n for tags, code, values, n in held["scores"]}
-    return Sums(**held)
+    try:
+        held = orjson.loads(row[0])
+        _KEPT(held)
+        held["scores"] = {(tags, code, values): n for tags, code, values, n in held["scores"]}
+        return Sums(**held)
+    except (TypeError, ValueError):
+        return None  # Edited: whoever asks counts.
 
 
 def recount(connection: sqlite3.Connection) -> Sums:

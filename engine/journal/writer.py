@@ -49,8 +49,7 @@ class Journal(JournalFile):
         self._events: int
         self._now: int
         self._events, self._now = self._db.execute(newest).fetchone()
-        created = self._db.execute("SELECT value FROM run WHERE key = 'created'").fetchone()
-        self.created = orjson.loads(created[0]) if created else time.time()
+        self.created: float = self._shelf.fact("created") or time.time()
         self._blobs: set[bytes] = set()
         self._last_event: tuple[str, bytes, int, int] | None = None
 
@@ -61,7 +60,7 @@ class Journal(JournalFile):
 
     # -- storing ------------------------------------------------------------
 
-    def set(self, **values: Any) -> None:
+    def set(self, /, **values: Any) -> None:
         """Store values of the ``run`` table."""
         for key, value in values.items():
             self._put("run", key, orjson.dumps(value))
@@ -218,7 +217,7 @@ class Journal(JournalFile):
             stored,
         )
 
-    def event(self, kind: str, **body: Any) -> None:
+    def event(self, kind: str, /, **body: Any) -> None:
         """Store an event. Equal ones in a row within 10 s become one with a count."""
         told, now = orjson.dumps(body), self.now_ms()
         last = self._last_event

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from evalbench.engine.files import lines_of, open_plain
 from evalbench.engine.journal.batches import line_of
 from evalbench.engine.journal.reader import JournalReader
 from evalbench.engine.runfolder import RunFolder
@@ -66,7 +67,8 @@ def batched_calls(folder: RunFolder, row: int) -> list[BatchedCall]:
 def _line_with(file: Path, item: str) -> str:
     wanted = item.encode()
     try:
-        with file.open("rb") as lines:
+        with open_plain(file) as held:
+            lines = lines_of(held, file)
             return next((line.decode("utf-8", "replace") for line in lines if wanted in line), "")
     except OSError:
         return ""

@@ -23,10 +23,12 @@ import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
+from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
-from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.reader import Shelf, calls_of, damaged
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
+from evalbench.engine.stored import MOST_ROWS
 
 WAITING = "waiting"
 """What stands for an outcome while a sample has no score."""
@@ -107,8 +109,7 @@ class Samples:
     def rows(self) -> Sequence[int]:
         """The numbers of all samples, at once: without a gap a range."""
         with _opened(self.journal) as shelf:
-            (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
-            return range(1, last + 1)
+            return range(1, _last_row(shelf) + 1)
 
     def lines(self, rows: Sequence[int]) -> dict[int, Line]:
         """Samples by number; those that were taken out of the run are missing."""
@@ -129,7 +130,7 @@ class Samples:
             # Counted here, as SQLite would sort them first.
             counts = Counter(_column(shelf, "SELECT tags FROM sample"))
             for ident, count in counts.items():
-                for name, value in shelf.named(ident).items():
+                for name, value in shelf.tags(ident).items():
                     held = tags.setdefault(name, {})
                     held[value] = held.get(value, 0) + count
             found: Counter[int] = Counter()
@@ -145,7 +146,7 @@ class Samples:
             }
             if scored < counts.total():
                 outcomes[WAITING] = counts.total() - scored
-            values = (headline(shelf.named(both >> 4), self.value) for both in found)
+            values = (headline(shelf.values(both >> 4), self.value) for both in found)
             graded = any(value is not None and value > 1 for value in values)
         return Facets(
             outcomes, {name: dict(sorted(tags[name].items())) for name in sorted(tags)}, graded
@@ -187,7 +188,7 @@ class Samples:
         Answers are scores, unless they tell of an error: such a sample may be asked again.
         """
         with _opened(self.journal) as shelf:
-            (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
+            last = _last_row(shelf)
             found = bytearray(b"\1" * (last + 1))
             sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE outcome <> ?"  # noqa: S608
             for row in _column(shelf, sql, (str(OUTCOME_CODE[Outcome.ERROR]),)):
@@ -220,6 +221,13 @@ def _opened(path: Path) -> Iterator[Shelf]:
         connection.close()
 
 
+def _last_row(shelf: Shelf) -> int:
+    (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
+    if not 0 <= last <= MOST_ROWS:
+        raise JournalError("the journal is damaged", why=f"a sample is numbered {last}")
+    return int(last)
+
+
 def _column(shelf: Shelf, sql: str, given: Sequence[str] = ()) -> Iterator[int]:
     """The only column of a query."""
     return (value for (value,) in shelf.db.execute(sql, given))
@@ -228,7 +236,10 @@ def _column(shelf: Shelf, sql: str, given: Sequence[str] = ()) -> Iterator[int]:
 def _names(shelf: Shelf) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Everything interned that may be tags or values."""
     for ident, text in shelf.db.execute("SELECT id, text FROM name"):
-        told = orjson.loads(text)
+        try:
+            told = orjson.loads(text)
+        except ValueError as error:
+            raise damaged("a name", error) from error
         if isinstance(told, dict):
             yield ident, told
 
@@ -242,8 +253,8 @@ def _lines(shelf: Shelf, rows: Sequence[int]) -> dict[int, Line]:
         (wanted, EPOCH_BITS, EPOCH_BITS, _EPOCH),
     ):
         row, epoch = ident >> EPOCH_BITS, ident & _EPOCH
-        score = ScoreRow(row, epoch, OUTCOMES[outcome], shelf.named(values), _detail(shelf, told))
-        scores.setdefault(row, []).append(score)
+        said = shelf.outcome(outcome), shelf.values(values), shelf.detail(told)
+        scores.setdefault(row, []).append(ScoreRow(row, epoch, *said))
     found = {}
     for held in shelf.db.execute(
         "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM json_each(?) j"
@@ -255,13 +266,6 @@ def _lines(shelf: Shelf, rows: Sequence[int]) -> dict[int, Line]:
         asked = bool(own) or _asked(shelf, sample.row)
         found[sample.row] = Line(sample.row, sample.sample, own, asked)
     return found
-
-
-def _detail(shelf: Shelf, told: int | bytes) -> Mapping[str, Any]:
-    if isinstance(told, int):
-        return shelf.named(told)
-    detail: Mapping[str, Any] = orjson.loads(shelf.unpack("detail", told))
-    return detail
 
 
 def _asked(shelf: Shelf, row: int) -> bool:

@@ -18,7 +18,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.paging import held
 from evalbench.engine.journal.reader import Shelf
-from evalbench.engine.journal.records import OUTCOMES, ScoreRow
+from evalbench.engine.journal.records import ScoreRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 from evalbench.engine.paths import open_private
 from evalbench.engine.traces.spans import Answered
@@ -197,7 +197,7 @@ def _score(shelf: Shelf, row: int, epoch: int) -> tuple[ScoreRow | None, int]:
     if found is None:
         return None, 0
     at, outcome, values = found
-    return ScoreRow(row, epoch, OUTCOMES[outcome], shelf.named(values), {}), at
+    return ScoreRow(row, epoch, shelf.outcome(outcome), shelf.values(values), {}), at
 
 
 def _batched(shelf: Shelf, row: int) -> set[int]:

@@ -168,18 +168,47 @@ def test_usage_errors_are_json_lines_too(cli: CommandLine) -> None:
     assert "did you mean synthetic" in line["try"]
 
 
+BROKEN = """
+import sys
+from evalbench.tui.cli import main, runs
+
+def execute(args):
+    secret = "sk-secret-value"
+    return len(5)
+
+runs.execute = execute
+sys.exit(main.main(["runs"]))
+"""
+
+
 def test_a_crash_is_reported_to_a_file_without_variables(cli: CommandLine) -> None:
-    cli(*SMALL)
-    run = cli.only_run()
-    # A status whose numbers are words: nothing that evalbench ever writes.
-    status = json.loads((run.path / "status.json").read_text())
-    status["created"] = "sk-secret-value"
-    (run.path / "status.json").write_text(json.dumps(status))
-    done = cli("runs")
+    done = cli.finish(cli.start_python("-c", BROKEN))
     assert done.code == 6
     assert done.err.startswith("error: evalbench crashed: TypeError")
     assert "Traceback" not in done.err
     (report,) = (cli.home / "cache" / "crashes").iterdir()
-    assert "in _print" in report.read_text()
+    assert "in execute" in report.read_text()
     assert "sk-secret-value" not in report.read_text()
     assert report.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("value", ["x", 2**63])
+def test_a_run_that_was_edited_is_listed_as_unreadable_and_ends_no_list(
+    cli: CommandLine, value: object
+) -> None:
+    cli(*SMALL)
+    run = cli.only_run()
+    status = json.loads((run.path / "status.json").read_text())
+    status["done"] = value
+    (run.path / "status.json").write_text(json.dumps(status))
+    cli(*SMALL)
+    told = cli("runs")
+    assert (told.code, told.err) == (0, "")
+    assert f"{run.id} cannot be read: status.json: done should be a whole number" in told.out
+    assert f"try: mend it, or remove it: rm -r {run.path}" in told.out
+    good, bad = cli("runs", "--json").lines
+    assert (good["state"], bad["state"]) == ("complete", "unreadable")
+    assert bad["problem"].startswith("status.json: done should be a whole number")
+    shown = cli("show", run.id)
+    assert shown.code == 0
+    assert "unreadable" in shown.out

@@ -87,7 +87,7 @@ def _list(out: Out, args: argparse.Namespace) -> int:
         from evalbench.tui.cli import jsonlines
 
         for folder, batch in found:
-            jsonlines.write(out, "batch", run=folder.id, **batch)
+            jsonlines.write(out, **{**batch, "run": folder.id, "event": "batch"})
     elif found:
         _print(out, found)
     else:

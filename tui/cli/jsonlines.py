@@ -18,7 +18,7 @@ _EVERY_S = 1.0
 _METRIC_FIELDS = ("value", "low", "high", "k", "n", "bound_low", "bound_high")
 
 
-def write(out: Out, event: str, **fields: Any) -> None:
+def write(out: Out, /, event: str, **fields: Any) -> None:
     """Write one line and flush it."""
     out.line(orjson.dumps({"event": event, **fields}).decode())
 

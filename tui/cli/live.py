@@ -27,6 +27,7 @@ _STATE_STYLES = {
     "created": "dim",
     "failed": "red",
     "interrupted": "red",
+    "unreadable": "red",
 }
 
 

@@ -49,6 +49,10 @@ def execute(args: argparse.Namespace) -> int:
             jsonlines.write(out, "run", **summary(folder, status))
     elif found:
         _print(out, found)
+        for folder, status in found:
+            if why := folder.unreadable(status):
+                out.line(f"{folder.id} cannot be read: {one_line(why)}")
+                out.line(f"  try: {one_line(folder.how_to_remove)}")
     else:
         tagged = f" tagged {args.tag}" if args.tag else ""
         out.line(f"no run{tagged} in {args.run_dir or runs_dir()}")
@@ -87,7 +91,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
         "possible_usd": status.possible_usd,
         "budget_usd": status.budget_usd,
         "mixed": status.mixed,
-        "problem": status.problem or None,
+        "problem": status.problem or folder.unreadable(status) or None,
         "errors": status.errors,
         "params": status.params,
         "metrics": metrics_json(status.metrics),
@@ -118,7 +122,7 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
             "score": _headline(status.metrics, with_interval=width >= _MIDDLING),
             "done": done,
             "spent": "" if is_free(status) else spent_words(status),
-            "age": figures.age(time.time() - status.created),
+            "age": figures.age(time.time() - status.created) if status.created else "",
         }
         table.add_row(*(Text(cells[name]) for name in columns))
     print_table(out, table)

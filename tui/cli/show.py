@@ -95,6 +95,9 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
             out.line(f"  note: {one_line(note)}")
     if status.problem:
         out.line(f"problem: {clean(status.problem)}")
+    if why := folder.unreadable(status):
+        out.line(f"it cannot be read: {one_line(why)}")
+        out.line(f"try: {one_line(folder.how_to_remove)}")
     if state == INTERRUPTED:
         out.line(f"its engine is gone; go on with: evalbench resume {folder.id}")
     if status.mixed:

@@ -112,6 +112,8 @@ def _part(run: ReadRun) -> RunPart:
         done = f"{figures.count(run.status.done)} of {figures.count(run.status.total)}"
         gone = "; its engine is gone" if state == INTERRUPTED else ""
         notes.append(f"not complete: {done} samples are done{gone}")
+    if why := run.folder.unreadable(run.status):
+        notes.append(f"its files were damaged: {why}")
     if run.status.problem:
         notes.append(f"problem: {run.status.problem}")
     if run.status.mixed:

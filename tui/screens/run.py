@@ -14,7 +14,7 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.process import stop_run
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, UNREADABLE, RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.screens.dialogs import Enter, Trouble
@@ -187,7 +187,7 @@ class RunPage(Page):
         words = run_panels.trouble_words(view)
         self.query_one("#trouble", Plain).show(words)
         self.set_class(bool(words), "-stuck")
-        self.set_class(view.state in ("failed", INTERRUPTED), "-broken")
+        self.set_class(view.state in ("failed", INTERRUPTED, UNREADABLE), "-broken")
         compact, plain = self.size.height < _SHORT, self.the_app.low_bandwidth
         self._show_section("score", run_panels.score_lines(view, compact=compact))
         self._show_section("work", run_panels.work_lines(view, compact=compact, plain=plain))

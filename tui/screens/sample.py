@@ -20,6 +20,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
+from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
 from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
@@ -104,7 +105,7 @@ class SamplePage(Page):
         self.number = row
         self._watch = Watch(folder)
         self._samples = Samples(folder.journal, next(iter(self._watch.status.metrics), ""))
-        self._epochs: int = folder.spec().get("epochs")
+        self._epochs = epochs_of(folder)
         self._rows = rows
         self._view: SampleView | None = None
         self._shown: tuple[Line, list[CallRow], bool] | None = None

@@ -22,6 +22,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_choices import Choice
+from evalbench.tui.state.run_folders import epochs_of
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_words import STATE_WORDS
 from evalbench.tui.state.watch import Watch
@@ -71,7 +72,7 @@ class SamplesPage(Page):
         self._watch = Watch(folder)
         status = self._watch.status
         self._samples = Samples(folder.journal, next(iter(status.metrics), ""))
-        self._epochs = folder.spec().get("epochs")
+        self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._filter = Filter()
         self._rows = SampleRows(self._samples, (), live=not self._watch.ended)

@@ -9,6 +9,7 @@ STATE_MARKS: Mapping[str, tuple[str, str]] = {
     "complete": ("✓", "good"),
     "failed": ("✗", "bad"),
     "interrupted": ("!", "bad"),
+    "unreadable": ("!", "bad"),
     "created": ("·", "dim"),
 }
 """A state's glyph and tone; those of others are ``–`` and ``warn``."""

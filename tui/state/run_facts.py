@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from evalbench.engine.benchmark import metrics_of
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.reader import reused_replies
@@ -102,7 +103,7 @@ def _metrics(
         return status.metrics
     return {
         metric.name: asdict(metric)
-        for metric in benchmark.metrics(journal.tally(spec.get("epochs")))
+        for metric in metrics_of(benchmark, journal.tally(spec.get("epochs")))
     }
 
 

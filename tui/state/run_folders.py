@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from evalbench.engine.errors import RunNotFound
 from evalbench.engine.paths import runs_dir
 from evalbench.engine.runfolder import RunFolder, all_runs
 
@@ -23,6 +24,14 @@ class RunFolders:
             self._listed = stamp
             self._folders = all_runs(self._parent)
         return self._folders
+
+
+def epochs_of(folder: RunFolder) -> int:
+    """How often a run asks each sample; once, where that cannot be read."""
+    try:
+        return int(folder.spec().get("epochs"))
+    except RunNotFound:
+        return 1
 
 
 def stamp_of(path: Path) -> tuple[int, int]:

@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import JournalError
+from evalbench.engine.files import read_plain
 from evalbench.engine.paths import identity
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
+from evalbench.engine.runfolder import INTERRUPTED, UNREADABLE, RunFolder
 from evalbench.engine.status import Status
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Watch:
     @property
     def state(self) -> str:
         """The state to show."""
+        if self.status.unreadable:
+            return UNREADABLE
         return INTERRUPTED if self.interrupted else self.status.state.value
 
     @property
@@ -72,6 +75,8 @@ class Watch:
         """What the ended run stands for."""
         if self.lost:
             return _CANNOT_GO_ON
+        if self.status.unreadable:
+            return JournalError.exit_code
         if self.interrupted or self.status.exit_code is None:
             return CRASHED
         return self.status.exit_code
@@ -136,6 +141,8 @@ class Watch:
                 f"the folder {self.folder.path} was deleted, renamed or replaced while the run went"
                 " on, so it stopped; put it back, then resume"
             )
+        if self.status.unreadable:
+            return f"{self.status.unreadable}; {self.folder.how_to_remove}"
         if self.interrupted:
             said = _last_line(self.folder)
             return f"its engine ended without a word; {self.folder.engine_log} ends with: {said}"
@@ -169,7 +176,7 @@ def last_event(folder: RunFolder) -> int:
 
 def _last_line(folder: RunFolder) -> str:
     try:
-        lines = folder.engine_log.read_text("utf-8", "replace").strip().splitlines()
+        lines = read_plain(folder.engine_log).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return "nothing"
     return lines[-1] if lines else "nothing"

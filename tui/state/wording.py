@@ -119,7 +119,12 @@ def event_words(event: Event) -> str:
     if event.kind in _SILENT:
         return ""
     words = _WORDS.get(event.kind)
-    text = words(event.body) if words else f"{event.kind}: {_facts(event.body)}"
+    try:
+        text = words(event.body) if words else None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        text = None  # Its facts are not those that such an event has: the run was edited.
+    if text is None:
+        text = f"{event.kind}: {_facts(event.body)}"
     return one_line(text) + (f" ×{event.count}" if event.count > 1 else "")
 
 
@@ -147,7 +152,9 @@ def _command_words(body: Mapping[str, Any]) -> str:
             calls = "finds its own level" if value is None else f"set to {value}"
             return f"concurrency {calls}"
         case "budget":
-            return f"budget set to {figures.dollars(value)}" if value else "budget taken away"
+            if isinstance(value, (int, float)) and value > 0:
+                return f"budget set to {figures.dollars(value)}"
+            return "budget taken away"
     return _facts(body)
 
 

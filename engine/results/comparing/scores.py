@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.benchmark import Benchmark, metrics_of
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.journal import JournalReader
@@ -70,8 +70,8 @@ def _read(shelf: Shelf, path: Path, folder: RunFolder, spec: RunSpec, name: str)
     # Of the same rows as the single scores: a live run has more of them a moment later.
     whole = Tally()
     for (tags, outcome, values), count in Counter(score[1:] for score in held.rows).items():
-        whole.add(shelf.named(tags), outcome, shelf.named(values), count)
-    metric = _chosen(benchmark.metrics(whole), name, folder.id)
+        whole.add(shelf.tags(tags), outcome, shelf.values(values), count)
+    metric = _chosen(metrics_of(benchmark, whole), name, folder.id)
     found = RunScores(
         folder,
         spec,
@@ -126,8 +126,8 @@ class _Single:
         key = tags, outcome, values
         if key not in self._known:
             tally = Tally()
-            tally.add(self._shelf.named(tags), outcome, self._shelf.named(values))
-            metrics = self._benchmark.metrics(tally)
+            tally.add(self._shelf.tags(tags), outcome, self._shelf.values(values))
+            metrics = metrics_of(self._benchmark, tally)
             self._known[key] = next(
                 ((m.value, m.n) for m in metrics if m.name == self._name and m.value is not None),
                 None,
@@ -149,7 +149,7 @@ def _fill(run: RunScores, held: InternedScores, shelf: Shelf, benchmark: Benchma
         values, failed = [], True
         for _, tagged, outcome, named in epochs:
             if tagged not in tags:
-                tags[tagged] = shelf.named(tagged)
+                tags[tagged] = shelf.tags(tagged)
             run.tags[ident] = tags[tagged]
             if outcome is Outcome.ERROR:
                 continue

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.benchmark import Benchmark, Sample
+from evalbench.engine.benchmark import Benchmark, Sample, metrics_of
 from evalbench.engine.calls import Outcome, Prompt, Reply, TextPart
 from evalbench.engine.errors import DataError
 from evalbench.engine.journal import CallRow, Event, JournalReader, ScoreRow
@@ -143,7 +143,7 @@ class HeldRun:
         if stored is not None and self.status.at_rest:
             return dict(stored)
         tally = self._journal.query(_tally(self.spec.get("epochs")))
-        return metrics_json(self._benchmark.metrics(tally))
+        return metrics_json(metrics_of(self._benchmark, tally))
 
     @cached_property
     def headline(self) -> str:
@@ -175,8 +175,8 @@ class HeldRun:
 
     def _only(self, tally: Tally, name: str) -> float | None:
         try:
-            held = {metric.name: metric.value for metric in self._benchmark.metrics(tally)}
-        except (KeyError, ZeroDivisionError):
+            held = {metric.name: metric.value for metric in metrics_of(self._benchmark, tally)}
+        except DataError:
             return None
         return held.get(name)
 
@@ -259,8 +259,10 @@ def _meta(shelf: Shelf, _: Path) -> dict[str, Any]:
 def _labels(shelf: Shelf, _: Path) -> Labels:
     tags = shelf.db.execute("SELECT DISTINCT tags FROM sample").fetchall()
     values = shelf.db.execute("SELECT DISTINCT vals FROM score").fetchall()
-    found = [{name for (ident,) in some for name in shelf.named(ident)} for some in (tags, values)]
-    return Labels(*map(sorted, found))
+    return Labels(
+        sorted({name for (ident,) in tags for name in shelf.tags(ident)}),
+        sorted({name for (ident,) in values for name in shelf.values(ident)}),
+    )
 
 
 def _tally(epochs: int) -> Callable[[Shelf, Path], Tally]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -53,7 +52,7 @@ def _head(run: HeldRun) -> dict[str, Any]:
         "exported": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "run": run.id,
         "spec": without_logins(run.spec.to_json()),
-        "status": without_logins(asdict(run.status)),
+        "status": without_logins(run.status.to_json()),
         "metrics": run.metrics,
         "facts": {name: value for name, value in run.meta.items() if name != "metrics"},
     }

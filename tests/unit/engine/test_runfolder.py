@@ -162,7 +162,12 @@ def test_a_status_that_cannot_be_read_is_a_fresh_one(run: RunFolder, body: bytes
     file.unlink()
     if body is not None:
         file.write_bytes(body)
-    assert run.status() == Status(run.id)
+    status = run.status()
+    assert status == Status(run.id)
+    assert bool(status.unreadable) is (body is not None)
+    assert run.shown_state(status) == ("interrupted" if body is None else "unreadable")
+    run.write_status(status)
+    assert run.status().unreadable == ""
 
 
 def test_on_a_full_disk_the_status_is_written_over_the_old_one(

@@ -1,0 +1,182 @@
+"""Opening files that people bring, or may have changed: plain files only, of a sensible size.
+
+A named pipe would be waited for without end, a device or a file that the kernel makes up may
+have no end, and what is packed may become a thousand times as large. All of that is refused
+before it is read, with an error that is an ``OSError``, so that whoever already tells of a file
+that cannot be read tells of these as well.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from evalbench.engine.shapes import DEEPEST, too_deep
+
+MB = 1 << 20
+
+SETTINGS = 4 * MB
+"""Most bytes of a file that a person writes: settings, suites, themes, prices."""
+
+RECORD = 256 * MB
+"""Most bytes of one record: a status file, or a line of a table."""
+
+WHOLE = 1024 * MB
+"""Most bytes of a file that is read as one value, and of one that is packed in another."""
+
+_UNPACKED = 256 * MB
+_TIMES = 500
+"""What is packed may come to so many bytes, or to so many times its size if that is more."""
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+_MADE_UP = ("/proc", "/sys")
+"""Where the kernel makes files up; some of them have no end, and some wait to be written."""
+
+
+def is_plain(path: Path) -> bool:
+    """Whether there is a plain file, which can be read to its end."""
+    try:
+        check_plain(path)
+    except OSError:
+        return False
+    return True
+
+
+def check_plain(path: Path) -> None:
+    """Check that reading a file can come to an end.
+
+    Raises:
+        OSError: it is not there, or is no plain file.
+    """
+    # Looked at before it is opened: to open some devices does something.
+    _check(os.stat(path), path)
+
+
+def open_plain(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
+    check_plain(path)
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")  # noqa: SIM115
+    try:
+        _check(os.fstat(file.fileno()), path)  # It may have been replaced.
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def read_plain(path: Path, most: int = WHOLE) -> bytes:
+    """All bytes of a file.
+
+    Raises:
+        OSError: it cannot be read, is no plain file, or has more than ``most`` bytes.
+    """
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"it has more than {most // MB} MB", str(path))
+        return file.read(size)
+
+
+def read_text(path: Path, most: int = SETTINGS, encoding: str = "utf-8") -> str:
+    """The text of a file.
+
+    Raises:
+        OSError: as of :func:`read_plain`.
+        UnicodeDecodeError: it is no such text.
+    """
+    return read_plain(path, most).decode(encoding).replace("\r\n", "\n")
+
+
+def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a TOML file.
+
+    Raises:
+        OSError: as of :func:`read_plain`.
+        ValueError: it is no TOML (``tomllib.TOMLDecodeError``), or no text.
+    """
+    try:
+        body = tomllib.loads(read_text(path), parse_float=parse_float)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from None
+    if too_deep(body):
+        raise tomllib.TOMLDecodeError(f"it is nested more than {DEEPEST} deep")
+    return body
+
+
+def parse_json(data: bytes) -> Any:
+    """A JSON value.
+
+    Raises:
+        orjson.JSONDecodeError: it is none, or lists and objects are too deep inside one another.
+    """
+    value = orjson.loads(data)
+    # Nearly always there are not even so many of them.
+    if data.count(b"[") + data.count(b"{") > DEEPEST and too_deep(value):
+        raise orjson.JSONDecodeError(f"it is nested more than {DEEPEST} deep", "", 0)
+    return value
+
+
+def check_unpacked(size: int, packed: int) -> None:
+    """Check that what a packed file comes to is what somebody could have packed.
+
+    Args:
+        size: bytes of what is in it, so far.
+        packed: bytes of the file.
+
+    Raises:
+        ValueError: it is too much.
+    """
+    if size > max(_UNPACKED, _TIMES * packed):
+        raise ValueError(
+            f"{packed:,} bytes unpack to {size:,}: more than {_TIMES} times as many,"
+            f" and more than {_UNPACKED // MB} MB"
+        )
+
+
+def lines_of(file: IO[bytes], path: Path, longest: int = RECORD) -> Iterator[bytes]:
+    """The lines of a file, as they are.
+
+    Raises:
+        OSError: one is longer than ``longest`` bytes.
+    """
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise OSError(errno.EFBIG, f"a line has more than {longest // MB} MB", str(path))
+        yield line
+
+
+def _check(found: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((words for fits, words in _KINDS if fits(found.st_mode)), "something else")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a file", str(path))
+    if found.st_dev in _made_up():
+        raise OSError(errno.EINVAL, "it is made up by the kernel, not a file", str(path))
+
+
+@cache
+def _made_up() -> frozenset[int]:
+    found = set()
+    for folder in _MADE_UP:
+        try:
+            found.add(os.stat(folder).st_dev)
+        except OSError:
+            continue
+    return frozenset(found - {os.stat("/").st_dev})

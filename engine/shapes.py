@@ -1,0 +1,271 @@
+"""What a value out of a file must be, written once for each kind of record.
+
+A *check* is a function that takes a value and raises :class:`Misfit` where it is not what it
+should be. Checks of objects and lists are made of those of their parts, so a kind of record is
+a table of its fields.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Callable, Collection, Mapping
+from decimal import Decimal, InvalidOperation
+from sys import float_info
+from typing import Any
+
+Check = Callable[[Any], None]
+
+DEEPEST = 100
+"""Lists and objects inside one another; deeper ones are nobody's data, and exhaust the stack."""
+
+COUNT = 10**12
+"""Nothing that is counted here comes to more."""
+
+LAST_SECOND = 253_370_000_000
+"""Of Unix time: nearly the end of the year 9999, after which there are no dates."""
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = 60
+
+
+_THERE = "there"
+
+
+class Misfit(ValueError):
+    """A value is not what it should be. ``str()`` says which, what it is and should be."""
+
+    def __init__(self, wanted: str, found: Any) -> None:
+        super().__init__(wanted)
+        self.wanted = wanted
+        self.found = found
+        self.path: list[str] = []
+
+    def inside(self, name: object) -> Misfit:
+        """The same, told from the object or list that holds the value under ``name``."""
+        self.path.insert(0, str(name)[:60])
+        return self
+
+    def __str__(self) -> str:
+        if self.wanted == _THERE:
+            return f"{'.'.join(self.path[:-1]) or 'it'} has no {self.path[-1]!r}"
+        where = ".".join(self.path) or "it"
+        return f"{where} should be {self.wanted}, not {short(self.found)}"
+
+
+def short(value: Any) -> str:
+    """A value in a few words, however large it is."""
+    if isinstance(value, float | bool) or value is None:
+        # As the file has it.
+        return {"True": "true", "False": "false", "None": "null"}.get(str(value), str(value))
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    if isinstance(value, Mapping):
+        return f"an object with {len(value)} fields"
+    return _REPR.repr(value)
+
+
+def anything(value: Any) -> None:
+    """Fits every value."""
+
+
+def text(value: Any) -> None:
+    """Fits texts."""
+    if not isinstance(value, str):
+        raise Misfit("a text", value)
+
+
+def flag(value: Any) -> None:
+    """Fits true and false."""
+    if not isinstance(value, bool):
+        raise Misfit("true or false", value)
+
+
+def whole(low: int = 0, high: int = COUNT) -> Check:
+    """Fits whole numbers, bounds included."""
+
+    def check(value: Any) -> None:
+        if type(value) is not int or not low <= value <= high:
+            raise Misfit(f"a whole number from {low} to {high}", value)
+
+    return check
+
+
+def number(low: float = -1e15, high: float = 1e15) -> Check:
+    """Fits finite numbers, bounds included."""
+
+    def check(value: Any) -> None:
+        if type(value) not in (int, float) or not low <= value <= high:
+            raise Misfit(f"a number from {low:g} to {high:g}", value)
+
+    return check
+
+
+def grade(most: float = float_info.max) -> Check:
+    """Fits what a score counts by: a number, or true and false for 1 and 0."""
+
+    def check(value: Any) -> None:
+        if type(value) not in (int, float, bool) or not -most <= value <= most:
+            raise Misfit(f"a number from {-most:g} to {most:g}", value)
+
+    return check
+
+
+def decimal(high: int) -> Check:
+    """Fits decimal numbers from 0 on, written as a text, or as a number."""
+
+    def check(value: Any) -> None:
+        try:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise InvalidOperation
+            found = Decimal(value)
+            if not found.is_finite() or not 0 <= found <= high:
+                raise InvalidOperation
+        except InvalidOperation:
+            raise Misfit(f"an amount from 0 to {high}", value) from None
+
+    return check
+
+
+def numeral(value: Any) -> None:
+    """Fits numbers, also as a text, and infinities as a text."""
+    try:
+        if isinstance(value, bool) or math.isnan(float(value)):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise Misfit("a number", value) from None
+
+
+def matching(pattern: str, words: str) -> Check:
+    """Fits texts that a regular expression matches; ``words`` say what they are."""
+    compiled = re.compile(pattern)
+
+    def check(value: Any) -> None:
+        if not isinstance(value, str) or not compiled.fullmatch(value):
+            raise Misfit(words, value)
+
+    return check
+
+
+def one_of(names: Collection[str]) -> Check:
+    """Fits a few texts."""
+
+    def check(value: Any) -> None:
+        if not isinstance(value, str) or value not in names:
+            raise Misfit("one of " + ", ".join(names), value)
+
+    return check
+
+
+def maybe(part: Check) -> Check:
+    """Fits null, and what ``part`` fits."""
+
+    def check(value: Any) -> None:
+        if value is not None:
+            part(value)
+
+    return check
+
+
+def either(*parts: Check) -> Check:
+    """Fits what one of some checks fits."""
+
+    def check(value: Any) -> None:
+        told = []
+        for part in parts:
+            try:
+                return part(value)
+            except Misfit as error:
+                told.append(error)
+        # What is wrong inside says more than what else it could have been.
+        raise max(told, key=lambda error: len(error.path))
+
+    return check
+
+
+def list_of(part: Check, least: int = 0, most: int | None = None) -> Check:
+    """Fits lists of what ``part`` fits, of so many members."""
+
+    def check(value: Any) -> None:
+        if not isinstance(value, list):
+            raise Misfit("a list", value)
+        if len(value) < least or (most is not None and len(value) > most):
+            raise Misfit(f"a list of {least} to {most}", value)
+        for number_, held in enumerate(value, 1):
+            try:
+                part(held)
+            except Misfit as error:
+                raise error.inside(number_) from None
+
+    return check
+
+
+def pair_of(first: Check, second: Check) -> Check:
+    """Fits lists of two."""
+
+    def check(value: Any) -> None:
+        list_of(anything, 2, 2)(value)
+        first(value[0])
+        second(value[1])
+
+    return check
+
+
+def table_of(part: Check) -> Check:
+    """Fits objects whose values are all what ``part`` fits."""
+
+    def check(value: Any) -> None:
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            raise Misfit("an object whose names are texts", value)
+        for name, held in value.items():
+            try:
+                part(held)
+            except Misfit as error:
+                raise error.inside(name) from None
+
+    return check
+
+
+def record(
+    needed: Mapping[str, Check],
+    known: Mapping[str, Check] | None = None,
+    *,
+    closed: bool = False,
+) -> Check:
+    """Fits objects with the fields of ``needed``, and perhaps of ``known``.
+
+    Other fields are not looked at; with ``closed`` there may be none.
+    """
+    fields = {**needed, **(known or {})}
+
+    def check(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise Misfit("an object", value)
+        for name in needed:
+            if name not in value:
+                raise Misfit(_THERE, None).inside(name)
+        for name, held in value.items():
+            if (part := fields.get(name)) is not None:
+                try:
+                    part(held)
+                except Misfit as error:
+                    raise error.inside(name) from None
+            elif closed:
+                raise Misfit("left out, as nothing is called so", held).inside(name)
+
+    return check
+
+
+def too_deep(value: Any, deepest: int = DEEPEST) -> bool:
+    """Whether lists and objects are inside one another more than so often."""
+    level = [value]
+    for _ in range(deepest):
+        level = [part for held in level for part in _parts(held) if isinstance(part, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(held: Any) -> Any:
+    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()

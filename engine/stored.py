@@ -1,0 +1,344 @@
+"""What is stored of a run: for each kind of record what its fields are.
+
+Status files, journals and exported runs may come from somebody else, or have been edited. Each
+record is checked against its table here when it is read, once, so that nobody behind that has
+to expect anything else.
+"""
+
+from __future__ import annotations
+
+from evalbench.engine.shapes import (
+    LAST_SECOND,
+    anything,
+    decimal,
+    either,
+    flag,
+    grade,
+    list_of,
+    matching,
+    maybe,
+    number,
+    numeral,
+    one_of,
+    pair_of,
+    record,
+    table_of,
+    text,
+    whole,
+)
+
+MOST_ROWS = 100_000_000
+"""Samples of a run; they are numbered from 1, and some lists take a byte for each number."""
+
+MOST_DOLLARS = 1_000_000
+"""Of one call, and of a whole run: sums are kept in picodollars, in 64 bits."""
+
+_TOKENS = 10**9
+_EPOCHS = 1000
+_OUTCOMES = ("ok", "truncated", "refused", "filtered", "unparsed", "error")
+_STATES = (
+    *("created", "running", "pausing", "stopping", "paused", "stopped", "waiting"),
+    *("complete", "failed", "budget"),
+)
+
+_count = whole()
+_seconds = number(0, LAST_SECOND)
+_dollars = number(0, 1e12)
+_object = table_of(anything)
+_counts = table_of(_count)
+_measure = number(0)
+
+METRIC = record(
+    {"value": maybe(number())},
+    {
+        **dict.fromkeys(("low", "high", "bound_low", "bound_high"), maybe(number())),
+        **dict.fromkeys(("k", "n"), maybe(number())),
+        **dict.fromkeys(("name", "interval", "title", "group"), text),
+        "share": maybe(flag),
+    },
+)
+METRICS = table_of(METRIC)
+
+_PARAMS = table_of(record({"fate": text}, {"reason": text}))
+_BATCH = record(
+    {"name": text, "stage": text},
+    {
+        **dict.fromkeys(("role", "model", "id", "job", "why"), text),
+        **dict.fromkeys(("requests", "bytes", "answered", "failed", "again"), maybe(_count)),
+        **dict.fromkeys(("succeeded", "failed_there"), maybe(_count)),
+        **dict.fromkeys(("since", "expires"), maybe(_seconds)),
+        **dict.fromkeys(("cost", "saved"), decimal(MOST_DOLLARS)),
+        "cancelling": flag,
+    },
+)
+_TRACES = record(
+    {"service": text, "to": text, "sent": _count, "left": maybe(_count), "refused": _count},
+    {"why": text, "project": text, "log_stream": text, "links": table_of(text)},
+)
+_MEASURED = {
+    **dict.fromkeys(("answers", "input_tokens", "output_tokens"), _count),
+    **dict.fromkeys(("seconds", "slowest", "busy_s"), _measure),
+    **dict.fromkeys(("peak", "total", "expected"), number(0, 1e18)),
+    **dict.fromkeys(("seconds_per_answer", "tokens_per_second"), maybe(_measure)),
+    **dict.fromkeys(("device", "numbers", "layout"), text),
+}
+_MEASURES = record({}, _MEASURED)
+_PROGRESS = maybe(
+    record(
+        {},
+        {
+            **dict.fromkeys(("what", "unit"), maybe(text)),
+            **dict.fromkeys(("done", "total"), maybe(number())),
+        },
+    )
+)
+_MEMORY = maybe(table_of(maybe(either(number(0, 1e18), text))))
+_WORKER = record(
+    {},
+    {
+        "worker": text,
+        **dict.fromkeys(("in_flight", "answers"), maybe(_count)),
+        **dict.fromkeys(("tokens_per_second", "idle"), maybe(_measure)),
+        "memory": _MEMORY,
+        "progress": _PROGRESS,
+        "measures": maybe(_MEASURES),
+    },
+)
+_GAUGES = record(
+    {},
+    {
+        **dict.fromkeys(("in_flight", "waiting", "retries"), maybe(_count)),
+        "concurrency": maybe(number()),
+        **dict.fromkeys(("paused_s", "idle"), maybe(_measure)),
+        "paused_why": maybe(text),
+        "fixed": maybe(flag),
+        "progress": _PROGRESS,
+        "memory": _MEMORY,
+        "measures": maybe(_MEASURES),
+        "workers": maybe(list_of(_WORKER)),
+        "gpus": maybe(list_of(_object)),
+        "worker_pid": maybe(_count),
+    },
+)
+
+STATUS = record(
+    {"run": text, "state": one_of(_STATES)},
+    {
+        **dict.fromkeys(("benchmark", "model", "host", "pid_started", "problem"), text),
+        "desc": maybe(text),
+        "tags": list_of(text),
+        "exit_code": maybe(whole(0, 255)),
+        "pid": maybe(whole(1, 2**31)),
+        **dict.fromkeys(("created", "updated", "seconds"), _seconds),
+        **dict.fromkeys(("total", "done", "failed", "sent", "from_journal", "reused"), _count),
+        **dict.fromkeys(("input_tokens", "output_tokens"), _count),
+        "rate": _measure,
+        **dict.fromkeys(("spend_usd", "budget_usd"), maybe(_dollars)),
+        "possible_usd": _dollars,
+        **dict.fromkeys(("mixed", "tracing"), flag),
+        "replies": maybe(_count),
+        "outcomes": _counts,
+        "metrics": METRICS,
+        "errors": _counts,
+        "params": _PARAMS,
+        "gauges": _GAUGES,
+        "roles": table_of(_counts),
+        "latest": list_of(list_of(_count, 2, 2)),
+        "batches": list_of(_BATCH),
+        "traces": list_of(_TRACES),
+    },
+)
+"""The status file: see :class:`evalbench.engine.status.Status`."""
+
+COMMAND = record({"do": text}, {"value": maybe(either(text, number(0)))})
+"""A request that is left for an engine."""
+
+_setting = maybe(either(text, flag, number(-(2.0**63), 2.0**64), list_of(anything)))
+SPEC = record(
+    {
+        **dict.fromkeys(("benchmark", "model"), text),
+        **dict.fromkeys(("common", "options", "provider_options"), table_of(_setting)),
+        "filters": table_of(list_of(text)),
+    }
+)
+"""What was asked for; the types of its settings stand with them, see ``settings``."""
+
+_RATE = decimal(10**9)
+_RATES = record(
+    {"input": _RATE, "output": _RATE},
+    dict.fromkeys(("cache_read", "cache_write"), _RATE),
+    closed=True,
+)
+PRICES = record(
+    {"rates": _RATES},
+    {
+        "above": list_of(pair_of(whole(), _RATES)),
+        **dict.fromkeys(("source", "model", "mode", "service_tier", "note"), text),
+    },
+    closed=True,
+)
+_KEY = record(
+    {
+        "provider": text,
+        "source": one_of(("none", "environment", "keychain", "file", "profile")),
+    },
+    {"name": text, "variable": text},
+    closed=True,
+)
+_RECORD = record({}, {"benchmark": _object, "data": _object, "packages": _object, "count": _count})
+_IDENTITY = record(
+    {},
+    {
+        "settings": record(
+            {}, dict.fromkeys(("judges", "options", "provider options", "filters"), maybe(_object))
+        )
+    },
+)
+
+FACTS = {
+    "created": maybe(_seconds),
+    "loaded": flag,
+    "mixed": flag,
+    "samples": whole(0, MOST_ROWS),
+    "spec": SPEC,
+    "identity": maybe(_IDENTITY),
+    "record": maybe(_RECORD),
+    "imported": maybe(record({"source": text, "notes": list_of(text)}, {"at": _seconds})),
+    "metrics": maybe(METRICS),
+    "outcomes": _counts,
+    "state": one_of(_STATES),
+    "exit_code": maybe(whole(0, 255)),
+    "seconds": _seconds,
+    "params": _PARAMS,
+    "prices": maybe(table_of(maybe(PRICES))),
+    "keys": maybe(table_of(_KEY)),
+    "traces": list_of(_TRACES),
+    "models": maybe(table_of(_object)),
+    "loadings": maybe(table_of(list_of(_object))),
+    "reused": _counts,
+}
+"""The facts of a whole run in its journal, by name; of others nothing is known here."""
+
+EVENTS = {
+    "model-unloaded": record(
+        {}, {**_MEASURED, "model": text, "workers": maybe(table_of(_MEASURES))}
+    )
+}
+"""What events of a kind tell, where it is reckoned with; others are objects of any fields."""
+
+TAGS = table_of(text)
+VALUES = table_of(grade())
+DETAIL = _object
+STORED_SAMPLE = _object
+"""The inputs of a sample."""
+
+_SAMPLE_ID = matching(r"([0-9a-f]{2})+\.\d{1,12}", "a hash and the number of its occurrence")
+SAMPLE = record(
+    {
+        "row": whole(1, MOST_ROWS),
+        "id": _SAMPLE_ID,
+        "inputs": _object,
+        "gold": anything,
+        "tags": TAGS,
+        "calls": list_of(_object),
+        "scores": list_of(
+            record(
+                {
+                    "epoch": whole(0, _EPOCHS),
+                    "outcome": one_of(_OUTCOMES),
+                    "values": table_of(grade(1e15)),
+                    "detail": DETAIL,
+                }
+            )
+        ),
+    },
+    {"media": table_of(text)},
+)
+"""A sample of an exported run."""
+
+_REUSED = record({"run": text, "call": whole(0, 2**63 - 1), "at": text}, closed=True)
+_USAGE = record(
+    {},
+    dict.fromkeys(
+        (
+            *("input_tokens", "output_tokens"),
+            *("cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
+        ),
+        maybe(whole(0, _TOKENS)),
+    ),
+    closed=True,
+)
+REPLY = record(
+    {},
+    {
+        **dict.fromkeys(("text", "reasoning", "stop_reason", "provider_model"), text),
+        **dict.fromkeys(("request_id", "error"), text),
+        "outcome": one_of(_OUTCOMES),
+        "logprobs": list_of(numeral),
+        "usage": _USAGE,
+        "latency_s": number(0, 1e9),
+        "attempts": whole(0, 10**6),
+        "cut_tokens": whole(0, _TOKENS),
+        "possibly_billed": flag,
+        "params": list_of(list_of(text, 2, 3)),
+        "reused": maybe(_REUSED),
+        **dict.fromkeys(("cost_usd", "possible_cost_usd"), maybe(decimal(MOST_DOLLARS))),
+    },
+)
+"""A reply, see ``calls.replies.reply_to_json``; in exports with what it cost."""
+
+_PART = either(
+    record({"text": text}, {"shared": flag}),
+    record({"media_type": text, "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")}),
+)
+_ASKED = record(
+    {},
+    {
+        **dict.fromkeys(("max_tokens", "thinking_budget", "logprobs"), maybe(whole(0, 2**53))),
+        "seed": maybe(whole(-(2**63), 2**63 - 1)),
+        **dict.fromkeys(("temperature", "top_p"), maybe(number())),
+        "stop": list_of(text),
+        **dict.fromkeys(("effort", "schema"), maybe(text)),
+    },
+    closed=True,
+)
+PROMPT = record(
+    {
+        "kind": one_of(("generate", "choose")),
+        "messages": list_of(
+            record(
+                {
+                    "role": one_of(("system", "user", "assistant", "context")),
+                    "parts": list_of(_PART),
+                }
+            )
+        ),
+    },
+    {"continuations": list_of(text), "params": _ASKED},
+)
+CALL = record(
+    {
+        "epoch": whole(0, _EPOCHS),
+        **dict.fromkeys(("role", "model", "step"), text),
+        "repeat": whole(0, 10**6),
+        "reask": whole(0, 10**6),
+        "hash": matching("[0-9a-f]{32}", "32 hexadecimal digits"),
+        "sent_ms": whole(0, 2**52),
+        "prompt": PROMPT,
+        "reply": maybe(REPLY),
+    }
+)
+"""A call of an exported run."""
+
+EXPORT = record(
+    {
+        "version": whole(1, 10**6),
+        "run": text,
+        "spec": SPEC,
+        "status": STATUS,
+        "metrics": METRICS,
+        "facts": _object,
+        "samples": list_of(anything),
+    }
+)
+"""What stands before the samples of an exported run."""
