@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from evalbench.engine.benchmark import DataSet, DataSource, Item
 from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_rows, unreadable
 from evalbench.engine.errors import DataError
+from evalbench.engine.files import WHOLE, read_text
 from evalbench.engine.scoring.literals import NotALiteral, literal
 
 _JSON = (".jsonl", ".json")
@@ -118,7 +121,7 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
     Objects are named by the line on which they begin, those of a list by their place.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_text(path, WHOLE, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
     decoder = json.JSONDecoder()
@@ -128,11 +131,12 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
         counted = at
         try:
             value, end = decoder.raw_decode(text, at)
+            orjson.dumps(value)  # what cannot be kept is no data
         except json.JSONDecodeError as error:
             raise DataError(
                 "this is not JSON", path=str(path), line=error.lineno, why=error.msg
             ) from None
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise DataError("this is not JSON", path=str(path), line=line, why=str(error)) from None
         listed = isinstance(value, list)
         for number, row in enumerate(value, 1) if listed else [(line, value)]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench_prompts import OWN, JudgePrompt
-from evalbench.engine.benchmarks.reading import find_table, read_rows
+from evalbench.engine.benchmarks.reading import find_table, read_rows, whole_of
 from evalbench.engine.errors import DataError
+from evalbench.engine.shapes import maybe, number
 
 SPACE = "lmsys/mt-bench"
 QUESTIONS = "data/mt_bench/question.jsonl"
@@ -38,6 +39,8 @@ CATEGORIES = (
 )
 
 Turns = tuple[str, str]
+
+_TEMPERATURE = maybe(number(0, 2))
 
 
 def question_files(path: Path) -> list[Path]:
@@ -94,15 +97,16 @@ def read_questions(
         DataError: naming file and line for anything malformed.
     """
     held = read_answers(files[1]) if len(files) > 1 and references != "none" else {}
-    for number, row in read_rows(files[0]):
+    for line, row in read_rows(files[0]):
         try:
-            ident, category = int(row["question_id"]), str(row["category"])
+            ident, category = whole_of(row["question_id"]), str(row["category"])
             turns = _turns(row["turns"])
+            _TEMPERATURE(row.get("required_temperature"))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 "a question needs question_id, category and two turns",
                 path=str(files[0]),
-                line=number,
+                line=line,
                 why=f"{type(error).__name__}: {error}",
             ) from None
         inputs: dict[str, Any] = {"question_id": ident, "turns": list(turns)}
@@ -127,15 +131,15 @@ def read_answers(path: Path) -> dict[int, Turns]:
         DataError: naming the line that is malformed.
     """
     answers: dict[int, Turns] = {}
-    for number, row in read_rows(path):
+    for line, row in read_rows(path):
         try:
             turns = _turns(row["choices"][0]["turns"])
-            ident = int(row["question_id"])
+            ident = whole_of(row["question_id"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise DataError(
                 "an answer needs question_id and choices with two turns",
                 path=str(path),
-                line=number,
+                line=line,
                 why=f"{type(error).__name__}: {error}",
             ) from None
         if not any(turn in ("ERROR", "$ERROR$") for turn in turns):
@@ -157,11 +161,11 @@ def read_prompts(path: Path) -> dict[str, JudgePrompt]:
         DataError: something is missing or malformed.
     """
     prompts: dict[str, JudgePrompt] = {}
-    for number, row in read_rows(path):
+    for line, row in read_rows(path):
         name, template = row.get("name"), row.get("prompt_template")
         if not isinstance(name, str) or not isinstance(template, str):
             raise DataError(
-                "a judge prompt needs name and prompt_template", path=str(path), line=number
+                "a judge prompt needs name and prompt_template", path=str(path), line=line
             )
         prompts[name] = JudgePrompt(str(row.get("system_prompt") or ""), template)
     if missing := [name for name in OWN if name not in prompts]:

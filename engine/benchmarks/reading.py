@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.files import (
+    RECORD,
+    check_plain,
+    check_unpacked,
+    lines_of,
+    open_plain,
+    parse_json,
+    read_plain,
+)
+from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".csv")
 
@@ -57,8 +68,9 @@ def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[
     """Records of a CSV file as (number, cells), counted from ``first`` without empty lines."""
     number = first - 1
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            for cells in csv.reader(file, strict=True):
+        csv.field_size_limit(RECORD)
+        with open_plain(path) as file:
+            for cells in csv.reader(_texts(file, path), strict=True):
                 if cells:
                     number += 1
                     yield number, cells
@@ -70,6 +82,14 @@ def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[
         raise unreadable(path, error) from error
 
 
+def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a table as texts; those that end by a carriage return are one."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    for line in lines_of(file, path):
+        yield from io.StringIO(decoder.decode(line), newline="")
+    decoder.decode(b"", final=True)
+
+
 def read_json(path: Path) -> Any:
     """The value of a JSON file.
 
@@ -77,11 +97,28 @@ def read_json(path: Path) -> Any:
         DataError: it cannot be read, or is none.
     """
     try:
-        return orjson.loads(path.read_bytes())
+        return parse_json(read_plain(path))
     except OSError as error:
         raise unreadable(path, error) from None
     except orjson.JSONDecodeError as error:
         raise DataError("this is not JSON", path=str(path), why=str(error)) from None
+
+
+def whole_of(value: Any) -> int:
+    """A whole number, however a table holds it: as one, as a decimal number, or as a text.
+
+    Raises:
+        ValueError: it is none, or too large.
+    """
+    try:
+        found = int(value)
+        if isinstance(value, bool) or (not isinstance(value, str) and found != value):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise Misfit("a whole number", value) from None
+    if abs(found) > COUNT:
+        raise Misfit("a smaller number", value)
+    return found
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
@@ -92,7 +129,8 @@ def unreadable(path: Path, error: Exception) -> DataError:
         return DataError(
             "the file is not UTF-8 text", path=str(path), why=str(error), cure="save it as UTF-8"
         )
-    return DataError("the file cannot be read", path=str(path), why=str(error))
+    why = (isinstance(error, OSError) and error.strerror) or str(error)
+    return DataError("the file cannot be read", path=str(path), why=why)
 
 
 def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
@@ -113,8 +151,8 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+        with open_plain(path) as file:
+            for number, line in enumerate(lines_of(file, path), 1):
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if line.strip():
@@ -125,7 +163,7 @@ def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
 
 def _json_object(path: Path, number: int, line: bytes) -> Row:
     try:
-        row = orjson.loads(line)
+        row = parse_json(line)
     except orjson.JSONDecodeError as error:
         raise DataError("this is not JSON", path=str(path), line=number, why=str(error)) from error
     if not isinstance(row, dict):
@@ -133,18 +171,37 @@ def _json_object(path: Path, number: int, line: bytes) -> Row:
     return row
 
 
+def _letters(value: Any) -> int:
+    """Letters and bytes of a value, and 8 for any other part of it."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_letters, value.values()))
+    return sum(map(_letters, value)) if isinstance(value, list) else 8
+
+
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     import pyarrow
     import pyarrow.parquet
 
+    from evalbench.engine.benchmarks.parquet_pages import rows_at_once
+
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            number = 0
-            for batch in file.iter_batches():
+            with open_plain(path) as pages:
+                some = rows_at_once(pages, file.metadata)
+            number, unpacked, size = 0, 0, path.stat().st_size
+            for batch in file.iter_batches(some):
                 for row in batch.to_pylist():
                     number += 1
+                    # Not by the batch: what it says once, it may say of every row.
+                    unpacked += _letters(row)
+                    check_unpacked(unpacked, size)
                     yield number, row
-    except FileNotFoundError as error:
-        raise unreadable(path, error) from error
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError("this is not a Parquet file", path=str(path), why=str(error)) from error
+    except (OSError, ValueError, RecursionError, MemoryError, pyarrow.ArrowException) as error:
+        what = "this is not a Parquet file, or one that is too large once it is unpacked"
+        raise DataError(what, path=str(path), why=str(error)) from error

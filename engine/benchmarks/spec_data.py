@@ -17,11 +17,13 @@ from typing import Any
 import orjson
 
 from evalbench.engine import options
-from evalbench.engine.benchmarks.reading import read_json, unreadable
+from evalbench.engine.benchmarks.reading import read_json, unreadable, whole_of
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.files import WHOLE, parse_json, read_text
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.shapes import Misfit, anything, list_of, maybe, record
 
 KINDS = ("prohibition", "requirement", "guideline", "definition")
 LEVELS = ("platform", "developer", "user", "guideline")
@@ -50,7 +52,7 @@ def read_spec(path: Path) -> Spec:
         DataError: it cannot be read, holds no statement, or one twice.
     """
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_text(path, WHOLE).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
     statements: dict[str, dict[str, Any]] = {}
@@ -59,7 +61,7 @@ def read_spec(path: Path) -> Spec:
         if not line.strip():
             continue
         try:
-            row = orjson.loads(line)
+            row = parse_json(line.encode())
         except orjson.JSONDecodeError:
             skipped.append((number, "not JSON"))
             continue
@@ -72,6 +74,9 @@ def read_spec(path: Path) -> Spec:
     if not statements:
         raise DataError("there is no statement in it", path=str(path))
     return Spec(statements, skipped)
+
+
+_STATEMENT = record({}, {"metadata": maybe(record({}, {"examples": maybe(list_of(anything))}))})
 
 
 def _statement(path: Path, number: int, row: Any) -> dict[str, Any]:
@@ -87,6 +92,12 @@ def _statement(path: Path, number: int, row: Any) -> dict[str, Any]:
                 line=number,
                 why="allowed: " + ", ".join(allowed),
             )
+    try:
+        _STATEMENT(row)
+    except Misfit as error:
+        raise DataError(
+            "this is no statement", path=str(path), line=number, why=str(error)
+        ) from None
     examples = (row.get("metadata") or {}).get("examples") or []
     return {
         "id": str(row["id"]),
@@ -127,7 +138,11 @@ def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
             if not isinstance(text, str):
                 raise DataError("an input is a text", path=str(file), line=place + 1)
             index = item.get("original_index") if isinstance(item, dict) else None
-            yield ident, place if index is None else int(index), text
+            try:
+                yield ident, place if index is None else whole_of(index), text
+            except Misfit as error:
+                what = f"original_index: {error}"
+                raise DataError(what, path=str(file), line=place + 1) from None
     if not found:
         raise DataError(
             "the folder has no inputs for any statement",
@@ -238,7 +253,7 @@ def _answers_of_run(path: Path) -> Answers:
                 )
                 for row in rows
             }
-    except EvalbenchError as error:
+    except (EvalbenchError, KeyError, TypeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError("the run cannot be read", path=str(path), why=str(error)) from None

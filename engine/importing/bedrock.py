@@ -14,14 +14,16 @@ from typing import Any
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
-from evalbench.engine.benchmarks.reading import read_json
+from evalbench.engine.benchmarks.reading import read_json, whole_of
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.bedrock_choice import RESULTS, choices_of, read_choices
+from evalbench.engine.importing.bedrock_choice import CONFIG, RESULTS, choices_of, read_choices
 from evalbench.engine.importing.bedrock_problems import PROGRAMS, item_of, read_programs
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.importing.reading import counted, fitting, latency_of, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_prediction
 from evalbench.engine.settings import make_spec
+
+MOST_GENERATIONS = 10_000
 
 
 def read_results(path: Path, data: Path | None) -> list[Recorded]:
@@ -55,6 +57,7 @@ def read_results(path: Path, data: Path | None) -> list[Recorded]:
 
 def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Item]) -> Recorded:
     config = body["config"] if isinstance(body.get("config"), dict) else body
+    fitting(config, CONFIG, "the configuration is none of execution prediction", path)
     notes = []
     items = []
     index: dict[str, int] = {}
@@ -65,7 +68,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
             if problem.get("skipped"):
                 left_out += 1
                 continue
-            place = int(problem.get("problem_index", number - 1))
+            place = whole_of(problem.get("problem_index", number - 1))
             item = item_of(problem, place, index, problems)
             told, differing = _told(problem, len(item.inputs["calls"]), generations)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
@@ -88,7 +91,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
     spec = make_spec(
         "code-prediction",
         stands_for(_model(body, path)),
-        seed=config.get("seed") if isinstance(config.get("seed"), int) else 0,
+        seed=config.get("seed") or 0,
         options={
             "generations": generations,
             "skip_booleans": bool(config.get("skip_boolean_for_reversion")),
@@ -109,7 +112,7 @@ def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     summary = body.get("benchmark_summary")
     told = summary.get("generations_per_problem") if isinstance(summary, dict) else None
     for given in (told, config.get("num_generations")):
-        if isinstance(given, int) and given > 0:
+        if isinstance(given, int) and 0 < given <= MOST_GENERATIONS:
             return given
     return 1
 
@@ -130,11 +133,10 @@ def _told(
                 raise ValueError(f"a generation has {len(parts)} of {cases} test cases")
             for case, part in enumerate(parts, 1):
                 step = program if cases == 1 else f"{program}, case {case}"
-                text, differs = _reply(part)
+                reply, differs = _reply(part)
                 unlike += differs
-                latency = part.get("latency_s")
-                seconds = float(latency) if isinstance(latency, (int, float)) else 0.0
-                told["candidate", step, generation] = Told(text, latency_s=seconds)
+                seconds = latency_of(part.get("latency_s"))
+                told["candidate", step, generation] = Told(reply, latency_s=seconds)
     return told, unlike
 
 

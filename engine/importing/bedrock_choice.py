@@ -17,17 +17,32 @@ import orjson
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.code_benchmark import EFFORTS
+from evalbench.engine.benchmarks.reading import whole_of
 from evalbench.engine.importing.bedrock_problems import item_of
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.importing.reading import counted, fitting, latency_of, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told, stands_for
 from evalbench.engine.scoring.executions import read_choice
 from evalbench.engine.settings import make_spec
+from evalbench.engine.shapes import flag, maybe, whole
+from evalbench.engine.shapes import record as record_of
+from evalbench.engine.shapes import text as text_of
 
 RESULTS = "execution_choice_results"
 
 _UNKNOWN = "# what it returns is not in the imported file"
 _ORDERS = ("original first", "mutant first")
 _INVALID = '{"chosen_program": null}'
+
+CONFIG = record_of(
+    {},
+    {
+        "reasoning_effort": maybe(text_of),
+        "seed": maybe(whole(-(2**63), 2**63 - 1)),
+        "skip_boolean_for_reversion": maybe(flag),
+        "num_generations": maybe(whole(0)),
+    },
+)
+"""How such a file was made, as far as that is taken over."""
 
 Record = Mapping[str, Any]
 
@@ -95,7 +110,7 @@ def read_choices(
     found: dict[int, _Problem] = {}
     for number, record in enumerate(body[RESULTS], 1):
         try:
-            place = int(record["problem_index"])
+            place = whole_of(record["problem_index"])
             found.setdefault(place, _Problem(place, record)).add(record)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise malformed("this is no run's result", path, number, error) from None
@@ -126,19 +141,20 @@ def read_choices(
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
     notes.append("the metrics read and compared as the original does are those in the file")
     shared = {"index": index, "rows": len(found), "left_out": 0}
-    return Recorded(_spec(body, found, model), items, str(path), notes, shared)
+    return Recorded(_spec(path, body, found, model), items, str(path), notes, shared)
 
 
-def _spec(body: Mapping[str, Any], found: Mapping[int, _Problem], model: str) -> Any:
+def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], model: str) -> Any:
     config = body.get("execution_choice_config")
     config = config if isinstance(config, dict) else {}
+    fitting(config, CONFIG, "the configuration is none of execution choice", path)
     swapped = any(order for problem in found.values() for order, _ in problem.said)
     left_out = any(record.get("include_reversion") is False for record in body[RESULTS])
-    effort, seed = config.get("reasoning_effort"), config.get("seed")
+    effort = config.get("reasoning_effort")
     return make_spec(
         "code-choice",
         stands_for(model),
-        seed=seed if isinstance(seed, int) else 0,
+        seed=config.get("seed") or 0,
         options={
             "runs": 2 if swapped else 1,
             "skip_booleans": bool(config.get("skip_boolean_for_reversion", left_out)),
@@ -171,8 +187,7 @@ def _told(problem: _Problem) -> tuple[Mapping[Place, Told], int]:
         step = _ORDERS[order] if problem.cases == 1 else f"{_ORDERS[order]}, case {case + 1}"
         text, differs = _reply(record)
         unlike += differs
-        latency = record.get("latency_s")
-        seconds = float(latency) if isinstance(latency, (int, float)) else 0.0
+        seconds = latency_of(record.get("latency_s"))
         told["candidate", step, 0] = Told(text, latency_s=seconds)
     return told, unlike
 

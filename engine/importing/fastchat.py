@@ -15,9 +15,9 @@ from evalbench.engine.benchmarks.mt_bench_data import (
     read_questions,
 )
 from evalbench.engine.benchmarks.mt_bench_metrics import TURNS
-from evalbench.engine.benchmarks.reading import Row, read_rows
+from evalbench.engine.benchmarks.reading import Row, read_rows, whole_of
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.importing.reading import counted, fitting, malformed
 from evalbench.engine.importing.recorded import (
     NOT_RECORDED,
     Place,
@@ -29,11 +29,34 @@ from evalbench.engine.importing.recorded import (
 from evalbench.engine.roles import JUDGE
 from evalbench.engine.scoring.judge_ratings import read_rating, read_winner
 from evalbench.engine.settings import make_spec
+from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
 
 GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
 """The two games of a comparison: their columns, our name, where model_1 and model_2 sit."""
 
 _NO_RATING = -1
+
+_JUDGMENT = {
+    "judge": either(text, list_of(text, 1)),
+    "turn": whole(),
+    "question_id": either(whole(), text),
+}
+_TEXTS = {
+    **dict.fromkeys(("judgment", "user_prompt"), maybe(text)),
+    **dict.fromkeys(("g1_judgment", "g2_judgment"), maybe(text)),
+    **dict.fromkeys(("g1_user_prompt", "g2_user_prompt"), maybe(text)),
+}
+_WINNER = one_of(("model_1", "model_2", "tie", "error"))
+_RATED = record({**_JUDGMENT, "model": text}, {**_TEXTS, "score": maybe(number(-1000, 1000))})
+_COMPARED = record(
+    {
+        **_JUDGMENT,
+        **dict.fromkeys(("model_1", "model_2"), text),
+        **dict.fromkeys(("g1_winner", "g2_winner"), _WINNER),
+    },
+    _TEXTS,
+)
+_ANSWERED = record({"question_id": either(whole(), text)}, {"model_id": maybe(text)})
 
 Said = list[Mapping[Place, Told]]
 """What one judge said of one turn, once for every row about it."""
@@ -80,9 +103,12 @@ def read_results(path: Path, questions: Path, answers: Path | None) -> list[Reco
 
 
 def _unjudged(path: Path, questions: Path) -> Recorded:
+    rows = [
+        fitting(row, _ANSWERED, "this is no answer of FastChat's", path, number)
+        for number, row in read_rows(path)
+    ]
     held = read_answers(path)
-    rows = [row for _, row in read_rows(path)]
-    wanted = {int(row["question_id"]) for row in rows}
+    wanted = {whole_of(row["question_id"]) for row in rows}
     items = [
         (item, _turns(held[ident]) if ident in held else {})
         for item in read_questions(question_files(questions), "original", None)
@@ -118,17 +144,17 @@ def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Re
     files = question_files(questions)
     asked = {item.inputs["question_id"] for item in read_questions(files, "none", None)}
     found: dict[tuple[str, ...], Judged] = {}
-    for number, row in read_rows(path):
+    for line, row in read_rows(path):
         try:
             names, ident = _add(found, row)
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise malformed("this is no judgment of FastChat's", path, number, error) from None
+            raise malformed("this is no judgment of FastChat's", path, line, error) from None
         if ident not in asked:
             why = f"no question {ident} is in {files[0]}"
-            raise DataError("the question is unknown", path=str(path), line=number, why=why)
+            raise DataError("the question is unknown", path=str(path), line=line, why=why)
         if len(names) != len(next(iter(found))):
             what = "ratings and comparisons do not go together"
-            raise DataError(what, path=str(path), line=number)
+            raise DataError(what, path=str(path), line=line)
     held = _Answers(answers, sole=len(found) == 1)
     return [_run(path, names, judged, files, held) for names, judged in found.items()]
 
@@ -136,10 +162,11 @@ def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Re
 def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...], int]:
     """Put a row where it belongs. Returns its model, or pair, and its question."""
     pair = "model_1" in row
-    names = (str(row["model_1"]), str(row["model_2"])) if pair else (str(row["model"]),)
+    (_COMPARED if pair else _RATED)(row)
+    names = (row["model_1"], row["model_2"]) if pair else (row["model"],)
     named = row["judge"]
     judge = stands_for(named if isinstance(named, str) else named[0])
-    ident, turn = int(row["question_id"]), int(row["turn"])
+    ident, turn = whole_of(row["question_id"]), row["turn"]
     if turn not in TURNS:
         raise ValueError(f"its turn is {turn}")
     # Complete before it is kept, so that a bad row leaves nothing.

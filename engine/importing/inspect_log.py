@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import orjson
 import zstandard
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.reading import read_json, unreadable
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed
-from evalbench.engine.importing.recorded import Place, Recorded, Told
+from evalbench.engine.files import RECORD, check_plain, check_unpacked, parse_json
+from evalbench.engine.importing.reading import counted, fitting, malformed
+from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as
 from evalbench.engine.importing.scored import (
+    LARGEST_SCORE,
     Items,
     given,
     labels,
@@ -27,6 +31,17 @@ from evalbench.engine.importing.scored import (
     scorer_name,
 )
 from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.shapes import (
+    anything,
+    either,
+    list_of,
+    maybe,
+    number,
+    record,
+    table_of,
+    text,
+    whole,
+)
 
 _ZSTD = 93
 _LOCAL_HEADER = 30
@@ -36,6 +51,48 @@ _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true":
 
 Json = Mapping[str, Any]
 
+_MESSAGE = record(
+    {}, {"role": text, "content": maybe(either(text, list_of(record({}, {"type": text}))))}
+)
+_HEAD = record(
+    {"eval": record({"task": text}, {"model": maybe(text)})},
+    {
+        "status": maybe(text),
+        "results": maybe(
+            record(
+                {},
+                {
+                    "scores": maybe(
+                        list_of(record({}, {"name": text, "metrics": table_of(table_of(anything))}))
+                    )
+                },
+            )
+        ),
+        "samples": maybe(list_of(anything)),
+    },
+)
+_SAMPLE = record(
+    {"id": either(text, whole()), "input": either(text, list_of(_MESSAGE))},
+    {
+        "epoch": whole(0),
+        "target": maybe(either(text, list_of(text))),
+        "choices": maybe(list_of(text)),
+        "messages": maybe(list_of(_MESSAGE)),
+        "output": maybe(
+            record(
+                {},
+                {
+                    "choices": maybe(list_of(record({"message": _MESSAGE}))),
+                    "completion": maybe(text),
+                    "time": maybe(number(0, 1e9)),
+                },
+            )
+        ),
+        "scores": maybe(table_of(record({"value": anything}, {"explanation": maybe(text)}))),
+        "metadata": maybe(table_of(anything)),
+    },
+)
+
 
 def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
     """The run of one log.
@@ -43,14 +100,19 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
     Raises:
         DataError: the file is none, or a sample is malformed.
     """
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
     head, samples = _zipped(path) if zipfile.is_zipfile(path) else _plain(path)
     spec = head.get("eval")
     if not isinstance(spec, dict) or not spec.get("task"):
         raise DataError("this is no log of inspect", path=str(path), why="it names no task")
+    fitting(head, _HEAD, "this is no log of inspect", path)
     items: Items = []
     judges: dict[str, None] = {}
     unread = failed = epochs = 0
-    for number, (sample, later) in enumerate(_by_sample(path, samples), 1):
+    for place, (sample, later) in enumerate(_by_sample(path, samples), 1):
         epochs = max(epochs, 1 + len(later))
         try:
             if benchmark == "mmlu":
@@ -61,7 +123,7 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
                 items.append((item, told))
             failed += bool(sample.get("error"))
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise malformed("this is no sample of a log", path, number, error) from None
+            raise malformed("this is no sample of a log", path, place, error) from None
     if not items:
         raise none_in(path)
     notes = _notes(head, unread, failed)
@@ -78,11 +140,9 @@ def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
 def _by_sample(path: Path, samples: Iterator[Json]) -> list[tuple[Json, list[Json]]]:
     """Every sample with its later epochs; one that failed is not the first where another is."""
     found: dict[Any, list[Json]] = {}
-    for number, sample in enumerate(samples, 1):
-        try:
-            found.setdefault(sample["id"], []).append(sample)
-        except (KeyError, TypeError) as error:
-            raise malformed("this is no sample of a log", path, number, error) from None
+    for place, sample in enumerate(samples, 1):
+        fitting(sample, _SAMPLE, "this is no sample of a log", path, place)
+        found.setdefault(sample["id"], []).append(sample)
     both = []
     for held in found.values():
         whole = [one for one in held if not one.get("error")] or held[:1]
@@ -94,7 +154,7 @@ def _notes(head: Json, unread: int, failed: int) -> list[str]:
     notes = []
     for score in (head.get("results") or {}).get("scores") or []:
         told = ", ".join(
-            f"{name} {metric['value']:.6g}"
+            f"{known_as(name)} {metric['value']:.6g}"
             for name, metric in score.get("metrics", {}).items()
             if isinstance(metric.get("value"), (int, float))
         )
@@ -127,7 +187,7 @@ def _zipped(path: Path) -> tuple[Json, Iterator[Json]]:
             if not held:
                 raise DataError("this is no log of inspect", path=str(path))
             head = _member(path, packed, held[0])
-    except (OSError, zipfile.BadZipFile) as error:
+    except _BROKEN as error:
         raise _damaged(path, error) from None
     if not isinstance(head, dict):
         raise DataError("this is no log of inspect", path=str(path))
@@ -139,9 +199,11 @@ def _zipped_samples(path: Path) -> Iterator[Json]:
         with zipfile.ZipFile(path) as packed:
             # A sample that was logged again stands under the same name, the newest last.
             names = dict.fromkeys(n for n in packed.namelist() if n.startswith("samples/"))
+            sizes = (packed.getinfo(name).file_size for name in names)
+            check_unpacked(sum(sizes), path.stat().st_size)
             for name in names:
                 yield _member(path, packed, name)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (*_BROKEN, ValueError) as error:
         raise _damaged(path, error) from None
 
 
@@ -154,12 +216,30 @@ def _damaged(path: Path, error: Exception) -> DataError:
 def _member(path: Path, packed: zipfile.ZipFile, name: str) -> Any:
     """A JSON file of a log; inspect packs with zstd, which the standard library lacks."""
     try:
-        return orjson.loads(_bytes(packed, packed.getinfo(name)))
-    except (orjson.JSONDecodeError, zstandard.ZstdError, NotImplementedError) as error:
+        return parse_json(_bytes(packed, packed.getinfo(name)))
+    except (*_BROKEN, ValueError) as error:
         raise DataError(f"{name} in it is damaged", path=str(path), why=str(error)) from None
 
 
+_BROKEN = (
+    OSError,
+    EOFError,
+    RuntimeError,  # Also: it is encrypted, or packed in a way that is not known here.
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+)
+
+
 def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """What a member holds, which is never more than it says, and not too much.
+
+    Raises:
+        ValueError: it is.
+    """
+    if info.file_size > RECORD:
+        raise ValueError(f"it unpacks to {info.file_size:,} bytes, over {RECORD:,}")
     if info.compress_type != _ZSTD:
         return packed.read(info)
     file = packed.fp
@@ -168,8 +248,12 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     header = file.read(_LOCAL_HEADER)
     name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
     file.seek(name + extra, 1)
-    body = zstandard.ZstdDecompressor().decompressobj()
-    return body.decompress(file.read(info.compress_size))
+    held = io.BytesIO(file.read(min(info.compress_size, RECORD)))
+    with zstandard.ZstdDecompressor().stream_reader(held) as body:
+        unpacked: bytes = body.read(info.file_size + 1)
+    if len(unpacked) > info.file_size:
+        raise ValueError("it unpacks to more than it says")
+    return unpacked
 
 
 # -- a sample ------------------------------------------------------------------------
@@ -216,10 +300,10 @@ def _values(name: str, value: Any) -> dict[str, float]:
     if isinstance(value, str):
         word = _WORDS.get(value, _WORDS.get(value.lower()))
         try:
-            return {name: float(value) if word is None else word}
+            value = float(value) if word is None else word
         except ValueError:
             return {}
-    if isinstance(value, (bool, int, float)) and value == value:
+    if isinstance(value, (bool, int, float)) and abs(value) <= LARGEST_SCORE:
         return {name: float(value)}
     return {}
 
@@ -253,11 +337,11 @@ def _reply(sample: Json) -> Told:
         for one in sample.get("messages") or []
         if one.get("role") in ("user", "system")
     ]
-    text = said[0] if said else _text(sample, str(output.get("completion") or ""))
+    reply = said[0] if said else _text(sample, str(output.get("completion") or ""))
     return Told(
-        text,
+        reply,
         "\n\n".join(asked) or _question(sample),
-        float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        float(seconds or 0),
     )
 
 
@@ -274,10 +358,10 @@ def _part(sample: Json, part: Json) -> str:
     return "" if part.get("type") == "reasoning" else f"[{part.get('type')}]"
 
 
-def _text(sample: Json, text: str) -> str:
+def _text(sample: Json, said: str) -> str:
     """A text; long ones lie apart, and are only named where they belong."""
-    if text.startswith(_ATTACHED):
+    if said.startswith(_ATTACHED):
         attached: Sequence[Any] | Mapping[str, Any] = sample.get("attachments") or {}
         if isinstance(attached, Mapping):
-            return str(attached.get(text.removeprefix(_ATTACHED), text))
-    return text
+            return str(attached.get(said.removeprefix(_ATTACHED), said))
+    return said

@@ -10,11 +10,13 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.reading import read_json, unreadable
+from evalbench.engine.benchmarks.reading import read_json, unreadable, whole_of
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.files import lines_of, open_plain, parse_json
+from evalbench.engine.importing.reading import counted, fitting, malformed
 from evalbench.engine.importing.recorded import Place, Recorded, Told
 from evalbench.engine.importing.scored import (
+    LARGEST_SCORE,
     Items,
     given,
     labels,
@@ -24,12 +26,26 @@ from evalbench.engine.importing.scored import (
     scored_run,
 )
 from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.shapes import anything, either, list_of, maybe, record, table_of, text, whole
 
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.:-]+)\.jsonl")
 _SCORER = "lm-eval"
 _QUESTIONS = ("question", "query", "input", "prompt", "text", "goal", "problem")
 
 Json = Mapping[str, Any]
+
+_RESULTS = record(
+    {},
+    {
+        "results": table_of(table_of(anything)),
+        "group_subtasks": table_of(list_of(text)),
+        "model_name": maybe(text),
+    },
+)
+_LINE = record(
+    {"doc_id": either(text, whole()), "doc": anything},
+    {"filter": text, "metrics": maybe(list_of(text)), "resps": maybe(list_of(anything))},
+)
 
 
 def read_samples(path: Path, benchmark: str = "recorded") -> list[Recorded]:
@@ -74,18 +90,20 @@ def _results(file: Path) -> Json:
     beside = file.with_name(f"results_{match['date']}.json") if match else file
     if not match or not beside.is_file():
         return {}
-    held = read_json(beside)
-    return held if isinstance(held, dict) else {}
+    held: Json = fitting(read_json(beside), _RESULTS, "these are no results", beside)
+    return held
 
 
 def _group(file: Path, *, alone: bool) -> str:
     """The outermost group that a task belongs to."""
     task = _task(file)
     groups = _results(file).get("group_subtasks")
-    if alone or not isinstance(groups, dict):
+    if alone or not groups:
         return task
+    # Each group once: an edited file may have two of them in one another.
     while outer := next((name for name, parts in groups.items() if task in parts), None):
         task = outer
+        groups = {name: parts for name, parts in groups.items() if name != outer}
     return task
 
 
@@ -129,16 +147,16 @@ def _documents(file: Path) -> Iterator[tuple[int, list[Json]]]:
     """The lines of each document, one for each filter, with the number of the first."""
     held: dict[Any, tuple[int, list[Json]]] = {}
     try:
-        with file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+        with open_plain(file) as lines:
+            for number, line in enumerate(lines_of(lines, file), 1):
                 if not line.strip():
                     continue
                 try:
-                    row = orjson.loads(line)
-                    ident = row["doc_id"]
-                except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+                    row = parse_json(line)
+                except orjson.JSONDecodeError as error:
                     raise malformed("this is no sample", file, number, error) from None
-                held.setdefault(ident, (number, []))[1].append(row)
+                fitting(row, _LINE, "this is no sample", file, number)
+                held.setdefault(row["doc_id"], (number, []))[1].append(row)
     except OSError as error:
         raise unreadable(file, error) from None
     yield from held.values()
@@ -161,7 +179,7 @@ def _scored(own: str, task: str, lines: Sequence[Json]) -> tuple[Item, Mapping[P
         ending = "" if line.get("filter", "none") == "none" else f",{line['filter']}"
         for name in line.get("metrics") or _metrics(line):
             value = line.get(name)
-            if isinstance(value, (bool, int, float)) and value == value:
+            if isinstance(value, (bool, int, float)) and abs(value) <= LARGEST_SCORE:
                 values[f"{name}{ending}"] = float(value)
             else:
                 odd += 1
@@ -185,11 +203,11 @@ def _metrics(line: Json) -> list[str]:
 def _mmlu(line: Json) -> tuple[Item, Mapping[Place, Told]]:
     doc = line["doc"]
     answer = doc["answer"]
-    gold = LETTERS.index(answer) if isinstance(answer, str) else int(answer)
+    gold = LETTERS.index(answer) if isinstance(answer, str) else whole_of(answer)
     item = mmlu_item(doc["question"], doc["choices"], gold, doc.get("subject"))
     likely = _likelihoods(line)
-    text = LETTERS[likely.index(max(likely))] if likely else _said_text(line)
-    return item, {("candidate", "answer", 0): Told(text, _context(line))}
+    said = LETTERS[likely.index(max(likely))] if likely else _said_text(line)
+    return item, {("candidate", "answer", 0): Told(said, _context(line))}
 
 
 def _pairs(line: Json) -> list[Sequence[Any]]:

@@ -8,14 +8,18 @@ from typing import Any
 
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.mmlu_subjects import category_tag
-from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_json, read_rows
+from evalbench.engine.benchmarks.reading import SUFFIXES, Row, read_json, read_rows, whole_of
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.importing.reading import counted, fitting, malformed
 from evalbench.engine.importing.recorded import Recorded, Told, stands_for
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.settings import make_spec
+from evalbench.engine.shapes import maybe, record, text
 
 _UNREAD = "(the reply was not kept; the original read no letter in it)"
+
+
+_CONFIG = record({}, dict.fromkeys(("model", "description"), maybe(text)))
 
 
 def read_experiment(folder: Path) -> Recorded:
@@ -27,9 +31,8 @@ def read_experiment(folder: Path) -> Recorded:
     Raises:
         DataError: the folder is none, or a row is malformed.
     """
-    config = read_json(folder / "config.json")
-    if not isinstance(config, dict):
-        raise DataError("this is no configuration", path=str(folder / "config.json"))
+    file = folder / "config.json"
+    config = fitting(read_json(file), _CONFIG, "this is no configuration", file)
     results = next((p for s in SUFFIXES if (p := folder / f"results{s}").is_file()), None)
     if results is None:
         raise DataError("the folder holds no results.parquet", path=str(folder))
@@ -58,7 +61,7 @@ def read_experiment(folder: Path) -> Recorded:
 
 
 def _item(row: Row) -> Item:
-    subject, choices, answer = str(row["subject"]), row["choices"], int(row["answer"])
+    subject, choices, answer = str(row["subject"]), row["choices"], whole_of(row["answer"])
     if not isinstance(choices, list) or not 0 <= answer < len(choices):
         raise ValueError(f"its answer is {answer}, its choices are {choices!r}")
     return Item(
@@ -73,5 +76,5 @@ def _told(row: Row) -> Told | None:
     predicted: Any = row["predicted"]
     if predicted is None or (isinstance(predicted, float) and math.isnan(predicted)):
         return None
-    place = int(predicted)
+    place = whole_of(predicted)
     return Told(LETTERS[place] if 0 <= place < len(row["choices"]) else _UNREAD)

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.shapes import Check, Misfit
 
 
 def counted(number: int, what: str) -> str:
     """``1 answer``, ``2 answers``."""
     return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def latency_of(value: Any) -> float:
+    """Seconds, where a file holds some; 0 where it does not."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1e9
+    return float(value) if known else 0.0
+
+
+def fitting(value: Any, fits: Check, what: str, path: Path, row: int | None = None) -> Any:
+    """The value, which is as it should be.
+
+    Raises:
+        DataError: saying ``what`` it should have been, the row, the field and what is wrong.
+    """
+    try:
+        fits(value)
+    except Misfit as error:
+        raise DataError(what, path=str(path), line=row, why=str(error)) from None
+    return value
 
 
 def malformed(what: str, path: Path, row: int, error: Exception) -> DataError:

@@ -19,6 +19,9 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as, stands_for
 from evalbench.engine.settings import make_spec
 
+LARGEST_SCORE = 1e15
+"""What is larger is no score; sums of such numbers have no digits to tell."""
+
 Items = list[tuple[Item, Mapping[Place, Told]]]
 
 

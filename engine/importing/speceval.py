@@ -12,11 +12,33 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.reading import read_json
 from evalbench.engine.benchmarks.spec_data import Spec, contestant, is_time, read_spec
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.reading import counted, malformed
+from evalbench.engine.importing.reading import counted, fitting
 from evalbench.engine.importing.recorded import Place, Recorded, Told, known_as, stands_for
 from evalbench.engine.roles import JUDGE, answers_model
 from evalbench.engine.settings import make_spec
+from evalbench.engine.shapes import anything, either, flag, maybe, number, record, text, whole
 
+_ENTRIES = {
+    "": record(
+        {"input_text": text, "output_text": anything}, {"original_index": maybe(whole(-(2**63)))}
+    ),
+    "results": record(
+        {"input": text, "output": anything, "compliant": maybe(flag)},
+        {"confidence": maybe(either(number(), text)), "explanation": maybe(text)},
+    ),
+    "rankings": record(
+        {"input": text, "output_a": anything, "output_b": anything, "rank": anything},
+        {"raw_judge_response": maybe(text)},
+    ),
+}
+"""One object of a result file, by the key that they lie under; answers are alone in theirs."""
+
+_META = record(
+    {},
+    dict.fromkeys(
+        ("statement_id", "model", "model_a", "model_b", "ranking_judge_model_info"), maybe(text)
+    ),
+)
 _FAILED = "ERROR:"
 _RANKS = {1: "Model: A", -1: "Model: B"}
 
@@ -99,21 +121,18 @@ def _entries(
     entries = []
     unknown = []
     for file, body in bodies.items():
-        meta = _metadata(body)
+        meta = fitting(_metadata(body), _META, "the metadata is no such file's", file)
         ident = str(meta.get("statement_id") or file.stem)
         if ident not in spec.statements:
             unknown.append(ident)
             continue
-        for number, one in enumerate(body[key] if key else body, 1):
-            try:
-                for name in needs:
-                    one[name]
-                if not isinstance(one[needs[0]], str):
-                    raise TypeError(f"{needs[0]} is no text")
-            except (KeyError, TypeError) as error:
-                what = "a result needs " + ", ".join(needs)
-                raise malformed(what, file, number, error) from None
-            entries.append(Entry(ident, one, file, number))
+        for place, one in enumerate(body[key] if key else body, 1):
+            what = "a result needs " + ", ".join(needs)
+            if isinstance(one, dict) and not isinstance(one.get(needs[0], ""), str):
+                why = f"{needs[0]} is no text"
+                raise DataError(what, path=str(file), line=place, why=why)
+            fitting(one, _ENTRIES[key], what, file, place)
+            entries.append(Entry(ident, one, file, place))
     if unknown:
         listed = ", ".join(map(known_as, unknown[:6])) + (" …" if len(unknown) > 6 else "")
         notes.append(f"statements that the specification has not were left out: {listed}")

@@ -1,0 +1,156 @@
+"""How much the pages of a Parquet file come to once they are unpacked.
+
+The footer says so too, but may say anything; memory is taken by what each page says of itself,
+so that is added up from the pages' own headers before anything is unpacked. (Format:
+apache/parquet-format, ``parquet.thrift``, in Thrift's compact protocol.)
+"""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+from evalbench.engine.files import RECORD, WHOLE
+
+_MOST_VALUES = 100_000_000
+"""Of one column in one group of rows, where a single row may hold many."""
+
+_MOST_PAGES = 1_000_000
+_MOST_AT_ONCE = 65_536
+_HEADER = 1 << 20
+"""Bytes within which the header of a page ends; statistics may make one long."""
+
+_DEEPEST = 16
+_SIZE, _PACKED = 2, 3
+_OF_VALUES = (5, 7, 8)
+"""Fields of a page's header: sizes, and what it says of its values in each kind of page."""
+
+
+def rows_at_once(file: IO[bytes], metadata: Any) -> int:
+    """How many rows can be unpacked at once in a few hundred megabytes.
+
+    Args:
+        file: the Parquet file.
+        metadata: its footer, a ``pyarrow.parquet.FileMetaData``.
+
+    Raises:
+        ValueError: a page is no page, or too large, or holds too much.
+    """
+    largest: dict[int, int] = {}
+    for group in range(metadata.num_row_groups):
+        for column in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(column)
+            lists = metadata.schema.column(column).max_repetition_level > 0
+            size = _largest_page(file, chunk, lists=lists)
+            largest[column] = max(size, largest.get(column, 0))
+    together = sum(largest.values())
+    if together > WHOLE:
+        raise ValueError(f"a row may come to {together:,} bytes, over {WHOLE:,}")
+    return max(1, min(_MOST_AT_ONCE, RECORD // max(1, together)))
+
+
+def _largest_page(file: IO[bytes], chunk: Any, *, lists: bool) -> int:
+    """Bytes of the largest page of a column in a group of rows, unpacked."""
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        at = min(at, chunk.dictionary_page_offset)
+    end = at + chunk.total_compressed_size
+    values = largest = pages = 0
+    while at < end:
+        file.seek(at)
+        header, length = _Compact(file.read(min(_HEADER, end - at))).header()
+        size, packed = header.get(_SIZE), header.get(_PACKED)
+        if not isinstance(size, int) or not isinstance(packed, int) or min(size, packed) < 0:
+            raise ValueError("a page has no size")
+        values += sum(_count(header.get(field)) for field in _OF_VALUES)
+        if lists and values > _MOST_VALUES:
+            raise ValueError(f"a column of lists has more than {_MOST_VALUES:,} values")
+        pages += 1
+        if pages > _MOST_PAGES:
+            raise ValueError(f"a column has more than {_MOST_PAGES:,} pages")
+        largest = max(largest, size)
+        at += length + packed
+    return largest
+
+
+def _count(told: Any) -> int:
+    values = told.get(1) if isinstance(told, dict) else 0
+    return values if isinstance(values, int) and values > 0 else 0
+
+
+class _Compact:
+    """Reads one struct of Thrift's compact protocol."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def header(self) -> tuple[dict[int, Any], int]:
+        """The fields by number, and how many bytes they took.
+
+        Raises:
+            ValueError: the bytes are none, or end too early.
+        """
+        try:
+            return self._struct(0), self._at
+        except IndexError:
+            raise ValueError("the header of a page is cut off") from None
+
+    def _struct(self, depth: int) -> dict[int, Any]:
+        if depth > _DEEPEST:
+            raise ValueError("the header of a page is nested too deeply")
+        found: dict[int, Any] = {}
+        field = 0
+        while byte := self._byte():
+            kind, step = byte & 15, byte >> 4
+            field = field + step if step else self._signed()
+            found[field] = self._value(kind, depth)
+        return found
+
+    def _value(self, kind: int, depth: int) -> Any:
+        match kind:
+            case 1 | 2:
+                return kind == 1
+            case 3:
+                return self._byte()
+            case 4 | 5 | 6:
+                return self._signed()
+            case 7:
+                return self._skip(8)
+            case 8:
+                return self._skip(self._unsigned())
+            case 9 | 10:
+                return self._list(depth)
+            case 12:
+                return self._struct(depth + 1)
+        raise ValueError("the header of a page is damaged")
+
+    def _list(self, depth: int) -> None:
+        byte = self._byte()
+        count = byte >> 4 if byte >> 4 < 15 else self._unsigned()
+        for _ in range(count):
+            # Truth values take a byte each in a list.
+            self._byte() if byte & 15 in (1, 2) else self._value(byte & 15, depth + 1)
+
+    def _byte(self) -> int:
+        self._at += 1
+        return self._data[self._at - 1]
+
+    def _skip(self, count: int) -> None:
+        self._at += count
+        if self._at > len(self._data):
+            raise IndexError
+
+    def _unsigned(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("the header of a page is damaged")
+
+    def _signed(self) -> int:
+        value = self._unsigned()
+        return (value >> 1) ^ -(value & 1)
