@@ -30,10 +30,12 @@ from evalbench.engine.benchmark import (
     sample_ids,
 )
 from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.paths import make_private, open_private, write_file
 from evalbench.engine.settings import RunSpec, build_benchmark
+from evalbench.engine.shapes import anything, list_of, record, table_of, text, whole
 
 Progress = Callable[[str, int, int | None], None]
 """Told what is being prepared, how much of it is done, and of how much, where that is known."""
@@ -105,7 +107,7 @@ def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
         stat = file.stat()
         if (stat.st_size, stat.st_mtime_ns) == (size, changed_ns):
             return True
-        return stat.st_size == size and hashlib.sha256(file.read_bytes()).hexdigest() == digest
+        return stat.st_size == size and hashlib.sha256(read_plain(file)).hexdigest() == digest
     except OSError:
         return size == MISSING
 
@@ -176,8 +178,28 @@ def _write(
 
 
 def read_header(path: Path) -> DataHeader:
-    """The header of a prepared sample file."""
-    return DataHeader(**orjson.loads(path.with_suffix(".json").read_bytes()))
+    """The header of a prepared sample file.
+
+    Raises:
+        DataError: it was damaged.
+    """
+    file = path.with_suffix(".json")
+    try:
+        held = parse_json(read_plain(file))
+        _HEADER(held)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        cure = f"delete {file}; the data is prepared again"
+        raise DataError("it is no header", path=str(file), why=str(error), cure=cure) from None
+    return DataHeader(**held)
+
+
+_HEADER = record(
+    {"count": whole(), "data_hash": text, "origin": text, "revision": text, "shared": anything},
+    {"media": table_of(list_of(anything, 3, 3))},
+    closed=True,
+)
 
 
 def verify_prepared(path: Path) -> int:
@@ -217,7 +239,7 @@ def verify_prepared(path: Path) -> int:
 def read_dictionary(path: Path) -> bytes:
     """The compression dictionary beside a prepared sample file; empty for a small set."""
     with contextlib.suppress(FileNotFoundError):
-        return path.with_suffix(".dict").read_bytes()
+        return read_plain(path.with_suffix(".dict"))
     return b""
 
 

@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from evalbench.engine.calls import MediaPart
+from evalbench.engine.files import read_plain
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
 
@@ -35,7 +36,7 @@ class MediaCache:
     def part(self, media_type: str, digest: str) -> MediaPart:
         """What a prompt shows. Without bytes where they are gone, which no provider is sent."""
         try:
-            data = self._path(digest).read_bytes()
+            data = read_plain(self._path(digest))
         except OSError:
             data = b""
         return MediaPart(media_type, data, digest)

@@ -23,6 +23,7 @@ from evalbench.engine import desk, modes, registry
 from evalbench.engine.calls import Outcome
 from evalbench.engine.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
+from evalbench.engine.files import read_plain
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.options import Option
 from evalbench.engine.paths import open_private
@@ -346,7 +347,7 @@ def _hand_over(child: subprocess.Popen[bytes], request: dict[str, Any], read_end
 
 def _last_line(log: Path) -> str:
     try:
-        lines = log.read_text("utf-8", "replace").strip().splitlines()
+        lines = read_plain(log).decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""
     return lines[-1] if lines else ""

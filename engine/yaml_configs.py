@@ -16,8 +16,21 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.benchmarks.spec_data import contestant
 from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.files import MB, read_text
 from evalbench.engine.roles import answers_model
 from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.shapes import (
+    Misfit,
+    anything,
+    either,
+    flag,
+    list_of,
+    maybe,
+    number,
+    record,
+    table_of,
+    text,
+)
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -74,14 +87,67 @@ def _load(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        body = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError("config", f"cannot read {path}", why=str(error)) from None
-    except yaml.YAMLError as error:
+        loader = yaml.SafeLoader(read_text(path, MB))
+        tree = loader.get_single_node()
+        if tree is not None:
+            _count(tree)
+        body = loader.construct_document(tree) if tree is not None else None
+    except OSError as error:
+        raise SpecError("config", f"cannot read {path}", why=error.strerror or str(error)) from None
+    except RecursionError:
+        why = "it is nested too deeply"
+        raise SpecError("config", f"{path} is not YAML that is read here", why=why) from None
+    except (yaml.YAMLError, ValueError) as error:
         raise SpecError("config", f"{path} is not YAML", why=str(error)) from None
     if not isinstance(body, dict):
         raise SpecError("config", f"{path} holds no keys and values")
+    try:
+        _BODY(body)
+    except Misfit as error:
+        raise SpecError("config", f"{path} is not as it should be", why=str(error)) from None
     return body
+
+
+_SETTING = maybe(either(text, flag, number()))
+_BODY = record(
+    {},
+    {
+        "models": maybe(table_of(maybe(table_of(anything)))),
+        "judge": maybe(table_of(_SETTING)),
+        "evaluation": maybe(table_of(anything)),
+        "candidate_generation_dirs": list_of(text),
+        "spec_path": text,
+        "temperature": maybe(either(number(), text)),
+    },
+)
+_MOST_NODES = 10_000
+
+
+def _count(tree: Any) -> None:
+    """Look at how much there is in a document once everything that it refers to is put in.
+
+    Names for parts that hold names for parts make gigabytes of a few lines.
+
+    Raises:
+        ValueError: too much, or a part is in itself.
+    """
+    known: dict[int, int] = {}
+    inside: set[int] = set()
+
+    def size(node: Any) -> int:
+        if id(node) in known:
+            return known[id(node)]
+        if id(node) in inside:
+            raise ValueError("a part of it contains itself")
+        inside.add(id(node))
+        held = node.value if isinstance(node.value, list) else ()
+        parts = [part for one in held for part in (one if isinstance(one, tuple) else (one,))]
+        known[id(node)] = total = 1 + sum(map(size, parts))
+        inside.discard(id(node))
+        return total
+
+    if size(tree) > _MOST_NODES:
+        raise ValueError(f"it comes to more than {_MOST_NODES:,} values")
 
 
 # -- MT-bench ----------------------------------------------------------------------

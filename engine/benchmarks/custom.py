@@ -19,9 +19,10 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.custom_file import (
     CustomFile,
-    environment,
+    compiled,
     read_file,
     read_items,
+    render,
 )
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, generate, system, user
 from evalbench.engine.errors import SpecError
@@ -129,7 +130,7 @@ class Custom(Benchmark):
             outcome = Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
             return Score(outcome, {}, note="this answer cannot be judged")
         fields = {**sample.inputs["row"], "prompt": sample.inputs["prompt"], "reply": reply.text}
-        rubric = environment().from_string(file.rubric).render(**fields)
+        rubric = render(compiled(file.rubric), fields)
         asked = generate(
             rubric + _JUDGE_FORM.format(low=file.low, high=file.high),
             max_tokens=_JUDGE_MAX_TOKENS,

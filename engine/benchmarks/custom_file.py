@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.pictures import MOST_PIXELS
 from evalbench.engine.benchmarks.reading import Row, read_rows, unreadable
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.files import read_toml
+from evalbench.engine.money.image_size import image_size
+from evalbench.engine.shapes import short
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import SandboxedEnvironment
 
 SCORERS = ("choice", "exact", "contains", "numeric", "regex", "judge")
@@ -65,11 +69,16 @@ class CustomFile:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CustomFile:
-        """Read a stored file."""
-        given: dict[str, Any] = {
-            name: tuple(v) if isinstance(v, list) else v for name, v in value.items()
-        }
-        return cls(**given)
+        """Read a stored file.
+
+        Raises:
+            DataError: it is none.
+        """
+        if not isinstance(value, Mapping):
+            raise DataError("what the run keeps of its benchmark's file is damaged")
+        where = Path("the file that the run keeps")
+        known = (name for name in value if name in _DEFAULTS)
+        return cls(**{name: _typed(where, name, value[name]) for name in known})
 
 
 _SECTIONS: Mapping[str, Mapping[str, str]] = {
@@ -97,7 +106,7 @@ _LISTS = ("stop", "choices", "images")
 def is_custom(path: Path) -> bool:
     """Whether a TOML file describes a benchmark (and is no suite). False if it cannot be read."""
     try:
-        return "benchmark" in tomllib.loads(path.read_text("utf-8"))
+        return "benchmark" in read_toml(path)
     except (OSError, ValueError):
         return False
 
@@ -109,10 +118,10 @@ def read_file(path: Path) -> CustomFile:
         DataError: saying what is wrong in it and what would be right.
     """
     try:
-        body = tomllib.loads(path.read_text("utf-8"))
+        body = read_toml(path)
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise DataError("this is not TOML", path=str(path), why=str(error)) from None
     given: dict[str, Any] = {}
     for section, table in body.items():
@@ -132,6 +141,9 @@ def read_file(path: Path) -> CustomFile:
     return _checked(path, CustomFile(**given))
 
 
+_LARGEST = 1e9
+"""Of any number in the file; a judge's scale and a cap of tokens need no more."""
+
 _DEFAULTS = {f.name: f.default for f in fields(CustomFile)}
 
 
@@ -146,7 +158,9 @@ def _typed(path: Path, name: str, value: Any) -> Any:
         value = float(value)
     if type(value) is not type(default):
         kinds = {str: "a text", int: "a whole number", float: "a number"}
-        raise DataError(f"{name} is {kinds[type(default)]}, not {value!r}", path=str(path))
+        raise DataError(f"{name} is {kinds[type(default)]}, not {short(value)}", path=str(path))
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+        raise DataError(f"{name} cannot be {short(value)}", path=str(path))
     return value
 
 
@@ -197,14 +211,49 @@ def environment() -> SandboxedEnvironment:
     return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 
 
-def _compiled(path: Path, template: str) -> Any:
+def compiled(template: str) -> Template:
+    """A template, ready for :func:`render`.
+
+    Raises:
+        jinja2.TemplateSyntaxError: it is none.
+        RecursionError, SyntaxError, MemoryError: it is nested too deeply.
+    """
+    from jinja2 import nodes
+
+    where = environment()
+    tree = where.parse(template)
+    # Jinja takes this one name for the template itself; here it is a column like any other.
+    for name in tree.find_all(nodes.Name):
+        if name.name == "self":
+            name.name = _SELF
+    return where.from_string(tree)
+
+
+def render(template: Template, columns: Mapping[str, Any]) -> str:
+    """Fill a template in; a column that cannot be named in it is ``row["its name"]``."""
+    named = {_SELF if name == "self" else name: value for name, value in columns.items()}
+    return template.render({"row": columns, **named})
+
+
+_SELF = "column_self"
+
+
+def _compiled(path: Path, template: str) -> Template:
     from jinja2 import TemplateSyntaxError
 
     try:
-        return environment().from_string(template)
+        return compiled(template)
     except TemplateSyntaxError as error:
         raise DataError(
             "a template cannot be understood", path=str(path), line=error.lineno, why=str(error)
+        ) from None
+    except (RecursionError, SyntaxError, MemoryError, ValueError):
+        # What Python says of the code that Jinja makes of it helps nobody.
+        raise DataError(
+            "a template cannot be understood",
+            path=str(path),
+            why="its brackets or blocks are nested too deeply",
+            cure="put parts of it into {% set name = … %}",
         ) from None
 
 
@@ -259,11 +308,11 @@ def _item(
     choices = _choices(file, row)
     known = {str(name): value for name, value in row.items()}
     inputs: dict[str, Any] = {
-        "prompt": template.render(**{**known, "choices": choices} if choices else known),
+        "prompt": render(template, {**known, "choices": choices} if choices else known),
         "row": {name: value for name, value in known.items() if name not in file.images},
     }
     if file.system:
-        inputs["system"] = system.render(**known)
+        inputs["system"] = render(system, known)
     if choices:
         inputs["choices"] = choices
     if images:
@@ -316,4 +365,8 @@ def _image(source: DataSource, path: Path) -> dict[str, str]:
     kind = mimetypes.guess_type(path.name)[0] or ""
     if not kind.startswith("image/"):
         raise ValueError(f"{path.name} is no image")
-    return {"type": kind, "data": base64.b64encode(source.read(path)).decode()}
+    data = source.read(path)
+    width, height = image_size(data) or (0, 0)
+    if width * height > MOST_PIXELS:
+        raise ValueError(f"{path.name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}")
+    return {"type": kind, "data": base64.b64encode(data).decode()}

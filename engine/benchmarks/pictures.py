@@ -18,7 +18,8 @@ MOST_BYTES = 3_700_000
 """Of one picture: below 5 MB in base64, the least that a provider takes."""
 
 _QUALITIES = (90, 80, 65, 50)
-_MOST_PIXELS = 300_000_000
+MOST_PIXELS = 100_000_000
+"""Of a picture, or of one frame; decoded, they take up to a dozen bytes each."""
 
 
 class Picture(NamedTuple):
@@ -67,12 +68,19 @@ def encode(data: bytes, longest: int) -> Picture:
         raise Unreadable("the picture is empty")
     try:
         with image_module.open(io.BytesIO(data)) as image:
+            _check_pixels(*image.size)
             image.load()
             return _encoded(image, longest)
     except Unreadable:
         raise
     except Exception as error:  # decoders raise anything on broken files
         raise Unreadable(f"the picture cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _check_pixels(width: int, height: int) -> None:
+    """Before anything is decoded: a few kilobytes can hold billions of pixels."""
+    if width * height > MOST_PIXELS:
+        raise Unreadable(f"{width:,} × {height:,} pixels are more than {MOST_PIXELS:,}")
 
 
 def _encoded(image: Image, longest: int) -> Picture:
@@ -140,6 +148,7 @@ def frames(data: bytes, wanted: int, sampling: str, longest: int) -> list[Frame]
         raise Unreadable("the video is empty")
     try:
         with av.open(io.BytesIO(data)) as video:
+            _check_pixels(video.streams.video[0].width, video.streams.video[0].height)
             total = video.streams.video[0].frames or sum(1 for _ in video.decode(video=0))
         chosen = places(total, wanted, sampling)
         with av.open(io.BytesIO(data)) as video:
@@ -169,9 +178,12 @@ def film(data: bytes) -> Film | None:
         raise _missing("av") from None
     try:
         with av.open(io.BytesIO(data)) as video:
+            _check_pixels(video.streams.video[0].width, video.streams.video[0].height)
             frame = next(video.decode(video=0))
             seconds = float(video.duration or 0) / av.time_base
             return Film(data, media_type, frame.width, frame.height, round(seconds, 3))
+    except Unreadable:
+        raise
     except StopIteration:
         raise Unreadable("the video has no frames") from None
     except Exception as error:  # decoders raise anything on broken files
@@ -205,7 +217,7 @@ def _pillow() -> Any:
         from PIL import Image
     except ImportError:
         raise _missing("pillow") from None
-    Image.MAX_IMAGE_PIXELS = _MOST_PIXELS
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS
     return Image
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.files import read_text
 
 _LINE = re.compile(
     r"""(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=\s*
@@ -31,7 +32,7 @@ def read_env_file(path: Path) -> dict[str, str]:
             line itself is not quoted, for it may hold a key.
     """
     try:
-        text = path.read_text("utf-8-sig")
+        text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror or "" if isinstance(error, OSError) else "it is not UTF-8 text"
         raise DataError("cannot be read", path=str(path), why=why) from None

@@ -12,11 +12,13 @@ import re
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.keys import keychain
 from evalbench.engine.keys.keychain import ATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource
 from evalbench.engine.keys.scrubbing import provider_needs
 from evalbench.engine.paths import config_dir, make_private, write_file
+from evalbench.engine.shapes import list_of, table_of, text
 
 HUGGINGFACE = KeyNeed(
     ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"),
@@ -175,10 +177,14 @@ def _first_variable(provider: str) -> str:
 
 def _read_names() -> dict[str, list[str]]:
     try:
-        held: dict[str, list[str]] = json.loads((config_dir() / "keys.json").read_bytes())
+        held: dict[str, list[str]] = parse_json(read_plain(config_dir() / "keys.json"))
+        _NAMES(held)
     except (OSError, ValueError):
         return {}
     return held
+
+
+_NAMES = table_of(list_of(text))
 
 
 def _write_names(names: dict[str, list[str]]) -> None:

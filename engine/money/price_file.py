@@ -22,7 +22,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -31,10 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.files import read_toml
 from evalbench.engine.money.unit_prices import Mode, Rates, UnitPrices
+from evalbench.engine.shapes import COUNT, short
 
 FILE = "prices.toml"
 _RATES = tuple(f.name for f in fields(Rates))
+_DEAREST = 10**9
 _FACTORS = ("batch", "flex", "priority", "fast")
 
 
@@ -71,11 +73,12 @@ def read_prices(path: Path) -> list[OwnPrice]:
         DataError: naming the table and field at fault.
     """
     try:
-        body = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
+        body = read_toml(path, parse_float=Decimal)
     except (FileNotFoundError, NotADirectoryError):
         return []
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError("cannot be read as TOML", path=str(path), why=str(error)) from None
+    except (OSError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise DataError("cannot be read as TOML", path=str(path), why=why) from None
     return [_table(path, pattern, table) for pattern, table in body.items()]
 
 
@@ -92,13 +95,20 @@ def _table(path: Path, pattern: str, table: Any) -> OwnPrice:
         raise DataError(f"{where} must be a table", path=str(path))
     _known(path, where, table, (*_RATES, *_FACTORS, "above"))
     above = []
-    for step in table.get("above", ()):
-        if not isinstance(step, dict) or not isinstance(step.get("input_tokens"), int):
+    steps = table.get("above", [])
+    if not isinstance(steps, list):
+        raise DataError(f"{where} above must be a list of tables", path=str(path))
+    for step in steps:
+        if not isinstance(step, dict) or not _is_count(step.get("input_tokens")):
             raise DataError(f"{where} above needs input_tokens, a whole number", path=str(path))
         _known(path, f"{where} above", step, (*_RATES, "input_tokens"))
         above.append((step["input_tokens"], _rates(path, f"{where} above", step)))
     factors = {name: _number(path, where, table, name) for name in _FACTORS if name in table}
     return OwnPrice(pattern, _rates(path, where, table), tuple(sorted(above, key=_start)), factors)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= COUNT
 
 
 def _start(step: tuple[int, Rates]) -> int:
@@ -123,8 +133,9 @@ def _rates(path: Path, where: str, table: dict[str, Any]) -> Rates:
 def _number(path: Path, where: str, table: dict[str, Any], name: str) -> Decimal:
     value = table[name]
     number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if not number or not Decimal(value).is_finite() or value < 0:
+    if not number or not Decimal(value).is_finite() or not 0 <= value <= _DEAREST:
         raise DataError(
-            f"{where} {name} must be a number that is not negative, not {value!r}", path=str(path)
+            f"{where} {name} must be a number from 0 to {_DEAREST:,}, not {short(value)}",
+            path=str(path),
         )
     return Decimal(value)

@@ -7,8 +7,13 @@ from importlib.metadata import version
 
 import orjson
 
+from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.money.unit_prices import UnitPrices
 from evalbench.engine.paths import cache_dir, make_private, write_file
+from evalbench.engine.shapes import anything, maybe, record, table_of
+from evalbench.engine.stored import PRICES
+
+_KEPT = record({"stamp": anything, "known": table_of(maybe(PRICES))})
 
 
 class Remembered:
@@ -19,10 +24,11 @@ class Remembered:
         self._stamp = [version("genai-prices"), at.astimezone(UTC).date().isoformat()]
         self._known: dict[str, dict[str, object] | None] = {}
         try:
-            held = orjson.loads(self._path.read_bytes())
+            held = parse_json(read_plain(self._path))
+            _KEPT(held)
             if held["stamp"] == self._stamp:
                 self._known = held["known"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             return
 
     def knows(self, question: str) -> bool:

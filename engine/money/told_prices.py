@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import ModelInfo
+from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from evalbench.engine.paths import cache_dir, make_private, write_file
 
@@ -53,7 +54,7 @@ def find_told(provider: str, model: str, at: datetime) -> UnitPrices | None:
 def _held() -> dict[str, Any]:
     """What is on disk; a damaged or newer file is an empty one."""
     try:
-        held = orjson.loads((cache_dir() / _FILE).read_bytes())
+        held = parse_json(read_plain(cache_dir() / _FILE))
     except (OSError, ValueError):
         return {}
     return held if isinstance(held, dict) else {}

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 
 from evalbench.engine.errors import nearest
+from evalbench.engine.shapes import short
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, keys_of
 
 ALWAYS_LEAVES = "ctrl+q"
@@ -198,7 +199,7 @@ def check_keymap(table: Mapping[str, object]) -> tuple[dict[str, str], list[str]
         if command is None:
             problems.append(f"there is no command {ident!r}; {nearest(ident, by_id)}")
         elif not isinstance(value, str):
-            problems.append(f"the keys of {ident} are a text such as 'f7,x', not {value!r}")
+            problems.append(f"the keys of {ident} are a text such as 'f7,x', not {short(value)}")
         else:
             usable = []
             for name in _names(value):

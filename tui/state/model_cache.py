@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.fit import Footprint
 from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.state.errand import Line, errand
@@ -53,9 +54,9 @@ class ModelList:
 def kept_models(provider: str) -> ModelList | None:
     """The copy on disk; None when there is none that can be read."""
     try:
-        body = orjson.loads(_file(provider).read_bytes())
+        body = parse_json(read_plain(_file(provider)))
         return ModelList(provider, float(body["when"]), _models(body["lines"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
 
 

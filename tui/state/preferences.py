@@ -6,14 +6,15 @@ unknown in the file stay.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.files import read_text, read_toml
 from evalbench.engine.paths import config_dir, make_private, write_file
+from evalbench.engine.shapes import short
 from evalbench.tui.state.keymap import check_keymap
 
 FILE = "config.toml"
@@ -64,11 +65,12 @@ def load_preferences() -> Preferences:
     """Read the file. What is wrong in it is left out and told in ``problems``."""
     file, found = preferences_file(), Preferences()
     try:
-        body = tomllib.loads(file.read_text("utf-8"))
+        body = read_toml(file)
     except FileNotFoundError:
         return found
     except (OSError, ValueError) as error:
-        found.problems.append(f"{file} cannot be read: {error}")
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        found.problems.append(f"{file} cannot be read: {why}")
         return found
     keymap = body.pop("keys", {})
     for name, value in body.items():
@@ -76,7 +78,7 @@ def load_preferences() -> Preferences:
         if kind is None:
             found.problems.append(f"{file}: there is no setting {name!r}")
         elif not isinstance(value, kind) or (name == "bandwidth" and value not in BANDWIDTHS):
-            found.problems.append(f"{file}: {name} cannot be {value!r}")
+            found.problems.append(f"{file}: {name} cannot be {short(value)}")
         else:
             setattr(found, name, value)
     if isinstance(keymap, dict):
@@ -124,8 +126,8 @@ def save_preferences(**changed: Any) -> None:
     assert set(changed) <= {f.name for f in fields(Preferences)}
     file = preferences_file()
     try:
-        document = tomlkit.parse(file.read_text("utf-8"))
-    except (OSError, ValueError):
+        document = tomlkit.parse(read_text(file))
+    except (OSError, ValueError, RecursionError):
         document = tomlkit.document()
     for name, value in changed.items():
         if name == "keymap":

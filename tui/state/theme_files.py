@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import evalbench.themes
+from evalbench.engine.files import read_toml
 from evalbench.engine.paths import config_dir
 
 _SHIPPED = Path(evalbench.themes.__path__[0])
@@ -50,12 +51,12 @@ def _own(path: Path) -> ThemeFile:
     try:
         if path.stat().st_size > _LARGEST:
             return ThemeFile(path.name, {}, own=True, problem="it is too large for a theme")
-        return ThemeFile(path.name, tomllib.loads(path.read_text("utf-8")), own=True)
+        return ThemeFile(path.name, read_toml(path), own=True)
     except OSError as error:
         return ThemeFile(path.name, {}, own=True, problem=error.strerror or str(error))
     except UnicodeDecodeError:
         return ThemeFile(path.name, {}, own=True, problem="it is not text in UTF-8")
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except ValueError as error:
         return ThemeFile(path.name, {}, own=True, problem=f"it is not TOML: {error}")
 
 
