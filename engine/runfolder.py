@@ -245,6 +245,8 @@ def _write_over(path: Path, status: Status) -> None:
                 if os.pwrite(file.fileno(), data, 0) == len(data):
                     return
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
 def _reason(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
@@ -338,15 +340,12 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
         UsageError: when the place cannot be written to.
     """
     root = parent or runs_dir()
-    stamp = time.strftime("%Y%m%d-%H%M%S")
     # An imported run may say anything of itself.
     benchmark = _plain(spec.benchmark) or "benchmark"
     model = _plain(spec.candidate.name) or "model"
-    path = root / f"{stamp}-{benchmark}-{model}-{os.urandom(2).hex()}"
     try:
         make_private(root)
-        path.mkdir(mode=0o700)
-        folder = RunFolder(path)
+        folder = _make_folder(root, f"{benchmark}-{model}")
         folder.write_spec(spec)
         folder.write_status(first_status(folder, spec, created=time.time(), total=total))
     except OSError as error:
@@ -378,6 +377,23 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
     )
 
 
+def _make_folder(root: Path, name: str) -> RunFolder:
+    """A new folder: the second it was made in, what is run, and which part of that second."""
+    while True:
+        second, rest = divmod(time.time_ns(), 10**9)
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(second))
+        path = root / f"{stamp}-{name}-{(rest << 16) // 10**9:04x}"
+        # Another process may have made the same run in the same 15 µs.
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            return RunFolder(path)
+
+
+def _made(run: RunFolder) -> tuple[str, str]:
+    """When a run was made, in an order that tells apart those of one second."""
+    return run.id[:15], run.id[-4:]
+
+
 def all_runs(parent: Path | None = None) -> list[RunFolder]:
     """Every run below ``parent`` (default: the user's runs), newest first."""
     root = parent or runs_dir()
@@ -387,7 +403,7 @@ def all_runs(parent: Path | None = None) -> list[RunFolder]:
         return []
     except OSError as error:
         raise UsageError(f"{root} cannot be read", why=error.strerror or str(error)) from None
-    return sorted(found, key=lambda run: run.id, reverse=True)
+    return sorted(found, key=_made, reverse=True)
 
 
 def _is_run(path: Path) -> bool:

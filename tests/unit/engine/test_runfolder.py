@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -294,6 +295,7 @@ def test_who_holds_the_lock_is_named(run: RunFolder) -> None:
 
 HOLD = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from evalbench.engine.runfolder import Lock, RunFolder
 lock = Lock(RunFolder(Path(sys.argv[1])))
@@ -386,6 +388,18 @@ def test_all_runs_are_listed_newest_first(runs: Path) -> None:
     assert [run.id[-4:] for run in all_runs(runs)] == ["0003", "0002", "0001"]
     assert all_runs(runs / "none") == []
     assert all_runs(runs / "file") == []
+
+
+def test_runs_of_one_second_are_listed_in_the_order_they_were_made_in(
+    spec: RunSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The second run is made in the same moment as the first, and waits for the next.
+    moments = iter([0, 0, 20_000, 40_000, 400_000_000, 999_999_999])
+    monkeypatch.setattr(time, "time_ns", lambda: 5 * 10**9 + next(moments))
+    benchmarks = ["synthetic", "synthetic", "quickstart", "synthetic", "custom"]
+    made = [make_run(replace(spec, benchmark=name), tmp_path).id for name in benchmarks]
+    assert [run.id for run in all_runs(tmp_path)] == made[::-1]
+    assert find_run("last", tmp_path).id == made[-1]
 
 
 def test_a_run_is_found_by_id_part_path_or_as_the_last(
