@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulator.fixtures import running_simulator, sim
+from tests.simulator.fixtures import running_simulator, sim, still
 
-__all__ = ["running_simulator", "sim"]
+__all__ = ["running_simulator", "sim", "still"]
 
 # Nobody's keychain is asked by a test, in whatever process; those about keychains bring their own.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"

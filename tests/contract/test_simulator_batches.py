@@ -14,6 +14,8 @@ import pytest_asyncio
 
 from tests.simulator.handle import Handle
 
+pytestmark = pytest.mark.usefixtures("still")
+
 KEY = "sk-proj-planted"
 DAY = 86_400
 CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"

@@ -14,6 +14,8 @@ import together
 
 from tests.simulator.handle import Handle
 
+pytestmark = pytest.mark.usefixtures("still")
+
 KEY = "tgp_v1_planted"
 MODEL = "meta-llama/Llama-3.3-70B-Instruct-Turbo"
 CHAT: Any = "/v1/chat/completions"

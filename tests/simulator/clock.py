@@ -20,7 +20,7 @@ class Clock:
     """
 
     def __init__(self, *, running: bool = True, start: float | None = None) -> None:
-        self.running = running
+        self.running = self._runs = running
         self._offset = (time.time() if start is None else start) - (
             time.monotonic() if running else 0.0
         )
@@ -32,10 +32,16 @@ class Clock:
         return self._offset + (time.monotonic() if self.running else 0.0)
 
     def reset(self) -> None:
-        """Take back every advance. Whoever sleeps is woken."""
+        """Take back every advance and :meth:`stand`. Whoever sleeps is woken."""
         for sleeper in self._sleepers:
             _wake(sleeper)
         self._offset = self._beginning
+        self.running = self._runs
+
+    def stand(self) -> None:
+        """Stand still from now on: only :meth:`advance` moves it."""
+        self._offset, self.running = self.now(), False
+        self.advance(0.0)
 
     def advance(self, seconds: float) -> None:
         """Jump forward. Must be called on the loop that sleeps."""

@@ -115,6 +115,8 @@ class Control:
 
     def _clock(self, given: dict[str, Any]) -> Any:
         clock = self._simulator.world.clock
+        if given.pop("stand", False):
+            clock.stand()
         clock.advance(float(given.pop("advance", 0.0)))
         return {"now": clock.now(), "sleeping": clock.sleeping}
 

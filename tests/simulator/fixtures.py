@@ -25,3 +25,10 @@ def sim(running_simulator: InThread) -> Handle:
     """A simulator at rest: ``sim.base_url("anthropic")``, ``sim.fault(...)``, ``sim.entries()``."""
     running_simulator.reset()
     return running_simulator
+
+
+@pytest.fixture
+def still(sim: Handle) -> Handle:
+    """The same, with a clock that moves only when the test advances it."""
+    sim.stand_still()
+    return sim

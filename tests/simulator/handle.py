@@ -97,6 +97,10 @@ class Handle:
         now: float = self._call("POST", "/clock", {"advance": seconds})["now"]
         return now
 
+    def stand_still(self) -> None:
+        """Let the clock move only when it is advanced, until the next reset."""
+        self._call("POST", "/clock", {"stand": True})
+
     def keep_entries(self, keep: bool) -> None:
         """Keep journal entries, or only count."""
         self._call("POST", "/ledger", {"keep": keep})

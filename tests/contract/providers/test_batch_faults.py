@@ -25,6 +25,8 @@ from tests.simulator.handle import Handle
 from tests.unit.engine.driving import Solving, World, one_question
 from tests.unit.engine.journals import journal
 
+pytestmark = pytest.mark.usefixtures("still")
+
 MODELS = {
     "openai": "gpt-4.1-mini",
     "anthropic": "claude-haiku-4-5",

@@ -30,6 +30,8 @@ from tests.contract.providers.test_answers import LANES
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import few_shot, look, pick, talk
 
+pytestmark = pytest.mark.usefixtures("still")
+
 DAY = 86_400
 NAME = "abcdef0123"
 FILES = ("openai-chat", "openai-responses", "groq")

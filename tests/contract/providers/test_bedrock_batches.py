@@ -13,6 +13,8 @@ from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot, look
 
+pytestmark = pytest.mark.usefixtures("still")
+
 SONNET = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 PLACES = {
     "batch_bucket": "s3://evals/batches",

@@ -16,6 +16,8 @@ from tests.contract.providers.test_google import film, show
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, talk
 
+pytestmark = pytest.mark.usefixtures("still")
+
 MODEL = "gemini-2.5-flash"
 FLASH = f"google/{MODEL}"
 NAME = "abcdef0123"

@@ -16,6 +16,8 @@ from tests.contract.providers.test_batches import HALVED, NAME, Desk, questions
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import look
 
+pytestmark = pytest.mark.usefixtures("still")
+
 SEES = "Qwen/Qwen3.5-9B"
 
 
