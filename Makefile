@@ -10,15 +10,18 @@ BENCH_ARGS ?=
 # How many processes share the tests; JOBS=0 runs them in one, in order.
 JOBS ?= logical
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 8 --dist worksteal
-HERMETIC := not (local or cluster or terminal or keychain or compiler or shells or peers or slow)
+# Of tests that have many cases alike, only some run; `make all-tests` runs them all.
+SHARE ?= --share
+INSTALL := .ci/install $(BIN)/python
 
-.PHONY: help demo test check rest lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
+.PHONY: help demo test quick check rest lint types imports all-tests coverage snapshots bench bench-peers packages audit clean
 
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
-	@echo "make test       set up and run the hermetic tests"
-	@echo "make check      lint, types, import walls and hermetic tests"
-	@echo "make all-tests  every test, the slow ones too (needs tmux and a Secret Service)"
+	@echo "make test       set up and run the tests: what a user runs to know that it works"
+	@echo "make quick      lint, import walls and unit tests: in under a minute"
+	@echo "make check      lint, types, import walls and \`make test\`: before every commit"
+	@echo "make all-tests  every case of every test, the slow ones too"
 	@echo "make coverage   the same, and which lines they ran"
 	@echo "make snapshots  keep how the app's pages look now"
 	@echo "make packages   install every extra alone in a fresh environment (minutes, gigabytes)"
@@ -28,43 +31,46 @@ help:
 
 # CPU builds of torch are enough for the demo; an installed torch is kept.
 .make/local: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[local]'
+	$(INSTALL) --editable '.[local]'
 	@mkdir -p .make && touch $@
 
 .make/dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	@mkdir -p .make && touch $@
 
 .make/all: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[dev,all]'
+	$(INSTALL) --editable '.[dev,all]'
 	@mkdir -p .make && touch $@ .make/dev .make/local
 
 # What reads our exports elsewhere. inspect-ai wants an older boto3 than the bedrock extra, so it
 # lies apart, with only what its reader imports and the environment has not.
 .make/peers: tests/peers.txt .make/dev
 	rm -rf $@
-	$(BIN)/python -m pip install --quiet --no-deps --target $@ --requirement tests/peers.txt
+	$(INSTALL) --no-deps --target $@ --requirement tests/peers.txt
 	@touch $@
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
 
 demo: .make/local
 	$(BIN)/evalbench run quickstart --model local/smollm2-135m-instruct --no-ui
 
 test: .make/dev
-	$(PYTEST) -m '$(HERMETIC)' $(PYTEST_ARGS)
+	$(PYTEST) -m 'not slow' $(SHARE) $(PYTEST_ARGS)
+
+quick: lint imports
+	$(PYTEST) -m 'pure and not slow' $(SHARE) tests/unit $(PYTEST_ARGS)
 
 # What `test` leaves out: needs tmux, a keychain service, a C compiler, shells, torch and the model's
 # weights, packages that our files are made for, or time.
 rest: .make/all .make/peers
-	$(PYTEST) -m 'not ($(HERMETIC))' $(PYTEST_ARGS)
+	$(PYTEST) -m slow $(SHARE) $(PYTEST_ARGS)
 
 check: lint types imports test
 
 # Every test, measured: takes about twice as long.
+coverage: export EVALBENCH_TESTS_COLD = 1
 coverage: .make/all .make/peers
 	$(PYTEST) --cov --cov-report= $(PYTEST_ARGS)
 	$(BIN)/coverage report --skip-covered --fail-under=90
@@ -83,6 +89,9 @@ types: .make/dev
 imports: .make/dev
 	$(BIN)/lint-imports
 
+# Nothing is forked from a process that has its imports already: every command is started.
+all-tests: export EVALBENCH_TESTS_COLD = 1
+all-tests: SHARE =
 all-tests: test rest
 
 # Keeps how the app's pages look now; read the difference before you commit it.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -44,6 +46,60 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("EVALBENCH_HOME", str(folder))
     return folder
+
+
+_ROOT = Path(__file__).parent
+_KINDS = {
+    "unit": "pure",
+    "contract": "pure",
+    "pilot": "app",
+    "e2e": "process",
+    "faults": "process",
+    "stranger": "process",
+    "terminal": "slow",
+    "packaging": "slow",
+}
+"""The marker of the tests in a folder; CONTRIBUTING.md says what each means."""
+
+_NEEDS = {"local", "cluster", "terminal", "keychain", "compiler", "shells", "peers"}
+"""Markers of what not every machine has; tests that need it are slow as well."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--share``: of tests that have many cases alike, only some run."""
+    parser.addoption(
+        "--share",
+        action="store_true",
+        help="run only a fixed share of the cases of tests marked share(n): one in n",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test by its folder, and leave out the cases that are not in the share."""
+    for item in items:
+        item.add_marker(_KINDS[item.path.relative_to(_ROOT).parts[0]])
+        if any(mark.name in _NEEDS for mark in item.iter_markers()):
+            item.add_marker("slow")
+    if config.getoption("share"):
+        left_out = set(_left_out(items))
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of every test marked ``share(n)``, all cases but one in ``n``: always the same ones."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("share"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for alike in cases.values():
+        mark = alike[0].get_closest_marker("share")
+        assert mark
+        # By a hash of the name: every nth in order would leave out the same value of a
+        # parameter each time.
+        alike.sort(key=lambda item: crc32(item.nodeid.encode()))
+        yield from alike[-(-len(alike) // mark.args[0]) :]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -33,6 +33,11 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S)
     return value
 
 
+def commands_environment() -> dict[str, str]:
+    """The variables of commands: nothing of this process's that matters, and the test plug-ins."""
+    return plain_environment() | {"PYTHONPATH": str(PLUGINS), "TERM": "dumb"}
+
+
 def plain_environment() -> dict[str, str]:
     """This process's environment without keys and what would change how commands behave."""
     return {

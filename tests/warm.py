@@ -1,0 +1,325 @@
+"""Python processes that are forked from one that has imported what they need.
+
+Most of what a command of ours costs is Python's start and its imports, and tests start
+hundreds. Here a child is still a process of its own: it has its own id, group, environment,
+working folder, signals and standard streams, and can be killed; only its modules were loaded
+before. What it starts in turn (desks, engines) is forked from it in the same way.
+
+What a fresh interpreter alone shows (its command line, which modules it loads, what its
+variables change at the start) needs a real one: see :func:`can_serve`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import fcntl
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NoReturn, Self
+
+PRELOADED = (
+    *("evalbench.engine.host", "evalbench.engine.desk_answers", "evalbench.engine.run"),
+    *("evalbench.tui.cli.main", "evalbench.tui.cli.output", "evalbench.tui.cli.live"),
+    *("evalbench.providers.anthropic", "evalbench.providers.openai"),
+    *("evalbench.providers.compatible", "evalbench.providers.google"),
+    *("evalbench.providers.bedrock", "evalbench.providers.together"),
+    *("aiohttp", "anthropic", "openai", "google.genai", "together", "boto3"),
+)
+"""What is imported once, besides every command."""
+
+_OURS = "evalbench."
+_SET_CHILD_SUBREAPER = 36
+_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "COVERAGE_")
+_READ_LATER = ("PYTHON_KEYRING_BACKEND",)
+
+
+def can_serve(words: Sequence[str], env: Mapping[str, str], beginning: Mapping[str, str]) -> bool:
+    """Whether a Python with these words and variables may be forked from one begun with others."""
+    if os.environ.get("EVALBENCH_TESTS_COLD") or sys.platform != "linux":
+        return False
+    return _module(words) is not None and _fixed(env) == _fixed(beginning)
+
+
+def _fixed(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that decide what an interpreter is from its start on."""
+    return {
+        name: value
+        for name, value in env.items()
+        if name.startswith(_AT_THE_START) and name not in _READ_LATER
+    }
+
+
+def _module(words: Sequence[str]) -> int | None:
+    """Where in the words after ``python`` the module of ours stands, if one does."""
+    at = 1 if words[:1] == ["-P"] else 0
+    if len(words) > at + 1 and words[at] == "-m" and words[at + 1].startswith(_OURS):
+        return at + 1
+    return None
+
+
+# -- the side of the tests --------------------------------------------------------------------
+
+
+class Warm:
+    """Within it, Pythons of ours that this process starts are forked from a warm one.
+
+    They are this process's children all the same. The warm process starts with the first one.
+    """
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        """``env``: the variables that the warm process begins with."""
+        self._env = dict(env)
+        self._server: subprocess.Popen[bytes] | None = None
+        self._ours: socket.socket | None = None
+        self._busy = threading.Lock()
+
+    def __enter__(self) -> Self:
+        _replace(self._fork_exec)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _replace(_exec)
+
+    def close(self) -> None:
+        """End the warm process; what was forked lives on."""
+        if self._server and self._ours:
+            self._ours.close()
+            self._server.wait(60)
+            self._server = self._ours = None
+
+    def _fork_exec(self, *given: Any) -> int:
+        wanted = Wanted.of(given)
+        if not can_serve(wanted.words, wanted.env, self._env):
+            return _exec(*given)
+        with self._busy:
+            if self._ours is None:
+                self._begin()
+            assert self._ours
+            with _adopting():
+                return wanted.send(self._ours)
+
+    def _begin(self) -> None:
+        self._ours, theirs = socket.socketpair()
+        with theirs:
+            self._server = subprocess.Popen(
+                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                env=self._env,
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+            )
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[None]:
+    """Children of children whose parents end become this process's."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "cannot adopt processes")
+    try:
+        yield
+    finally:
+        prctl(_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+# -- the side of the process that forks -------------------------------------------------------
+
+
+def serve(ours: socket.socket) -> None:
+    """Fork whatever is asked for, until nobody can ask any more."""
+    _preload()
+    while (wanted := Wanted.receive(ours)) is not None:
+        reader, writer = os.pipe()
+        between = os.fork()
+        if between == 0:
+            # What it forks is taken over by the process that asked, as soon as this one is gone.
+            pid = os.fork()
+            if pid == 0:
+                wanted.become()
+            os.write(writer, b"%d" % pid)
+            os._exit(0)
+        os.waitpid(between, 0)
+        ours.sendall(b"%9d" % int(os.read(reader, 9)))
+        for fd in (reader, writer, *wanted.fds):
+            os.close(fd)
+
+
+def _preload() -> None:
+    from evalbench.tui.cli.commands import COMMANDS
+
+    commands = (f"evalbench.tui.cli.{command.module}" for command in COMMANDS.values())
+    for name in (*PRELOADED, *commands):
+        import_module(name)
+    _replace(_fork_exec)
+    gc.collect()
+    gc.freeze()
+
+
+def _fork_exec(*given: Any) -> int:
+    """What a forked process starts is forked from it."""
+    wanted = Wanted.of(given)
+    if not can_serve(wanted.words, wanted.env, os.environ):
+        return _exec(*given)
+    pid = os.fork()
+    if pid == 0:
+        wanted.become()
+    return pid
+
+
+# -- both --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Wanted:
+    """A Python that is to be, as :mod:`subprocess` wants it.
+
+    Attributes:
+        words: what follows ``python``.
+        fds: standard streams (-1: as they are), and what else it shall have open.
+        numbers: what the descriptors are to be called.
+    """
+
+    words: list[str]
+    env: dict[str, str]
+    cwd: str | None
+    session: bool
+    group: int
+    numbers: list[int]
+    fds: list[int]
+
+    @classmethod
+    def of(cls, given: Sequence[Any]) -> Wanted:
+        """From the arguments of ``subprocess._fork_exec``; an empty one for other programs."""
+        args, _, _, keep, cwd, env = given[:6]
+        p2cread, _, _, c2pwrite, _, errwrite, _, failed = given[6:14]
+        words = [os.fsdecode(word) for word in args]
+        variables = dict(os.environ)
+        if env is not None:
+            variables = dict(os.fsdecode(one).split("=", 1) for one in env)
+        streams = [(0, p2cread), (1, c2pwrite), (2, errwrite)]
+        more = [(fd, fd) for fd in keep if fd != failed and fd > 2]
+        held = [(number, fd if fd >= 0 else number) for number, fd in streams] + more
+        return cls(
+            words=words[1:] if words[0] == sys.executable else [],
+            env=variables,
+            cwd=None if cwd is None else os.fsdecode(cwd),
+            session=bool(given[15]),
+            group=int(given[16]),
+            numbers=[number for number, _ in held],
+            fds=[fd for _, fd in held],
+        )
+
+    def send(self, to: socket.socket) -> int:
+        """Have it forked by the process at the other end; its id."""
+        told = {**vars(self), "cwd": self.cwd or os.getcwd(), "fds": []}
+        body = json.dumps(told).encode()
+        socket.send_fds(to, [len(body).to_bytes(4, "big")], self.fds)
+        to.sendall(body)
+        said = _exactly(to, 9)
+        if not said:
+            raise RuntimeError("the warm process has ended")
+        return int(said)
+
+    @classmethod
+    def receive(cls, ours: socket.socket) -> Wanted | None:
+        """The next one that is asked for; None when nobody can ask any more."""
+        head, fds, _, _ = socket.recv_fds(ours, 4, 64)
+        if not head:
+            return None
+        return cls(**{**json.loads(_exactly(ours, int.from_bytes(head, "big"))), "fds": fds})
+
+    def become(self) -> NoReturn:
+        """Be it from now on."""
+        code = 70
+        try:
+            if self.session:
+                os.setsid()
+            elif self.group >= 0:
+                os.setpgid(0, self.group)
+            self._settle()
+            code = _run(self.words)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _settle(self) -> None:
+        # Above all numbers that are wanted, so that none is written over before its turn.
+        safe = [fcntl.fcntl(fd, fcntl.F_DUPFD, 512) for fd in self.fds]
+        for number, fd in zip(self.numbers, safe, strict=True):
+            os.dup2(fd, number)
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            if fd not in self.numbers:
+                with contextlib.suppress(OSError):  # the one that listed them
+                    os.close(fd)
+        sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
+        sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
+        sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+        os.chdir(self.cwd or os.getcwd())
+        os.environ.clear()
+        os.environ.update(self.env)
+        time.tzset()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _exactly(ours: socket.socket, size: int) -> bytes:
+    said = b""
+    while len(said) < size and (more := ours.recv(size - len(said))):
+        said += more
+    return said
+
+
+def _run(words: Sequence[str]) -> int:
+    """Do what ``python *words`` does, to its end; the exit code."""
+    at = _module(words)
+    assert at is not None
+    name = words[at]
+    sys.argv = [name, *words[at + 1 :]]
+    if "-P" not in words[:at]:
+        sys.path.insert(0, os.getcwd())
+    sys.modules.pop(name, None)
+    code = 0
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            sys.stderr.write(f"{ended.code}\n")
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or 120
+    return code
+
+
+_exec: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
+
+
+def _replace(fork_exec: Callable[..., int]) -> None:
+    subprocess._fork_exec = fork_exec  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
