@@ -7,11 +7,15 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
 
 from tests.simulator.fixtures import running_simulator, sim, still
+
+if TYPE_CHECKING:
+    from tests.warm import Warm
 
 __all__ = ["running_simulator", "sim", "still"]
 
@@ -48,6 +52,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def warm_process() -> Iterator[Warm]:
+    """A process that has imported what commands need; ask for ``warm`` instead."""
+    from tests.e2e.commandline import commands_environment
+    from tests.warm import Warm
+
+    process = Warm(commands_environment())
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def warm(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Commands, and their engines, are forked from a process that has imported what they need.
+
+    Where the test is marked ``cold``, each is a fresh interpreter.
+    """
+    if request.node.get_closest_marker("cold"):
+        yield
+        return
+    with request.getfixturevalue("warm_process"):
+        yield
+
+
 _ROOT = Path(__file__).parent
 _KINDS = {
     "unit": "pure",
@@ -70,7 +98,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share",
         action="store_true",
-        help="run only a fixed share of the cases of tests marked share(n): one in n",
+        help="of the cases of a test that are marked share(n), run only one in n",
     )
 
 
@@ -88,7 +116,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of every test marked ``share(n)``, all cases but one in ``n``: always the same ones."""
+    """Of the cases of a test marked ``share(n)``, all but one in ``n``: always the same ones."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("share"):

@@ -3,7 +3,7 @@
 Most of what a command of ours costs is Python's start and its imports, and tests start
 hundreds. Here a child is still a process of its own: it has its own id, group, environment,
 working folder, signals and standard streams, and can be killed; only its modules were loaded
-before. What it starts in turn (desks, engines) is forked from it in the same way.
+before. So are the desks and engines that commands start; what engines start is started.
 
 What a fresh interpreter alone shows (its command line, which modules it loads, what its
 variables change at the start) needs a real one: see :func:`can_serve`.
@@ -42,6 +42,8 @@ PRELOADED = (
 """What is imported once, besides every command."""
 
 _OURS = "evalbench."
+_COMMAND = "evalbench.tui.cli.main"
+_ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SET_CHILD_SUBREAPER = 36
 _AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "COVERAGE_")
 _READ_LATER = ("PYTHON_KEYRING_BACKEND",)
@@ -85,7 +87,6 @@ class Warm:
         self._env = dict(env)
         self._server: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
-        self._busy = threading.Lock()
 
     def __enter__(self) -> Self:
         _replace(self._fork_exec)
@@ -105,27 +106,22 @@ class Warm:
         wanted = Wanted.of(given)
         if not can_serve(wanted.words, wanted.env, self._env):
             return _exec(*given)
-        with self._busy:
+        with _turn:
             if self._ours is None:
-                self._begin()
-            assert self._ours
-            with _adopting():
-                return wanted.send(self._ours)
-
-    def _begin(self) -> None:
-        self._ours, theirs = socket.socketpair()
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
-                env=self._env,
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-            )
+                self._ours, theirs = socket.socketpair()
+                with theirs:
+                    self._server = subprocess.Popen(
+                        [sys.executable, "-P", __file__, str(theirs.fileno())],
+                        env=self._env,
+                        pass_fds=(theirs.fileno(),),
+                        stdin=subprocess.DEVNULL,
+                    )
+            return wanted.send(self._ours)
 
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Children of children whose parents end become this process's."""
+    """Children of children become this process's when their parents end."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "cannot adopt processes")
@@ -138,9 +134,20 @@ def _adopting() -> Iterator[None]:
 # -- the side of the process that forks -------------------------------------------------------
 
 
-def serve(ours: socket.socket) -> None:
+def begin(ours: socket.socket) -> None:
+    """Import what all will need, and fork whatever is asked for."""
+    from evalbench.tui.cli.commands import COMMANDS
+
+    commands = (f"evalbench.tui.cli.{command.module}" for command in COMMANDS.values())
+    for name in (*PRELOADED, *commands):
+        import_module(name)
+    gc.collect()
+    gc.freeze()
+    _serve(ours)
+
+
+def _serve(ours: socket.socket) -> None:
     """Fork whatever is asked for, until nobody can ask any more."""
-    _preload()
     while (wanted := Wanted.receive(ours)) is not None:
         reader, writer = os.pipe()
         between = os.fork()
@@ -157,26 +164,30 @@ def serve(ours: socket.socket) -> None:
             os.close(fd)
 
 
-def _preload() -> None:
-    from evalbench.tui.cli.commands import COMMANDS
+def _keep_a_helper() -> None:
+    """Have a process at hand that forks what this one will start.
 
-    commands = (f"evalbench.tui.cli.{command.module}" for command in COMMANDS.values())
-    for name in (*PRELOADED, *commands):
-        import_module(name)
-    _replace(_fork_exec)
-    gc.collect()
-    gc.freeze()
+    This one will have threads, locks and files open, which a fork would copy.
+    """
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        with contextlib.suppress(BaseException):
+            ours.close()
+            _close_all_but({theirs.fileno()})
+            for number in _ENDING:
+                signal.signal(number, signal.SIG_IGN)
+            _serve(theirs)
+        os._exit(0)
+    theirs.close()
 
+    def fork_exec(*given: Any) -> int:
+        wanted = Wanted.of(given)
+        if not can_serve(wanted.words, wanted.env, os.environ):
+            return _exec(*given)
+        with _turn:
+            return wanted.send(ours)
 
-def _fork_exec(*given: Any) -> int:
-    """What a forked process starts is forked from it."""
-    wanted = Wanted.of(given)
-    if not can_serve(wanted.words, wanted.env, os.environ):
-        return _exec(*given)
-    pid = os.fork()
-    if pid == 0:
-        wanted.become()
-    return pid
+    _replace(fork_exec)
 
 
 # -- both --------------------------------------------------------------------------------------
@@ -190,6 +201,7 @@ class Wanted:
         words: what follows ``python``.
         fds: standard streams (-1: as they are), and what else it shall have open.
         numbers: what the descriptors are to be called.
+        ignored: signals that it ignores from its start on.
     """
 
     words: list[str]
@@ -199,6 +211,7 @@ class Wanted:
     group: int
     numbers: list[int]
     fds: list[int]
+    ignored: list[int]
 
     @classmethod
     def of(cls, given: Sequence[Any]) -> Wanted:
@@ -220,15 +233,17 @@ class Wanted:
             group=int(given[16]),
             numbers=[number for number, _ in held],
             fds=[fd for _, fd in held],
+            ignored=[one for one in _ENDING if signal.getsignal(one) is signal.SIG_IGN],
         )
 
     def send(self, to: socket.socket) -> int:
         """Have it forked by the process at the other end; its id."""
         told = {**vars(self), "cwd": self.cwd or os.getcwd(), "fds": []}
         body = json.dumps(told).encode()
-        socket.send_fds(to, [len(body).to_bytes(4, "big")], self.fds)
-        to.sendall(body)
-        said = _exactly(to, 9)
+        with _adopting():
+            socket.send_fds(to, [len(body).to_bytes(4, "big")], self.fds)
+            to.sendall(body)
+            said = _exactly(to, 9)
         if not said:
             raise RuntimeError("the warm process has ended")
         return int(said)
@@ -261,10 +276,7 @@ class Wanted:
         safe = [fcntl.fcntl(fd, fcntl.F_DUPFD, 512) for fd in self.fds]
         for number, fd in zip(self.numbers, safe, strict=True):
             os.dup2(fd, number)
-        for fd in map(int, os.listdir("/proc/self/fd")):
-            if fd not in self.numbers:
-                with contextlib.suppress(OSError):  # the one that listed them
-                    os.close(fd)
+        _close_all_but({*self.numbers})
         sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
         sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
         sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
@@ -272,7 +284,18 @@ class Wanted:
         os.environ.clear()
         os.environ.update(self.env)
         time.tzset()
+        for number in _ENDING:
+            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number in self.ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd not in kept:
+            with contextlib.suppress(OSError):  # the one that listed them
+                os.close(fd)
 
 
 def _exactly(ours: socket.socket, size: int) -> bytes:
@@ -291,6 +314,8 @@ def _run(words: Sequence[str]) -> int:
     if "-P" not in words[:at]:
         sys.path.insert(0, os.getcwd())
     sys.modules.pop(name, None)
+    if name == _COMMAND:
+        _keep_a_helper()
     code = 0
     try:
         runpy.run_module(name, run_name="__main__", alter_sys=True)
@@ -314,6 +339,7 @@ def _run(words: Sequence[str]) -> int:
     return code
 
 
+_turn = threading.Lock()
 _exec: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
 
 
@@ -322,4 +348,4 @@ def _replace(fork_exec: Callable[..., int]) -> None:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    begin(socket.socket(fileno=int(sys.argv[1])))

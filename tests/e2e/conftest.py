@@ -8,28 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.commandline import CommandLine, commands_environment
-from tests.warm import Warm
-
-
-@pytest.fixture(scope="session")
-def warm_process() -> Iterator[Warm]:
-    """What has imported all that commands need."""
-    process = Warm(commands_environment())
-    yield process
-    process.close()
 
 
 @pytest.fixture(autouse=True)
-def warm(warm_process: Warm, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Commands and engines are forked from a process that has imported what they need.
-
-    Where the test is marked ``cold``, each is a fresh interpreter.
-    """
-    if request.node.get_closest_marker("cold"):
-        yield
-        return
-    with warm_process:
-        yield
+def _warm(warm: None) -> None:
+    """Commands are forked."""
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from tests.simulator.collector import collecting
 from tests.simulator.handle import Handle
 from tests.spellings import escaped, spellings
 
+pytestmark = pytest.mark.cold
+
 PLANTED = {
     "anthropic": ("sk-ant-api03-PLANTEDplantedPLANTED0123456789", "claude-haiku-4-5"),
     "openai": ("sk-proj-PLANTEDplantedPLANTED0123456789abcd", "gpt-4.1-mini"),

@@ -15,6 +15,8 @@ from evalbench.engine.status import State
 from tests.e2e.commandline import LONG_S, CommandLine, wait_until
 from tests.e2e.schema import check_line
 
+pytestmark = pytest.mark.cold
+
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "40")
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.e2e.schema import check_line
 
+pytestmark = pytest.mark.cold
+
 LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "4")
 
 

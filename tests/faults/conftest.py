@@ -17,7 +17,9 @@ _SEED = int(os.environ.get("EVALBENCH_KILL_SEED", "20261"))
 
 
 @pytest.fixture
-def engines(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
+def engines(
+    warm: None, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Engines]:
     """Engines whose provider keeps a ledger and takes 20 ms for an answer."""
     for name in os.environ:
         if name.startswith(("SCRIPTED_", "SYNTHETIC_")):

@@ -16,7 +16,7 @@ from tests.e2e.commandline import PLUGINS
 
 
 @pytest.fixture(autouse=True)
-def alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def alone(warm: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The home folder. What the app starts finds the test plug-ins, and no keys of ours."""
     ours = ("SCRIPTED_", "SYNTHETIC_", "SSH_", "TMUX", "NO_COLOR", "TEXTUAL_")
     for name in [*scrubbing.provider_variables(), *os.environ]:
