@@ -308,6 +308,7 @@ def test_hostile_replies_come_out_harmless(home: Path, tmp_path: Path, name: str
     assert not [p for p in (tmp_path / "out").rglob("*") if p.name.endswith(".part")]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [n for n, one in FORMATS.items() if not one.benchmarks])
 def test_a_live_run_full_of_nasty_texts_can_be_written(
     home: Path, tmp_path: Path, name: str

@@ -136,6 +136,7 @@ def _but_time(values: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in values.items() if name != "seconds"}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_waiting_at_every_step_changes_no_score(
     name: str, tmp_path: Path, home: Path, shared_data: Path

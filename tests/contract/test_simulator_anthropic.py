@@ -13,6 +13,8 @@ import pytest_asyncio
 from tests.contract.simulated_images import base64_png
 from tests.simulator.handle import Handle
 
+pytestmark = pytest.mark.share(4)
+
 OLD = {"anthropic-version": "2023-06-01"}
 KEY = "sk-ant-api03-planted"
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from tests.simulator.handle import Handle
 
-pytestmark = pytest.mark.usefixtures("still")
+pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
 
 KEY = "sk-proj-planted"
 DAY = 86_400

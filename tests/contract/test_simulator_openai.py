@@ -16,6 +16,8 @@ import pytest_asyncio
 from tests.contract.simulated_images import data_uri
 from tests.simulator.handle import Handle
 
+pytestmark = pytest.mark.share(4)
+
 KEY = "sk-proj-planted"
 
 

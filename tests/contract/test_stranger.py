@@ -173,6 +173,7 @@ async def test_retry_after_in_every_legal_form(
 PAGE = "<html><head><title>Bad Gateway</title></head><body><h1>502</h1></body></html>"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("status", [500, 502, 503, 520, 529])
 @pytest.mark.parametrize("body", [PAGE, "", '{"error":', "[]", '"oops"'])
 async def test_a_bad_moment_is_tried_again_whatever_it_says(

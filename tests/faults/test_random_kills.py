@@ -25,12 +25,14 @@ from tests.simulator.handle import Handle
 LATENCY_S = 0.02
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("benchmark", ["synthetic", "two-turn"])
 def test_an_engine_that_asks_at_once(engines: Engines, dice: random.Random, benchmark: str) -> None:
     size = 120 if benchmark == "synthetic" else 30
     Trial(engines, engines.spec(benchmark, size=size, concurrency=AT_ONCE), dice).hold()
 
 
+@pytest.mark.slow
 def test_an_engine_whose_answers_are_judged(engines: Engines, dice: random.Random) -> None:
     judges = ["scripted/better,temperature=0", "scripted/good"]
     spec = engines.spec("judged", size=40, concurrency=AT_ONCE, judge=judges)

@@ -197,6 +197,7 @@ async def test_what_changes_is_shown_as_it_changes(engine: PretendEngine) -> Non
         assert "3 of 3 in flight" in screen
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("state", "alive", "more", "told"),

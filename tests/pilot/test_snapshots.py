@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from textual.color import Color
 from textual.command import CommandPalette
 from textual.geometry import Region
@@ -55,9 +56,18 @@ def file_name(name: str, size: tuple[int, int]) -> str:
 
 
 ALL = [(name, size) for name in sorted(SHOTS) for size in SIZES]
+ROOMY = {"compare", "home", "new", "run-live", "sample"}
+"""Pages that show more where there is more room; of the others one size says enough."""
 
 
-@pytest.mark.parametrize(("name", "size"), ALL, ids=[file_name(*which)[:-4] for which in ALL])
+def _cases() -> Iterator[ParameterSet]:
+    for name, size in ALL:
+        told = size == SIZES[0] or (name in ROOMY and size == SIZES[-1])
+        marks = () if told else (pytest.mark.slow, pytest.mark.share(8))
+        yield pytest.param(name, size, id=file_name(name, size)[:-4], marks=marks)
+
+
+@pytest.mark.parametrize(("name", "size"), _cases())
 async def test_it_looks_as_before(
     monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int]
 ) -> None:

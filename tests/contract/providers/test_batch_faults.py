@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import evalbench.engine.driver
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import ModelRef
+from evalbench.engine.dispatch import retry
 from evalbench.engine.dispatch.batches import Batching, BatchWishes, waits
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
@@ -26,6 +28,14 @@ from tests.unit.engine.driving import Solving, World, one_question
 from tests.unit.engine.journals import journal
 
 pytestmark = pytest.mark.usefixtures("still")
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses are as many as ever, and short."""
+    monkeypatch.setattr(retry, "_CAP_S", 0.01)
+    monkeypatch.setattr(evalbench.engine.driver, "_PARKED_LOOK_S", 0.02)
+
 
 MODELS = {
     "openai": "gpt-4.1-mini",
@@ -64,6 +74,7 @@ async def run(
             await dispatcher.close()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("api", list(MODELS))
 @pytest.mark.parametrize(
     "script",
@@ -88,6 +99,7 @@ async def test_strange_results_of_one_batch_end_in_every_answer(
         assert call.reply is not None
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("api", list(MODELS))
 @pytest.mark.parametrize(
     ("script", "why"),

@@ -219,6 +219,7 @@ def test_a_provider_survives_a_change_of_event_loop(sim: Handle, name: str) -> N
     asyncio.run(provider.close())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [*ASKED, "openai-chat", "compatible"])
 async def test_nothing_queues_inside_the_client(
     sim: Handle, make: Make, name: str, monkeypatch: pytest.MonkeyPatch
