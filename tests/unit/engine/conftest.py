@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine import registry
+from evalbench.engine.dispatch import replica
 from tests.unit.engine.plugins import PLUGINS, Installed
+
+
+@pytest.fixture(autouse=True)
+def _quick_goodbyes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that does not listen to the end is not waited for as long as a real one."""
+    monkeypatch.setattr(replica, "_PARTING_S", 0.1)
 
 
 @pytest.fixture(scope="module")
