@@ -277,9 +277,10 @@ class Wanted:
         for number, fd in zip(self.numbers, safe, strict=True):
             os.dup2(fd, number)
         _close_all_but({*self.numbers})
-        sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
-        sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
-        sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+        reads, says = os.fdopen(0, closefd=False), os.fdopen(1, "w", closefd=False)
+        warns = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+        vars(sys).update(stdin=reads, stdout=says, stderr=warns)
+        vars(sys).update(__stdin__=reads, __stdout__=says, __stderr__=warns)
         os.chdir(self.cwd or os.getcwd())
         os.environ.clear()
         os.environ.update(self.env)
