@@ -53,12 +53,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm_process() -> Iterator[Warm]:
+def warm_process(pytestconfig: pytest.Config) -> Iterator[Warm]:
     """A process that has imported what commands need; ask for ``warm`` instead."""
-    from tests.e2e.commandline import commands_environment
-    from tests.warm import Warm
-
-    process = Warm(commands_environment())
+    process = pytestconfig.stash[_WARM]
     yield process
     process.close()
 
@@ -76,6 +73,7 @@ def warm(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+_WARM = pytest.StashKey["Warm"]()
 _ROOT = Path(__file__).parent
 _KINDS = {
     "unit": "pure",
@@ -100,6 +98,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="of the cases of a test that are marked share(n), run only one in n",
     )
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start what commands are forked from, if any will be: it takes as long as some tests."""
+    from tests.e2e.commandline import commands_environment
+    from tests.warm import Warm
+
+    process = session.config.stash[_WARM] = Warm(commands_environment())
+    kinds = {mark.name for item in session.items for mark in item.iter_markers()}
+    if kinds & {"app", "process"} and not session.config.option.collectonly and not Warm.off():
+        process.begin()
 
 
 @pytest.hookimpl(tryfirst=True)

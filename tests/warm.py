@@ -45,13 +45,13 @@ _OURS = "evalbench."
 _COMMAND = "evalbench.tui.cli.main"
 _ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _SET_CHILD_SUBREAPER = 36
-_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "COVERAGE_")
+_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "COVERAGE_", "HF_", "EVALBENCH_TESTS")
 _READ_LATER = ("PYTHON_KEYRING_BACKEND",)
 
 
 def can_serve(words: Sequence[str], env: Mapping[str, str], beginning: Mapping[str, str]) -> bool:
     """Whether a Python with these words and variables may be forked from one begun with others."""
-    if os.environ.get("EVALBENCH_TESTS_COLD") or sys.platform != "linux":
+    if Warm.off():
         return False
     return _module(words) is not None and _fixed(env) == _fixed(beginning)
 
@@ -79,7 +79,8 @@ def _module(words: Sequence[str]) -> int | None:
 class Warm:
     """Within it, Pythons of ours that this process starts are forked from a warm one.
 
-    They are this process's children all the same. The warm process starts with the first one.
+    They are this process's children all the same. The warm process starts with the first one,
+    or with :meth:`begin`.
     """
 
     def __init__(self, env: Mapping[str, str]) -> None:
@@ -88,12 +89,29 @@ class Warm:
         self._server: subprocess.Popen[bytes] | None = None
         self._ours: socket.socket | None = None
 
+    @staticmethod
+    def off() -> bool:
+        """Whether every Python is to be started."""
+        return bool(os.environ.get("EVALBENCH_TESTS_COLD")) or sys.platform != "linux"
+
     def __enter__(self) -> Self:
         _replace(self._fork_exec)
         return self
 
     def __exit__(self, *_: object) -> None:
         _replace(_exec)
+
+    def begin(self) -> None:
+        """Have the warm process start, and not wait for it."""
+        if self._ours is None:
+            self._ours, theirs = socket.socketpair()
+            with theirs:
+                self._server = subprocess.Popen(
+                    [sys.executable, "-P", __file__, str(theirs.fileno())],
+                    env=self._env,
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                )
 
     def close(self) -> None:
         """End the warm process; what was forked lives on."""
@@ -106,16 +124,9 @@ class Warm:
         wanted = Wanted.of(given)
         if not can_serve(wanted.words, wanted.env, self._env):
             return _exec(*given)
+        self.begin()
         with _turn:
-            if self._ours is None:
-                self._ours, theirs = socket.socketpair()
-                with theirs:
-                    self._server = subprocess.Popen(
-                        [sys.executable, "-P", __file__, str(theirs.fileno())],
-                        env=self._env,
-                        pass_fds=(theirs.fileno(),),
-                        stdin=subprocess.DEVNULL,
-                    )
+            assert self._ours
             return wanted.send(self._ours)
 
 
