@@ -16,6 +16,7 @@ from evalbench.engine.benchmark import Benchmark, Score
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
+from evalbench.engine.dispatch.unfetched import not_fetched
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
@@ -168,7 +169,8 @@ class Driver:
             return
         self._news.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), _PARKED_LOOK_S)
+            async with asyncio.timeout(_PARKED_LOOK_S):
+                await self._news.wait()
 
     def _rest(self) -> State:
         """How the run stands when nothing more will be done now."""
@@ -178,6 +180,9 @@ class Driver:
             return _RESTS[self.halting]
         if self._backlog.parked and self._outstanding():
             return State.WAITING
+        if self._backlog.parked and (problem := self._not_fetched()):
+            self.failure = problem
+            return State.FAILED
         if self._pilot and not self._finished:
             return State.PAUSED
         return State.COMPLETE
@@ -202,6 +207,11 @@ class Driver:
 
     def _outstanding(self) -> int:
         return sum(dispatcher.outstanding for dispatcher in self._parking)
+
+    def _not_fetched(self) -> EvalbenchError | None:
+        """What keeps samples parked for good: results that cannot be fetched."""
+        found = [told for part in self._parking if (told := part.unfetched())]
+        return not_fetched(found, self._journal.path.parent.name) if found else None
 
     # -- what batches bring, see dispatch.base.Host --------------------------------
 

@@ -30,6 +30,7 @@ decides on retries and no dispatcher reads provider texts:
     │   └── ContextTooLong        prompt and answer do not fit the model
     ├── RunFatal                  no call of this run can succeed
     │   ├── BadKey · NoCredit · NoSuchModel · AccessDenied · QuotaExhausted
+    │   ├── ResultsNotFetched     batches have ended, but their results cannot be fetched
     │   └── WorkerFailed          the local model worker cannot be kept alive
     └── OutOfMemory               a local batch did not fit; a smaller one may
 """
@@ -262,6 +263,10 @@ class AccessDenied(RunFatal):
 
 class QuotaExhausted(RunFatal):
     """A quota that does not refill during the run (per day, per month) is used up."""
+
+
+class ResultsNotFetched(RunFatal):
+    """Batches have ended, but their results cannot be fetched; asking again may be paid twice."""
 
 
 class WorkerFailed(RunFatal):

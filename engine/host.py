@@ -7,7 +7,8 @@ standard input brings one JSON line::
                "fits": {ROLE: {...}},
                "keys": {ROLE: {"ref": {...}, "secret": S}}}],
      "accept_changes": B, "accept_loss": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
-     "leave": B, "cancel": [BATCH], "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
+     "leave": B, "cancel": [BATCH], "resend_unfetched": B,
+     "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
 
 Keys come this way and no other: not by argument, file or environment.
 
@@ -66,6 +67,7 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
                 pilot=request["pilot"],
                 leave=request["leave"],
                 cancel=request["cancel"],
+                resend_unfetched=request["resend_unfetched"],
             )
     except (EvalbenchError, OSError) as error:
         problem = error if isinstance(error, EvalbenchError) else system_limit(error)

@@ -98,6 +98,7 @@ class HostedRun:
         pilot: int | None = None,
         leave: bool = False,
         cancel: Sequence[str] = (),
+        resend_unfetched: bool = False,
     ) -> None:
         """Open or make the journal and check that a resumed run is still the same.
 
@@ -108,6 +109,7 @@ class HostedRun:
             pilot: work on so many samples, drawn at random, and pause.
             leave: do not wait for batches.
             cancel: batches to cancel first.
+            resend_unfetched: send calls again whose batches' results cannot be fetched.
 
         Raises:
             EvalbenchError: see :func:`evalbench.engine.opening.open_run`.
@@ -140,6 +142,7 @@ class HostedRun:
                 fallback_s=seconds_of(self.spec.get("batch_fallback")),
                 leave=leave,
                 cancel=frozenset(cancel),
+                resend_unfetched=resend_unfetched,
             ),
             images="images" in opened.benchmark.needs(),
             address=self.spec.get("address"),

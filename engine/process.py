@@ -134,6 +134,7 @@ def resume_run(
     typed: Collection[str] = (),
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
+    resend_unfetched: bool = False,
 ) -> Engine:
     """Go on with a run: ask only what has no answer yet.
 
@@ -152,6 +153,8 @@ def resume_run(
         typed: names of settings of ``spec`` that did not come from the folder.
         allow_hosts: hosts that keys may go to, which the folder names.
         ask_hosts: asks whether they may go to others; None: they may not.
+        resend_unfetched: send the calls of batches again whose results were given up, where
+            they still cannot be fetched. They may be paid twice.
 
     Raises:
         SpecError: a key would go to a host that is not allowed; nothing was sent.
@@ -181,6 +184,7 @@ def resume_run(
             retry=[outcome.value for outcome in retry],
             foreground=foreground,
             leave=leave,
+            resend_unfetched=resend_unfetched,
         )
     except EvalbenchError:
         if wanted != before:
@@ -261,6 +265,7 @@ def _spawn(
     pilot: int | None = None,
     leave: bool = False,
     cancel: Sequence[str] = (),
+    resend_unfetched: bool = False,
 ) -> Engine:
     folders = [folder for folder, _ in runs]
     request = {
@@ -284,6 +289,7 @@ def _spawn(
         "pilot": pilot,
         "leave": leave,
         "cancel": list(cancel),
+        "resend_unfetched": resend_unfetched,
         "installed": registry.installed(),
     }
     read_end, write_end = os.pipe()

@@ -304,6 +304,7 @@ class Run:
         accept_loss: bool = False,
         retry: Iterable[str] = (),
         allow_hosts: Iterable[str] = (),
+        resend_unfetched: bool = False,
         foreground: bool = False,
         progress: Progress | None = None,
     ) -> Run:
@@ -321,6 +322,8 @@ class Run:
                 ``filtered``.
             allow_hosts: hosts that keys may go to, which the run's folder names; needed for
                 those where a key has not been used before.
+            resend_unfetched: ask again what batches hold whose results cannot be fetched;
+                it may be paid twice.
             foreground, progress: as in :func:`start_run`.
 
         Raises:
@@ -344,6 +347,7 @@ class Run:
                 accept_loss=accept_loss,
                 retry=again,
                 allow_hosts=list(allow_hosts),
+                resend_unfetched=resend_unfetched,
                 foreground=foreground,
                 progress=progress,
             )

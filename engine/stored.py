@@ -68,6 +68,7 @@ _BATCH = record(
         **dict.fromkeys(("succeeded", "failed_there"), maybe(_count)),
         **dict.fromkeys(("since", "expires"), maybe(_seconds)),
         **dict.fromkeys(("cost", "saved"), decimal(MOST_DOLLARS)),
+        "resend_cost": either(one_of(("",)), decimal(MOST_DOLLARS)),
         "cancelling": flag,
     },
 )

@@ -52,6 +52,7 @@ class BatchTerms:
             None: not limited, or not known.
         window_s: seconds after which the provider gives up on what is left.
         creates_per_minute: how often a batch may be made.
+        made_once: making a batch again under its name makes no second one.
     """
 
     most_requests: int
@@ -60,6 +61,7 @@ class BatchTerms:
     most_tokens: int | None = None
     window_s: float = 86_400.0
     creates_per_minute: float = 30.0
+    made_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,8 @@ class BatchProvider(Protocol):
 
         Returns:
             The batch with this name. Where the provider keeps no names: those
-            made since then with as many requests (or whose number is not told);
-            the engine looks at their results before it believes one.
+            made since then with as many requests (or whose number is not told), on all
+            pages of its list; the engine looks at their results before it believes one.
         """
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
@@ -149,10 +151,12 @@ class BatchProvider(Protocol):
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
         """Write every result line there is, good ones and errors, as the provider sent them.
 
-        Streams: a result file may be larger than memory.
+        Streams: a result file may be larger than memory. ``into`` may hold what an earlier
+        try left.
 
         Raises:
-            CallRejected: when the results are gone for good.
+            CallRejected: when the provider says that they are not there. It may be wrong:
+                the engine asks again, for minutes.
         """
 
     def batch_item(self, line: bytes) -> str:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Protocol
 
 from evalbench.engine.calls import Call, Outcome, Reply
+from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import EvalbenchError, ProviderError
 from evalbench.engine.journal.paging import Held
 from evalbench.engine.journal.records import CallRow
@@ -121,7 +122,10 @@ class Parking(Dispatcher, Protocol):
 
     @property
     def outstanding(self) -> int:
-        """Calls taken in that have no reply."""
+        """Calls taken in whose reply is still to come."""
+
+    def unfetched(self) -> Unfetched | None:
+        """Calls taken in whose replies were given up for now; None where there are none."""
 
     @property
     def at_rest(self) -> bool:

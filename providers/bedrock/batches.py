@@ -35,7 +35,7 @@ LEAST_RECORDS = 100
 """What Bedrock demands of a job for most models; a quota that can be looked up, not raised."""
 TERMS = BatchTerms(
     most_requests=50_000, most_bytes=1_000_000_000, least_requests=LEAST_RECORDS,
-    creates_per_minute=10,
+    creates_per_minute=10, made_once=True,
 )  # fmt: skip
 _HOURS = 24
 _NOT_IN_JOBS = ("serviceTier", "performanceConfig")
@@ -164,12 +164,20 @@ class InvocationJobs(BatchingProvider):
         """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         await self.clients.get()
-        answered = await self.within(
-            self.boto.call(CONTROL, "list_model_invocation_jobs", nameContains=_job_name(name))
-        )
-        body = self._object(answered)
-        listed = body.get("invocationJobSummaries") or []
-        return [self._job(job) for job in listed if job.get("jobName") == _job_name(name)]
+        query = {"nameContains": _job_name(name)}
+        while True:
+            answered = await self.within(
+                self.boto.call(CONTROL, "list_model_invocation_jobs", **query)
+            )
+            body = self._object(answered)
+            listed = body.get("invocationJobSummaries") or []
+            if ours := [job for job in listed if job.get("jobName") == _job_name(name)]:
+                return [self._job(job) for job in ours]
+            # A page that is filtered may be empty although another follows.
+            following = body.get("nextToken")
+            if not following or following == query.get("nextToken"):
+                return []
+            query["nextToken"] = str(following)
 
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """See :class:`evalbench.engine.calls.BatchProvider`."""
@@ -250,7 +258,7 @@ class InvocationJobs(BatchingProvider):
 
     def _store_trouble(self, answered: Answered) -> ProviderError:
         error = self.failure(answered)
-        if answered.status == 404 and b"NoSuchKey" in answered.body:
+        if answered.status == 404 and b"NoSuchBucket" not in answered.body:
             return CallRejected("the results of this batch are not in the bucket", why=error.why)
         if answered.status == 404:
             return NoSuchModel(

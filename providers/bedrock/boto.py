@@ -25,6 +25,7 @@ from evalbench.providers.wire.address import proxy_for
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
+from evalbench.providers.wire.streams import add_to
 
 if TYPE_CHECKING:
     from evalbench.providers.bedrock.lines import Line
@@ -213,11 +214,13 @@ class Clients:
             try:
                 found = self._client(STORE).get_object(Bucket=bucket, Key=key)
                 line.wait()
-                with open_private(into) as out:
-                    for chunk in found["Body"].iter_chunks(_CHUNK):
-                        out.write(chunk)
+                open_private(into).close()
+                for chunk in found["Body"].iter_chunks(_CHUNK):
+                    add_to(into, chunk)
             except ClientError:
                 return self._whole(line)
+            except ProviderError:
+                raise
             except Exception as error:
                 raise self._explain(error) from None
         return Answered(200, {}, b"", line.seconds)

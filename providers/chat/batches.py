@@ -24,7 +24,6 @@ from evalbench.providers.chat.errors import (
     status_number,
 )
 from evalbench.providers.wire.batches import (
-    CLOCKS_S,
     BatchingProvider,
     entries,
     expired,
@@ -59,6 +58,10 @@ _UNSERVED = {"batch_expired": False, "batch_cancelled": True}
 _STATUS = {"rate_limit_exceeded": 429, "invalid_request": 400, "invalid_request_error": 400}
 _NO_SUCH_PATH = frozenset({404, 405, 501})
 _MOST_PROBLEMS = 3
+_DAY_S = 86_400.0
+_CUT = -1
+_LONGEST_LINE = 1 << 24
+"""Bytes at the end of a file among which its last line begins."""
 
 
 class FileBatches(CarriedProvider, BatchingProvider):
@@ -142,18 +145,20 @@ class FileBatches(CarriedProvider, BatchingProvider):
     ) -> Sequence[BatchJob]:
         """See :class:`evalbench.engine.calls.BatchProvider`.
 
-        By the name, and by the file where a server keeps no names.
+        By the name, and by the file where a server keeps no names. The time only ends the
+        search, a day further back than it must: clocks may have been set since.
         """
         self.check_secret()
         path = f"/batches?limit={PAGE}"
         while True:
             answered = await self.within(self.get(path))
             page = self._object(answered)
-            oldest = since + server_time(answered.headers) - time.time() - CLOCKS_S
+            oldest = since + server_time(answered.headers) - time.time() - _DAY_S
             last = ""
             for entry in entries(page, self._unclear):
                 job = self._job(entry, model)
-                if job.name == name or entry.get("input_file_id") == uploaded["file"]:
+                ours = not job.name and entry.get("input_file_id") == uploaded["file"]
+                if ours or job.name == name:
                     return [replace(job, name=name)]
                 if (_number(entry.get("created_at")) or oldest) < oldest:
                     return []
@@ -189,7 +194,10 @@ class FileBatches(CarriedProvider, BatchingProvider):
                     return
                 raise trouble
             have += 1
-            _end_line(into)
+            size = await asyncio.to_thread(_end_line, into)
+            if size == _CUT or (not size and job.succeeded):
+                how = "end in the middle of a line" if size else "came empty"
+                raise ServerFault(f"the results that {self.title} sent {how}")
 
     async def batch_cancel(self, job: str, model: str) -> None:
         """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
@@ -307,10 +315,21 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) else None
 
 
-def _end_line(file: Path) -> None:
-    """See to it that what is added to a file next begins a line."""
+def _end_line(file: Path) -> int:
+    """See to it that what is added to a file next begins a line.
+
+    Returns:
+        Its size; ``_CUT`` when its last line is not whole.
+    """
     with file.open("rb+") as target:
-        if target.seek(0, 2):
-            target.seek(-1, 2)
-            if target.read(1) != b"\n":
-                target.write(b"\n")
+        size = target.seek(0, 2)
+        target.seek(max(0, size - _LONGEST_LINE))
+        tail = target.read()
+        if not tail or tail.endswith(b"\n"):
+            return size
+        try:
+            orjson.loads(tail[tail.rfind(b"\n") + 1 :])
+        except orjson.JSONDecodeError:
+            return _CUT
+        target.write(b"\n")
+        return size + 1

@@ -190,7 +190,9 @@ class GeminiBatches(BatchingProvider):
         state = known or JobState.RUNNING
         if state is JobState.FAILED and results:
             state = JobState.ENDED
-        stats = within(about, "batchStats")
+        # A batch that ended early brings no results, whatever it counts as done.
+        lost = state in (JobState.EXPIRED, JobState.CANCELLED) and not results
+        stats = {} if lost else within(about, "batchStats")
         created = moment(about.get("createTime"))
         why = self.scrub.text(str(error.get("message") or ""), 600)
         return BatchJob(

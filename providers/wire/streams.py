@@ -142,12 +142,17 @@ async def write_all(pieces: AsyncIterator[bytes], into: Path, moved: Callable[[]
         moved()
         held += piece
         if len(held) >= _WRITE:
-            await asyncio.to_thread(_add, into, held)
+            await asyncio.to_thread(add_to, into, held)
             held = bytearray()
-    await asyncio.to_thread(_add, into, held)
+    await asyncio.to_thread(add_to, into, held)
 
 
-def _add(into: Path, piece: bytearray) -> None:
+def add_to(into: Path, piece: bytes | bytearray) -> None:
+    """Add a piece of a response to the end of a file.
+
+    Raises:
+        RunFatal: when that cannot be written.
+    """
     try:
         with open_private(into, "ab") as target:
             target.write(piece)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,68 @@ def test_a_batch_can_be_cancelled_from_outside(cli: CommandLine, sim: Handle) ->
     assert 0 < end["outcomes"]["error"] < 72
     assert end["done"] == 72
     assert cli("batches", "cancel", "nobody").code == 1
+
+
+def test_results_that_are_missing_are_fetched_by_a_resume(cli: CommandLine, sim: Handle) -> None:
+    sim.fault(status=404, path="/content")
+    # It is tried for a while, and by the next one again.
+    cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)
+    [run] = cli.runs()
+    assert run.status().state == "waiting"
+    _ten_minutes_later(run)
+
+    given_up = cli("collect", "--json", **KEYS)
+    assert given_up.code == 5
+    assert given_up.lines[-1]["state"] == "failed"
+    told = "1 batch has ended, but the results of 72 calls cannot be fetched"
+    assert told in given_up.lines[-1]["problem"]
+    [batch] = cli("batches", "--json").lines
+    check_line(batch)
+    assert (batch["stage"], float(batch["resend_cost"]) > 0) == ("unfetched", True)
+    assert "ended, results not fetched" in cli("batches").out
+    shown = cli("show", run.id)
+    assert told in shown.out
+    assert "72 calls; sending them again costs at most $" in shown.out
+    as_json = cli("show", run.id, "--json").lines[0]
+    check_line(as_json, of_show=True)
+    assert as_json["unfetched"] == 72
+    assert "its results were not fetched" in cli("batches", "cancel", batch["name"]).out
+    again = cli("resume", run.id, "--submit-only", "--no-ui", **KEYS)
+    assert again.code == 5
+    assert f"evalbench resume {run.id} --resend-unfetched sends the 72 calls again" in again.out
+    assert answered(sim) == {"1": 72}
+
+    sim.no_faults()
+    done = cli("collect", "--json", **KEYS)
+    assert done.code == 0, done.err
+    assert done.lines[-1]["done"] == 72
+    assert answered(sim) == {"1": 72}
+
+
+def test_what_is_not_fetched_is_sent_again_when_that_is_said(cli: CommandLine, sim: Handle) -> None:
+    sim.batch(times=1, gone=True)
+    cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)
+    [run] = cli.runs()
+    _ten_minutes_later(run)
+    assert cli("collect", **KEYS).code == 5
+
+    sent = cli("resume", run.id, "--resend-unfetched", "--submit-only", "--no-ui", **KEYS)
+    assert sent.code == 0, sent.err
+    assert "72 calls; sending them again costs at most $" in sent.out
+    assert "72 calls of batch" in sent.out
+    [status] = cli("show", run.id, "--json").lines
+    assert (status["state"], status["done"], status["failed"]) == ("complete", 72, 0)
+    assert status["possible_usd"] > 0
+    assert answered(sim) == {"2": 72}
+
+
+def _ten_minutes_later(run: Any) -> None:
+    """Let results of a resting run have been missing for longer than they are tried for."""
+    with sqlite3.connect(run.journal) as journal:
+        [(number, body)] = journal.execute("SELECT id, body FROM batch").fetchall()
+        held = json.loads(body)
+        held["failing_since"] -= 1000
+        journal.execute("UPDATE batch SET body = ? WHERE id = ?", (json.dumps(held), number))
 
 
 def test_stragglers_are_asked_at_once_after_a_while(cli: CommandLine, sim: Handle) -> None:

@@ -60,6 +60,23 @@ async def test_what_is_out_is_listed_and_told(run: PretendEngine) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
 
 
+async def test_results_that_were_not_fetched_are_told_with_what_there_is_to_do(
+    home: Path,
+) -> None:
+    made = pretend(model="openai/gpt-4.1-mini")
+    held = batch("cccccccccc", "unfetched", why="no such file", resend_cost="1.25", answered=100)
+    made.status(State.FAILED, alive=False, batches=[held])
+    async with an_app().run_test(size=(140, 40)) as pilot:
+        await pilot.press("f12")
+        await until_shown(pilot, "ended, results not fetched")
+        screen = shown(pilot.app)
+        assert "400 calls; sending them again costs at most $1.25" in screen
+        assert "--resend-unfetched" in screen
+        assert "no such file" in screen
+        assert pilot.app.screen.check_action("fetch", ()) is True
+        assert pilot.app.screen.check_action("cancel", ()) is None
+
+
 async def test_the_page_of_a_run_tells_them_and_leads_there(run: PretendEngine) -> None:
     async with an_app().run_test(size=(120, 40)) as pilot:
         await pilot.press("enter")

@@ -20,6 +20,8 @@ from evalbench.tui.state.batch_words import (
     count_words,
     end_words,
     is_open,
+    is_unfetched,
+    resend_words,
     saved,
     stage_words,
 )
@@ -61,6 +63,10 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     if not is_open(batch):
         out.line(f"batch {batch['name']} is over: {stage_words(batch)}")
+        return 0
+    if is_unfetched(batch):
+        out.line(f"batch {batch['name']} has ended; its results were not fetched")
+        out.line(f"fetch them: evalbench collect {folder.id}")
         return 0
     from evalbench.tui.cli.collect import collected
 
@@ -146,6 +152,7 @@ def _show(out: Out, folder: RunFolder, batch: Mapping[str, Any], *, json: bool) 
         "cost": figures.dollars(float(batch.get("cost") or 0)),
         "saved": figures.dollars(less) if (less := saved([batch])) else "",
         "why": one_line(str(batch.get("why", ""))),
+        "not fetched": resend_words([batch]),
         **kept,
     }
     for key, value in told.items():

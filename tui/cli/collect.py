@@ -18,6 +18,7 @@ from evalbench.tui.cli.launch import declare_run_dir, make_view
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
+from evalbench.tui.state.batch_words import is_unfetched
 from evalbench.tui.state.watch import Watch, last_event
 
 
@@ -42,11 +43,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Look after each run by itself, so that the trouble of one is not that of the others."""
     named = [open_run(name) for name in args.runs]
-    waiting = named or [
-        folder
-        for folder in all_runs(args.run_dir)
-        if folder.status().state is State.WAITING or _is_live_in_batches(folder)
-    ]
+    waiting = named or [folder for folder in all_runs(args.run_dir) if _has_something_out(folder)]
     if not waiting:
         (stderr() if args.json else stdout()).line("no run waits for batches")
         return 0
@@ -101,6 +98,12 @@ def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str]
             engine.hold.close()
 
 
-def _is_live_in_batches(folder: RunFolder) -> bool:
+def _has_something_out(folder: RunFolder) -> bool:
+    """Whether a run waits for batches, or has ended without results that may be there by now."""
     status = folder.status()
-    return bool(status.batches) and folder.live_pid(status) is not None
+    if status.state is State.WAITING:
+        return True
+    if not status.batches:
+        return False
+    given_up = status.state is State.FAILED and any(map(is_unfetched, status.batches))
+    return given_up or folder.live_pid(status) is not None

@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from evalbench.engine import registry
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.process import RETRY, open_run, resume_run
+from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given
 from evalbench.tui.cli.settings import changed, declare_settings
+from evalbench.tui.state.batch_words import resend_words
 from evalbench.tui.state.watch import last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a run among ``words`` the flags of its benchmark and provider too."""
-    parser.short_usage("RUN [--accept-changes] [--retry KIND]... [settings]")
+    parser.short_usage("RUN [--accept-changes] [--retry KIND]... [--resend-unfetched] [settings]")
     parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
     parser.add_argument(
         "--accept-changes",
@@ -36,6 +38,12 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         default=[],
         choices=[outcome.value for outcome in RETRY],
         help="ask answers of this kind again; may be repeated (failed ones always are)",
+    )
+    parser.add_argument(
+        "--resend-unfetched",
+        action="store_true",
+        help="send calls again whose batch has ended and whose results still cannot be fetched;"
+        " they may be paid twice",
     )
     key_hosts.declare(declare_following(parser), "a run")
     declare_settings(parser, None, ())
@@ -68,6 +76,7 @@ def execute(args: argparse.Namespace) -> int:
             accept_changes=args.accept_changes,
             accept_loss=args.accept_loss,
             retry=retry,
+            resend_unfetched=args.resend_unfetched,
             foreground=args.foreground,
             leave=args.submit_only,
             progress=view.preparing,
@@ -76,5 +85,12 @@ def execute(args: argparse.Namespace) -> int:
             allow_hosts=args.allow_host,
             ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
         ),
+        notes=_notes(folder) if args.resend_unfetched else (),
         after=last_event(folder),
     )
+
+
+def _notes(folder: RunFolder) -> tuple[str, ...]:
+    """What sending calls again may cost."""
+    words = resend_words(folder.status().batches)
+    return (f"results not fetched, tried once more now: {words}",) if words else ()

@@ -14,6 +14,7 @@ from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
+from evalbench.tui.state.batch_words import unfetched_calls
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.spending import is_free, spent_words
 
@@ -83,6 +84,7 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
         "sent": status.sent,
         "from_journal": status.from_journal,
         "reused": status.reused,
+        "unfetched": unfetched_calls(status.batches),
         "input_tokens": status.input_tokens,
         "output_tokens": status.output_tokens,
         "rate": status.rate,

@@ -14,6 +14,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.batch_list import BatchLine, BatchList
+from evalbench.tui.state.batch_words import is_unfetched
 from evalbench.tui.state.errand import Line, errand
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -91,8 +92,10 @@ class BatchesPage(Page):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Grey out what the line under the cursor does not allow."""
         line = self._current() if self.is_mounted else None
-        if action in ("fetch", "cancel"):
+        if action == "fetch":
             return True if line and line.open else None
+        if action == "cancel":
+            return True if line and line.open and not is_unfetched(line.batch) else None
         if action == "open":
             return True if line else None
         return True
@@ -118,7 +121,7 @@ class BatchesPage(Page):
     async def action_cancel(self) -> None:
         """See the commands."""
         line = self._current()
-        if line is None or not line.open:
+        if line is None or not line.open or is_unfetched(line.batch):
             return
         question = f"Cancel batch {line.name}?"
         note = "What is done already is kept, and paid. The rest counts as failed; r asks it again."

@@ -14,6 +14,7 @@ from evalbench.tui.state.batch_words import (
     count_words,
     end_words,
     is_open,
+    resend_words,
     stage_words,
 )
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
@@ -43,6 +44,8 @@ class BatchLine:
         stage = self.batch.get("stage")
         if stage == "done":
             return "✓", "good"
+        if stage == "unfetched":
+            return ("▸", "good") if self.live else ("!", "warn")
         if stage in ("failed", "cancelled", "expired"):
             return ("✗", "bad") if stage == "failed" else ("–", "warn")
         return ("▸", "good") if self.live else ("·", "dim")
@@ -70,6 +73,8 @@ class BatchLine:
             + (f" · {figures.dollars(cost)} so far" if cost else ""),
             f"in the run's folder: {self.folder.batches.name}/{self.name}.requests.jsonl",
         ]
+        if words := resend_words([batch]):
+            lines[-1] = f"{words}: evalbench resume {self.folder.id} --resend-unfetched"
         if why := batch.get("why"):
             lines.append(str(why))
         return lines

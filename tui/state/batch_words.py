@@ -17,6 +17,7 @@ _STAGES = {
     "submitted": "taken, waiting for its turn",
     "running": "running",
     "ended": "ended, to be fetched",
+    "unfetched": "ended, results not fetched",
     "fetched": "fetched, being read",
     "done": "done",
     "cancelled": "cancelled",
@@ -28,6 +29,32 @@ _STAGES = {
 def is_open(batch: Mapping[str, Any]) -> bool:
     """Whether anything is still to come of it."""
     return batch.get("stage") not in FINAL
+
+
+def is_unfetched(batch: Mapping[str, Any]) -> bool:
+    """Whether it has ended, and its results could not be fetched."""
+    return batch.get("stage") == "unfetched"
+
+
+def unfetched_calls(batches: Sequence[Mapping[str, Any]]) -> int:
+    """Calls of some batches whose results could not be fetched."""
+    return sum(_unread(batch) for batch in batches if is_unfetched(batch))
+
+
+def _unread(batch: Mapping[str, Any]) -> int:
+    read = sum(batch.get(name) or 0 for name in ("answered", "failed", "again"))
+    return max(0, (batch.get("requests") or 0) - read)
+
+
+def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
+    """How many calls have results that could not be fetched, and what sending them again costs."""
+    held = [batch for batch in batches if is_unfetched(batch)]
+    if not held:
+        return ""
+    costs = [batch.get("resend_cost") for batch in held]
+    worst = sum(float(cost) for cost in costs if cost)
+    price = f"at most {figures.dollars(worst)}" if all(costs) else "a price that is not known"
+    return f"{figures.count(unfetched_calls(held))} calls; sending them again costs {price}"
 
 
 def stage_words(batch: Mapping[str, Any]) -> str:

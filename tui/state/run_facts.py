@@ -17,7 +17,7 @@ from evalbench.engine.runfolder import RunFolder
 from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
 from evalbench.engine.status import Status
 from evalbench.tui.state import figures
-from evalbench.tui.state.batch_words import saved
+from evalbench.tui.state.batch_words import resend_words, saved
 from evalbench.tui.state.money_words import price_words
 from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.spending import is_free, spent_words
@@ -114,6 +114,7 @@ def work_pairs(status: Status) -> dict[str, str]:
         "samples": f"{figures.count(status.done)} of {figures.count(status.total)} done",
         "calls": f"{figures.count(status.sent)} sent,"
         f" {figures.count(status.from_journal)} from the journal{earlier}",
+        **({"not fetched": words} if (words := resend_words(status.batches)) else {}),
         "tokens": f"{figures.count(status.input_tokens)} in,"
         f" {figures.count(status.output_tokens)} out",
         "time": figures.duration(status.seconds),

@@ -73,6 +73,18 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "batch-found": lambda body: (
         f"batch {body.get('batch')} had been made already ({body.get('id')}): nothing is sent twice"
     ),
+    "batch-uncertain": lambda body: (
+        f"the answer to making batch {body.get('batch')} was lost; the provider has"
+        f" {len(body.get('ids', []))} that may be it: their results will tell"
+    ),
+    "batch-not-fetched": lambda body: (
+        f"batch {body.get('batch')} has ended, but the results of {body.get('calls')} calls"
+        f" cannot be fetched: {body.get('why')}"
+    ),
+    "batch-resent": lambda body: (
+        f"{body.get('calls')} calls of batch {body.get('batch')} are sent again, as their"
+        f" results cannot be fetched; at most {float(body.get('usd') or 0):.4f} US dollars"
+    ),
     "batch-read": lambda body: (
         f"batch {body.get('batch')} read: {body.get('answered')} answered,"
         f" {body.get('failed')} failed, {body.get('again')} to be sent again"

@@ -18,7 +18,14 @@ from typing import Any
 
 from evalbench.engine.calls import BatchProvider, Call, Reply
 from evalbench.engine.dispatch.admission import Admission
-from evalbench.engine.dispatch.base import Halted, Host, Parked, Report, failed_reply
+from evalbench.engine.dispatch.base import (
+    ZERO,
+    Halted,
+    Host,
+    Parked,
+    Report,
+    failed_reply,
+)
 from evalbench.engine.dispatch.batches.collection import Collection
 from evalbench.engine.dispatch.batches.life import Life
 from evalbench.engine.dispatch.batches.requests import RequestFile
@@ -27,6 +34,7 @@ from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.batches.state import Batch, Stage, batch_of
 from evalbench.engine.dispatch.batches.wishes import BatchWishes
 from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import CallRejected, EvalbenchError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches, calls_in
@@ -81,6 +89,7 @@ class Batching:
             poll_s=wishes.poll_s,
             fallback_s=wishes.fallback_s,
             leave=wishes.leave,
+            resend_unfetched=wishes.resend_unfetched,
             report=report,
             clock=clock,
         )
@@ -103,6 +112,15 @@ class Batching:
     def outstanding(self) -> int:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
         return len(self._shared.out)
+
+    def unfetched(self) -> Unfetched | None:
+        """See :class:`evalbench.engine.dispatch.base.Parking`."""
+        left = [one for one in self._shared.batches if one.stage is Stage.UNFETCHED]
+        calls = len(self._shared.unfetched)
+        if not calls:
+            return None
+        worst = sum((one.worst for one in left), ZERO) if self._purse.prices else None
+        return Unfetched(calls, len(left), worst, left[0].why)
 
     @property
     def at_rest(self) -> bool:
@@ -136,8 +154,9 @@ class Batching:
         self, call: Call, ident: int, intend: Callable[[], Awaitable[None]]
     ) -> Reply | None:
         """See :class:`evalbench.engine.dispatch.base.Parking`."""
+        shared = self._shared
         # A sample read just before its reply was stored is woken: nothing is asked twice.
-        if ident in self._shared.out or ident in self._shared.answered:
+        if ident in shared.out or ident in shared.answered or ident in shared.unfetched:
             raise Parked
         if not self._wishes.collect or ident in self._shared.not_here:
             return None

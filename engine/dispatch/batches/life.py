@@ -7,24 +7,31 @@ that comes after a crash knows what may have happened.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 from evalbench.engine.calls import BatchJob, JobState
 from evalbench.engine.dispatch.base import Host
-from evalbench.engine.dispatch.batches.creation import Creation
+from evalbench.engine.dispatch.batches.adoption import Adoption
+from evalbench.engine.dispatch.batches.creation import Cancelled, Creation
+from evalbench.engine.dispatch.batches.download import ONCE_MORE_S, Download, needs_user
 from evalbench.engine.dispatch.batches.results import Results
 from evalbench.engine.dispatch.batches.settling import Settling
 from evalbench.engine.dispatch.batches.shared import Shared
 from evalbench.engine.dispatch.batches.state import MOST_ATTEMPTS, Batch, Stage
 from evalbench.engine.dispatch.batches.waits import Left, Waits
-from evalbench.engine.errors import CallRejected, ServerFault, TransientError
-from evalbench.engine.paths import open_private
+from evalbench.engine.dispatch.outage import says_nobody_is_there
+from evalbench.engine.errors import (
+    CallRejected,
+    ProviderError,
+    RunFatal,
+    ServerFault,
+    TransientError,
+)
 
 LONGEST_POLL_S = 300.0
 GRACE_S = 3600.0
 """How long past its end a provider may take to say so, and to stop when asked."""
 SETTLING_S = 600.0
-"""A batch that was just made may be unknown for so long."""
+"""A provider may say for so long that it does not know a batch."""
 _PAGE = 64
 
 
@@ -37,6 +44,9 @@ class Life:
         self._settling = Settling(batch, shared, host)
         self._waits = Waits(shared)
         self._uploaded_again = False
+        self._given_up_before = batch.stage is Stage.UNFETCHED
+        if self._given_up_before:
+            batch.failing_since = 0.0
 
     async def run(self) -> None:
         """Go on until the batch is final, or until there is no use in waiting for it."""
@@ -44,9 +54,10 @@ class Life:
             Stage.PREPARED: self._upload,
             Stage.UPLOADED: self._submit,
             Stage.SUBMITTING: self._submit,
-            Stage.SUBMITTED: self._watch,
-            Stage.RUNNING: self._watch,
+            Stage.SUBMITTED: self._wait,
+            Stage.RUNNING: self._wait,
             Stage.ENDED: self._fetch,
+            Stage.UNFETCHED: self._once_more,
             Stage.FETCHED: self._read,
         }
         try:
@@ -79,16 +90,16 @@ class Life:
 
     async def _submit(self) -> None:
         """Make the batch; after a creation whose end is not known, find it first."""
-        batch = self.batch
-        if batch.cancel_for == "user":
-            why = "cancelled before it was sent"
-            self._settling.fail_all(CallRejected(f"the batch was {why}"))
-            await self._shared.put(batch, Stage.CANCELLED, why=why)
-            return
         try:
-            await Creation(batch, self._shared, self._waits).make()
+            if self.batch.cancel_for == "user" and self.batch.stage is not Stage.SUBMITTING:
+                raise Cancelled
+            await Creation(self.batch, self._shared, self._waits).make()
         except CallRejected as error:
             await self._refused(error)
+        except Cancelled:
+            why = "cancelled before it was sent"
+            self._settling.fail_all(CallRejected(f"the batch was {why}"))
+            await self._shared.put(self.batch, Stage.CANCELLED, why=why)
 
     async def _refused(self, error: CallRejected) -> None:
         """The provider will not make this batch; a file that it has lost is sent once more."""
@@ -102,18 +113,27 @@ class Life:
 
     # -- waiting -------------------------------------------------------------------
 
+    async def _wait(self) -> None:
+        """Wait until the batch is over; where nobody knows yet which it is, until that is known."""
+        await (self._identify() if self.batch.doubtful else self._watch())
+
     async def _watch(self) -> None:
         """Look at the batch until it is over, less and less often."""
         batch, shared = self.batch, self._shared
         pause = shared.poll_s
         while True:
-            if job := await self._poll():
-                if job != batch.job:
+            try:
+                job = await self._poll()
+            except CallRejected as error:
+                await self._not_fetched(error)
+                return
+            if job:
+                if job != batch.job or batch.stage is Stage.UNFETCHED:
                     batch.job = job
-                    running = job.state is JobState.RUNNING
-                    await self._shared.put(batch, Stage.RUNNING if running else batch.stage)
+                    running = job.state is JobState.RUNNING or batch.stage is Stage.RUNNING
+                    await shared.put(batch, Stage.RUNNING if running else Stage.SUBMITTED)
                 if job.state.over:
-                    await self._shared.put(batch, Stage.ENDED)
+                    await shared.put(batch, Stage.ENDED)
                     return
             if await self._lost_patience():
                 return
@@ -121,16 +141,70 @@ class Life:
             pause = min(LONGEST_POLL_S, pause * 1.5)
 
     async def _poll(self) -> BatchJob | None:
+        """How the batch is doing; None when that is not told.
+
+        Raises:
+            CallRejected: the provider has said for long that there is no such batch.
+        """
         batch, shared = self.batch, self._shared
         assert batch.job
         try:
-            return await shared.provider.batch_poll(batch.job.id, batch.model)
+            job = await shared.provider.batch_poll(batch.job.id, batch.model)
         except TransientError as error:
             shared.report("wait", reason=type(error).__name__, what=error.what)
+            return None
         except CallRejected as error:
-            if shared.clock() - batch.since > SETTLING_S:
-                return replace(batch.job, state=JobState.FAILED, why=str(error), total=None)
-        return None
+            if not batch.failing_since:
+                batch.failing_since = shared.clock()
+                await shared.put(batch, batch.stage)
+            if self._failed_for_long(SETTLING_S):
+                raise
+            shared.report("wait", reason=type(error).__name__, what=error.what)
+            return None
+        batch.failing_since = 0.0
+        return job
+
+    def _failed_for_long(self, seconds: float) -> bool:
+        """Whether what is failing is to be given up."""
+        if self._given_up_before:
+            # An engine that waits for nothing has no second look.
+            seconds = -1.0 if self._shared.leave else ONCE_MORE_S
+        return self._shared.clock() - self.batch.failing_since > seconds
+
+    async def _identify(self) -> None:
+        """Find out which job this batch is, and make it when it turns out to be none of them."""
+        batch, shared = self.batch, self._shared
+        adoption = Adoption(batch, shared, self._waits)
+        pause = shared.poll_s
+        while True:
+            before = batch.stage, len(batch.doubtful)
+            try:
+                job = await adoption.look()
+            except RunFatal as error:
+                await self._set_aside(error)
+                raise
+            if job:
+                batch.job, batch.doubtful, batch.failing_since = job, [], 0.0
+                shared.report("batch-found", batch=batch.name, id=job.id)
+                await shared.put(batch, Stage.ENDED)
+                return
+            if not batch.doubtful:
+                await shared.put(batch, Stage.SUBMITTING)
+                return
+            if failure := adoption.failure():
+                batch.failing_since = batch.failing_since or shared.clock()
+                if self._failed_for_long(SETTLING_S):
+                    await self._not_fetched(failure)
+                    return
+                await shared.put(batch, batch.stage)
+            else:
+                batch.failing_since = 0.0
+                if before != (Stage.SUBMITTED, len(batch.doubtful)):
+                    await shared.put(batch, Stage.SUBMITTED)
+            if await self._lost_patience():
+                return
+            await self._waits.later(pause)
+            pause = min(LONGEST_POLL_S, pause * 1.5)
 
     async def _lost_patience(self) -> bool:
         """Cancel a batch that takes too long; True when it was given up."""
@@ -183,27 +257,66 @@ class Life:
         batch, shared = self.batch, self._shared
         assert batch.job
         job = batch.job
-        if job.state is JobState.FAILED and batch.doubtful:
-            # Ours or not, nothing of it was done.
-            await self._not_ours()
-            return
         if job.state is JobState.FAILED:
             await self._failed_there(job)
             return
-        into = shared.folder / batch.results_file
-        partial = into.with_name(into.name + ".part")
-        open_private(partial).close()
+        download = Download(batch, shared, self._waits)
         try:
-            await self._waits.patiently(lambda: shared.provider.batch_fetch(job, partial))
-        except CallRejected as error:
-            gone = CallRejected(
-                f"the results of batch {job.id} are gone", why=error.what, possibly_billed=True
-            )
-            self._settling.fail_all(gone)
-            await self._shared.put(batch, Stage.FAILED, why=gone.what)
+            batch.job = await download.whole(job)
+        except ProviderError as error:
+            if needs_user(error):
+                await self._set_aside(error)
+                raise
+            if isinstance(error, TransientError) and says_nobody_is_there(error):
+                raise
+            await self._keep_what_came(download)
+            await self._not_fetched(error)
             return
-        partial.replace(into)
-        await self._shared.put(batch, Stage.FETCHED)
+        batch.failing_since = 0.0
+        download.file.replace(shared.folder / batch.results_file)
+        await shared.put(batch, Stage.FETCHED)
+
+    async def _once_more(self) -> None:
+        """Try again what an earlier engine gave up."""
+        batch = self.batch
+        over = batch.job is not None and batch.job.state.over
+        await (self._fetch() if over and not batch.doubtful else self._wait())
+
+    async def _keep_what_came(self, download: Download) -> None:
+        """Read what there is of results that never came whole."""
+        results = Results(self._shared.provider, self.batch, download.file)
+        if download.file.exists() and (await results.survey()).ours:
+            self._settling.ask_again(await self._take(results), "")
+            download.file.replace(self._shared.folder / self.batch.results_file)
+
+    async def _not_fetched(self, error: ProviderError) -> None:
+        """Results cannot be had: nothing is sent again, unless the user has said so.
+
+        Raises:
+            Left: there is nothing more to do for this batch.
+        """
+        batch, shared = self.batch, self._shared
+        if not shared.out.intersection(batch.calls):
+            await self._done()
+            return
+        if not (self._given_up_before and shared.resend_unfetched):
+            await self._set_aside(error)
+            raise Left
+        lost = CallRejected(
+            f"the results of batch {batch.job.id if batch.job else batch.name} were not fetched",
+            why=_told(error),
+            possibly_billed=True,
+        )
+        calls = self._settling.send_again(lost)
+        shared.report("batch-resent", batch=batch.name, calls=calls, usd=str(batch.worst))
+        await shared.put(batch, Stage.FAILED, why=f"{lost.what}: {lost.why}")
+
+    async def _set_aside(self, error: ProviderError) -> None:
+        """Leave the batch to a later engine."""
+        batch, shared = self.batch, self._shared
+        await shared.put(batch, Stage.UNFETCHED, why=_told(error))
+        calls = self._settling.set_aside()
+        shared.report("batch-not-fetched", batch=batch.name, calls=calls, why=batch.why)
 
     async def _failed_there(self, job: BatchJob) -> None:
         """The provider refused the batch as a whole, or does not know it any more."""
@@ -231,10 +344,35 @@ class Life:
     async def _read(self) -> None:
         """Turn result lines into replies, and let go of calls that have none."""
         batch, shared = self.batch, self._shared
-        results = Results(shared.provider, batch, shared.folder / batch.results_file)
-        if batch.doubtful and not results.belong():
-            await self._not_ours()
+        file = shared.folder / batch.results_file
+        if not file.exists():
+            await shared.put(batch, Stage.ENDED)
             return
+        results = Results(shared.provider, batch, file)
+        again = await self._take(results)
+        has_reply = shared.with_reply(batch.calls)
+        again += self._settling.unanswered([i for i in results.missing() if i not in has_reply])
+        self._settling.ask_again(again, "")
+        await self._done()
+
+    async def _done(self) -> None:
+        """All its results are read."""
+        batch, shared = self.batch, self._shared
+        state = batch.job.state if batch.job else JobState.ENDED
+        final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
+        self._settling.let_go()
+        await shared.put(batch, final.get(state, Stage.DONE))
+        shared.report(
+            "batch-read",
+            batch=batch.name,
+            answered=batch.answered,
+            failed=batch.failed,
+            again=batch.again,
+        )
+
+    async def _take(self, results: Results) -> list[int]:
+        """Store what result lines say; the calls that are to be asked again."""
+        batch, shared = self.batch, self._shared
         has_reply = shared.with_reply(batch.calls)
         again: list[int] = []
         for page in results.pages(_PAGE):
@@ -249,26 +387,8 @@ class Life:
             await asyncio.sleep(0)
         if results.odd:
             shared.report("batch-odd-lines", batch=batch.name, **results.odd)
-        again += self._settling.unanswered([i for i in results.missing() if i not in has_reply])
-        self._settling.ask_again(again, "")
-        state = batch.job.state if batch.job else JobState.ENDED
-        final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
-        self._settling.let_go()
-        await self._shared.put(batch, final.get(state, Stage.DONE))
-        shared.report(
-            "batch-read",
-            batch=batch.name,
-            answered=batch.answered,
-            failed=batch.failed,
-            again=batch.again,
-        )
+        return again
 
-    async def _not_ours(self) -> None:
-        """What was found is somebody else's: look at the next one, or make the batch after all."""
-        batch = self.batch
-        assert batch.job
-        others = [job for job in batch.doubtful if job != batch.job.id]
-        batch.doubtful = others
-        batch.job = BatchJob(others[0], JobState.WAITING) if others else None
-        (self._shared.folder / batch.results_file).unlink(missing_ok=True)
-        await self._shared.put(batch, Stage.SUBMITTED if others else Stage.UPLOADED)
+
+def _told(error: ProviderError) -> str:
+    return f"{error.what}: {error.why}" if error.why else error.what

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalbench.engine.calls import BatchProvider
-from evalbench.engine.dispatch.batches.state import Batch
+from evalbench.engine.dispatch.batches.state import NAME_LENGTH, Batch
+
+_AT_ONCE = 256
+"""So many lines are looked at before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a file of results looks like as a whole.
+
+    Attributes:
+        lines: how many there are.
+        owner: the batch that the first readable line names; None when none can be read.
+        ours: whether any line answers a call of this batch.
+        cut: whether its last line cannot be read, and calls have no line.
+    """
+
+    lines: int
+    owner: str | None
+    ours: bool
+    cut: bool
 
 
 @dataclass(slots=True)
@@ -25,14 +46,29 @@ class Results:
     seen: set[int] = field(default_factory=set)
     odd: dict[str, int] = field(default_factory=dict)
 
-    def belong(self) -> bool:
-        """Whether these are results of this batch at all, by the first line that can be read."""
-        for line in self._lines():
-            try:
-                return self.batch.line(self.provider.batch_item(line)) is not None
-            except ValueError:
-                continue
-        return False
+    async def survey(self) -> Survey:
+        """Look at the whole file, without taking anything of it for read."""
+        count, owner, ours, last = 0, None, False, b""
+        for last in self._lines():
+            count += 1
+            if not ours and (item := self._item(last)) is not None:
+                owner = item[:NAME_LENGTH] if owner is None else owner
+                ours = self.batch.line(item) is not None
+            if count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        cut = count > 0 and self._item(last) is None and self._answered() < self.batch.requests
+        return Survey(count, owner, ours, cut)
+
+    def _answered(self) -> int:
+        """How many calls of the batch have a line."""
+        items = (self._item(line) for line in self._lines())
+        return len({item for item in items if item and self.batch.line(item) is not None})
+
+    def _item(self, line: bytes) -> str | None:
+        try:
+            return self.provider.batch_item(line)
+        except ValueError:
+            return None
 
     def pages(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
         """Result lines with the call that each answers, so many at a time."""
@@ -52,10 +88,10 @@ class Results:
 
     def _call(self, line: bytes) -> int:
         """The call that a line answers; 0 for none."""
-        try:
-            number = self.batch.line(self.provider.batch_item(line))
-        except ValueError:
+        item = self._item(line)
+        if item is None:
             return self._odd("unreadable")
+        number = self.batch.line(item)
         if number is None:
             return self._odd("unknown")
         if number in self.seen:

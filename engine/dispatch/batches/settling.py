@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
@@ -133,9 +134,11 @@ class Settling:
     def ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
         """Let calls leave the batch without a reply; their samples ask them again."""
         shared, batch = self._shared, self._batch
-        leaving = [ident for ident in calls if ident]
+        leaving = {ident for ident in calls if ident}
         if not leaving:
             return
+        # One that is asked again may be in another batch soon, under the same number.
+        batch.calls = array("q", (0 if call in leaving else call for call in batch.calls))
         for ident in leaving:
             shared.rounds[ident] = self._round(ident) + sent
             shared.out.discard(ident)
@@ -146,6 +149,44 @@ class Settling:
         shared.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
         for ident in leaving:
             self._host.go_on(*shared.place(ident))
+
+    def set_aside(self) -> int:
+        """Wait no longer for calls that may have been answered, and ask none of them again.
+
+        Returns:
+            How many there are. They count as possibly billed until their results are in.
+        """
+        shared, batch = self._shared, self._batch
+        left = shared.out.intersection(batch.calls)
+        shared.out -= left
+        shared.unfetched |= left
+        if batch.ticket:
+            shared.purse.budget.possibly_billed(batch.ticket)
+            batch.ticket = None
+        return len(left)
+
+    def send_again(self, error: ProviderError) -> int:
+        """Let calls that may have been answered be asked again, as the user said.
+
+        The first sending of each stays in the journal, possibly billed at its worst case.
+
+        Returns:
+            How many there are.
+        """
+        shared, batch = self._shared, self._batch
+        left = shared.out.intersection(batch.calls)
+        for row in shared.rows(left):
+            possible = self._share()
+            reply = failed_reply(error, self._round(row.id), possible)
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
+            if batch.ticket:
+                shared.purse.budget.settle_part(batch.ticket, possible, ZERO)
+            shared.purse.budget.possible += possible
+            shared.out.discard(row.id)
+            batch.again += 1
+            self._host.go_on(row.row, row.key.epoch)
+        self.let_go()
+        return len(left)
 
     def let_go(self) -> None:
         """Give back what is still reserved, and take none of its calls to be out."""

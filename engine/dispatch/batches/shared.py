@@ -9,9 +9,9 @@ from pathlib import Path
 
 from evalbench.engine.calls import BatchProvider, BatchTerms
 from evalbench.engine.dispatch.base import ZERO, Report
-from evalbench.engine.dispatch.batches.state import Batch, Stage
+from evalbench.engine.dispatch.batches.state import Batch, Stage, batch_of
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.batches import answered
+from evalbench.engine.journal.batches import answered, batches
 from evalbench.engine.journal.paging import Held, held
 from evalbench.engine.journal.records import CallRow
 from evalbench.engine.journal.schema import SLOT_BITS
@@ -34,14 +34,17 @@ class Shared:
         poll_s: seconds between the first looks at a batch.
         fallback_s: after so many seconds what is left is asked at once; None: never.
         leave: take every step that can be taken now, and wait for nothing.
+        resend_unfetched: see :class:`.wishes.BatchWishes`.
         report: puts an event into the journal.
         clock: Unix seconds.
         out: calls in batches that have no reply.
+        unfetched: calls in batches whose results were given up: nobody waits for them now.
         answered: calls of batches that got their reply from this engine.
         rounds: in how many batches a call has been.
         not_here: calls to be asked at once when they are asked again.
         halted: set when nothing may be sent any more.
         turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
+        owners: names of the batches whose results jobs of uncertain origin turned out to hold.
         batches: all of them, oldest first.
     """
 
@@ -55,15 +58,18 @@ class Shared:
     poll_s: float
     fallback_s: float | None
     leave: bool
+    resend_unfetched: bool
     report: Report
     clock: Callable[[], float]
     out: set[int] = field(default_factory=set)
+    unfetched: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
     rounds: dict[int, int] = field(default_factory=dict)
     not_here: set[int] = field(default_factory=set)
     halted: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     next_create: float = 0.0
+    owners: dict[str, str] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
 
     @property
@@ -78,6 +84,13 @@ class Shared:
         batch.why = why or batch.why
         batch.worst = batch.ticket.worst if batch.ticket else ZERO
         await self.journal.put_batch(batch.row())
+
+    def owned(self) -> set[str]:
+        """Ids of the jobs of this run, in any role, of which it is certain whose they are."""
+        path = self.journal.path
+        rows = self.journal.query(lambda shelf: batches(shelf, path))
+        held = [*self.batches, *(batch_of(row) for row in rows)]
+        return {batch.job.id for batch in held if batch.job and not batch.doubtful}
 
     def place(self, ident: int) -> tuple[int, int]:
         """Row and epoch of a call."""

@@ -31,6 +31,9 @@ class Stage(StrEnum):
     SUBMITTED = "submitted"
     RUNNING = "running"
     ENDED = "ended"
+    UNFETCHED = "unfetched"
+    """It has ended, but its results could not be had: its calls may have been answered and
+    billed, so they are not sent again unless somebody says so."""
     FETCHED = "fetched"
     """Its results are in the run's folder."""
     DONE = "done"
@@ -68,8 +71,12 @@ class Batch:
         uploaded: what the provider said of the file.
         attempt: how often it was refused as a whole and is to be made again.
         since: Unix seconds shortly before it was made.
+        asked_at: when the provider was last asked to make it; 0: it refused, or was not asked.
+        failing_since: since when the provider has said that it has not this batch, or not its
+            results; 0: it does not say so.
         job: as the provider told last.
-        doubtful: ids of batches that may be this one, as creating it was cut short.
+        doubtful: ids of jobs of which one may be this batch, as the answer to its creation was
+            lost; ``job`` is None as long as there are any.
         why: why it failed.
         cancelled_at: Unix seconds when the provider was asked to stop; 0: it was not.
         cancel_for: ``user``; ``fallback``: what is left is to be asked at once;
@@ -77,6 +84,7 @@ class Batch:
         answered, failed, again: results read so far: good ones, errors, and those to ask again.
         cost: of the results read, in US dollars.
         saved: what they would have cost besides, asked at once.
+        worst: the most that what is not answered can cost.
         calls: the call in every line, 0 where it has left the batch.
         ticket: money reserved for what is not answered.
     """
@@ -92,6 +100,8 @@ class Batch:
     uploaded: dict[str, Any] = field(default_factory=dict)
     attempt: int = 0
     since: float = 0.0
+    asked_at: float = 0.0
+    failing_since: float = 0.0
     job: BatchJob | None = None
     doubtful: list[str] = field(default_factory=list)
     why: str = ""
@@ -177,6 +187,7 @@ class Batch:
             "cancelling": bool(self.cancelled_at) and not self.stage.final,
             "cost": str(self.cost),
             "saved": str(self.saved),
+            "resend_cost": str(self.worst) if self.stage is Stage.UNFETCHED and self.worst else "",
             "why": self.why,
         }
 
@@ -190,6 +201,8 @@ _STORED = (
     "uploaded",
     "attempt",
     "since",
+    "asked_at",
+    "failing_since",
     "doubtful",
     "why",
     "cancelled_at",
@@ -213,9 +226,13 @@ def batch_of(row: BatchRow) -> Batch:
     job = body["job"]
     batch = Batch(row.id, row.name, body["role"], body["model"], Stage(row.state))
     for name in _STORED:
-        setattr(batch, name, body[name])
-    if job:
+        # Older versions stored fewer.
+        setattr(batch, name, body.get(name, getattr(batch, name)))
+    if job and not batch.doubtful:
         batch.job = BatchJob(**{**job, "state": JobState(job["state"])})
+    elif job and batch.stage is not Stage.UNFETCHED:
+        # An older version held one of the doubtful for it.
+        batch.stage = Stage.SUBMITTED
     for name in _MONEY:
         setattr(batch, name, Decimal(body[name]))
     return batch

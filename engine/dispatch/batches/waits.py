@@ -13,7 +13,7 @@ from evalbench.engine.dispatch.retry import (
     Patience,
     too_long_a_wait,
 )
-from evalbench.engine.errors import TransientError
+from evalbench.engine.errors import ProviderError, TransientError
 
 T = TypeVar("T")
 
@@ -73,8 +73,12 @@ class Waits:
             asked = error.retry_after or 0.0
             raise too_long_a_wait(error) if asked > LONGEST_RETRY_AFTER_S else error
         self._without_answer_s += pause
+        await self.told(error, pause)
+
+    async def told(self, error: ProviderError, seconds: float) -> None:
+        """Say why the next step waits, and wait so long."""
         self._shared.report("wait", reason=type(error).__name__, what=error.what)
-        await self._pause(pause)
+        await self.pause(seconds)
 
     async def for_queue(self, times: int) -> None:
         """Wait until the provider may have room, longer after each refusal.
@@ -92,9 +96,10 @@ class Waits:
         """
         if self._shared.leave:
             raise Left
-        await self._pause(seconds)
+        await self.pause(seconds)
 
-    async def _pause(self, seconds: float) -> None:
+    async def pause(self, seconds: float) -> None:
+        """Wait, whoever wants to; :meth:`cut_short` ends it."""
         self._look.clear()
         try:
             async with asyncio.timeout(seconds):

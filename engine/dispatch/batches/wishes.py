@@ -16,6 +16,8 @@ class BatchWishes:
         fallback_s: after so many seconds what is left is asked at once; None: never.
         leave: wait for nothing.
         cancel: batches to cancel as soon as they are taken up.
+        resend_unfetched: send the calls of batches again whose results an earlier engine gave
+            up, where they still cannot be fetched.
     """
 
     collect: bool = True
@@ -24,3 +26,4 @@ class BatchWishes:
     fallback_s: float | None = None
     leave: bool = False
     cancel: frozenset[str] = frozenset()
+    resend_unfetched: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import evalbench.engine.driver
 from evalbench.engine.ask import Contestant
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.dispatch import retry
-from evalbench.engine.dispatch.batches import Batching, BatchWishes, waits
+from evalbench.engine.dispatch.batches import Batching, BatchWishes, download, waits
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.driver import Driver
-from evalbench.engine.errors import RateLimited
+from evalbench.engine.errors import AccessDenied, BadKey, RateLimited
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.status import State
@@ -45,14 +46,42 @@ MODELS = {
     "together": "meta-llama/Llama-3.3-70B-Instruct-Turbo",
 }
 SAMPLES = 12
+BUCKET = {
+    "batch_bucket": "s3://evals/batches",
+    "batch_role": "arn:aws:iam::123456789012:role/batches",
+}
+LEAST = {"bedrock": 100}
+"""Calls that a batch has at least, where there is such a rule."""
+EVERY = {
+    **{api: MODELS[api] for api in ("openai", "anthropic", "google", "together")},
+    "bedrock": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+}
+"""One of each kind of provider that takes batches."""
+DOWNLOADS = {"anthropic": "/results", "google": ":download", "bedrock": ".out"}
+"""Part of the paths from which results come; of the others: ``/content``."""
+CREATIONS = {
+    "anthropic": {"path": "/batches", "match": '"requests"'},
+    "google": {"path": ":batchGenerateContent"},
+    "bedrock": {"path": "/model-invocation-job", "match": "clientRequestToken"},
+}
+"""Which requests make batches; of the others: those below."""
+OF_A_FILE = {"path": "/batches", "match": "input_file_id"}
 
 
 async def run(
-    make: Make, folder: Path, api: str, size: int | None = None
+    make: Make,
+    folder: Path,
+    api: str,
+    size: int | None = None,
+    *,
+    samples: int = SAMPLES,
+    **wishes: Any,
 ) -> tuple[State, Driver, World]:
     """A run of a few samples through batches, in one engine's life."""
-    world = World(folder / "journal.db", {"candidate": ModelRef(api, MODELS[api])})
-    await world.fill(SAMPLES)
+    model = EVERY.get(api) or MODELS[api]
+    world = World(folder / "journal.db", {"candidate": ModelRef(api, model)})
+    if not world.path.exists():
+        await world.fill(samples)
     provider = make(api)
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(0))
@@ -62,8 +91,8 @@ async def run(
         )
         dispatcher = Batching(
             provider, realtime, purse, opened, folder / "batches",
-            BatchWishes(size=size, poll_s=0.02),
-            role="candidate", model=MODELS[api], attempts=3, report=opened.event,
+            BatchWishes(size=size, poll_s=0.02, **wishes),
+            role="candidate", model=model, attempts=3, report=opened.event,
         )  # fmt: skip
         cast = {"candidate": Contestant(world.cast["candidate"], dispatcher, {})}
         driver = Driver(opened, Solving(one_question), cast, epochs=1)
@@ -106,9 +135,8 @@ async def test_strange_results_of_one_batch_end_in_every_answer(
     [
         ({"failing": "all", "status": 500}, "ServerFault"),
         ({"failing": (2,), "status": 400}, "CallRejected"),
-        ({"gone": True}, "gone"),
     ],
-    ids=["failing", "refused", "gone"],
+    ids=["failing", "refused"],
 )
 async def test_what_no_batch_answers_says_why(
     make: Make, sim: Handle, tmp_path: Path, api: str, script: dict[str, Any], why: str
@@ -140,6 +168,131 @@ async def test_trouble_on_the_way_sends_nothing_twice(
     state, driver, _ = await run(make, tmp_path, api)
     assert (state, driver.progress.failed) == (State.COMPLETE, 0)
     assert sim.summary()["answered"] == {"1": SAMPLES}
+
+
+@pytest.fixture
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Downloads are tried again at once."""
+    monkeypatch.setattr(download, "_FIRST_PAUSE_S", 0.01)
+
+
+def made_for(make: Make, api: str) -> Make:
+    """Makes providers that may make a batch whenever they like."""
+
+    def build(name: str, **settings: Any) -> Any:
+        provider = make(name, **(BUCKET if name == "bedrock" else {}), **settings)
+        terms = provider.batch_terms(EVERY[api])
+        hurried = replace(terms, creates_per_minute=60_000)
+        provider.batch_terms = lambda model: hurried
+        return provider
+
+    return build
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("api", list(EVERY))
+async def test_a_download_that_fails_a_few_times_loses_nothing(
+    make: Make, sim: Handle, tmp_path: Path, api: str
+) -> None:
+    where = DOWNLOADS.get(api, "/content")
+    missing = {"error": {"message": "No such File object", "type": "invalid_request_error"}}
+    for trouble in (
+        {"kind": "status", "status": 404, "body": missing},
+        {"kind": "status", "status": 500},
+        {"kind": "truncated_body"},
+        {"kind": "reset_after_headers"},
+        {"kind": "empty_body"},
+        {"kind": "status", "status": 404},
+    ):
+        sim.fault(path=where, times=1, **trouble)
+    samples = LEAST.get(api, SAMPLES)
+    state, driver, _ = await run(made_for(make, api), tmp_path, api, samples=samples)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, samples, 0)
+    assert sim.summary()["answered"] == {"1": samples}
+
+
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize("api", list(EVERY))
+async def test_results_that_are_gone_are_waited_for_and_sent_again_on_demand_only(
+    make: Make, sim: Handle, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(download, "RETRY_S", 0.1)
+    monkeypatch.setattr(download, "ONCE_MORE_S", 0.1)
+    samples = LEAST.get(api, SAMPLES)
+    sim.batch(times=1, gone=True)
+    making = made_for(make, api)
+    for _ in range(2):
+        state, driver, _ = await run(making, tmp_path, api, samples=samples)
+        assert state is State.FAILED
+        assert f"the results of {samples} calls cannot be fetched" in str(driver.failure)
+        assert sim.summary()["answered"] == {"1": samples}
+    state, driver, _ = await run(making, tmp_path, api, resend_unfetched=True)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, samples, 0)
+    assert sim.summary()["answered"] == {"2": samples}
+
+
+@pytest.mark.parametrize("api", list(EVERY))
+async def test_a_key_that_may_not_fetch_results_ends_the_run_and_loses_nothing(
+    make: Make, sim: Handle, tmp_path: Path, api: str
+) -> None:
+    samples = LEAST.get(api, SAMPLES)
+    sim.fault(status=401 if api != "bedrock" else 403, path=DOWNLOADS.get(api, "/content"))
+    making = made_for(make, api)
+    state, driver, _ = await run(making, tmp_path, api, samples=samples)
+    assert state is State.FAILED
+    assert isinstance(driver.failure, BadKey | AccessDenied)
+    sim.no_faults()
+    state, driver, _ = await run(making, tmp_path, api)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, samples, 0)
+    assert sim.summary()["answered"] == {"1": samples}
+
+
+@pytest.mark.parametrize("api", list(EVERY))
+@pytest.mark.parametrize(
+    ("lost", "first"),
+    [((1,), 0), ((2, 3), 2), ((1, 2), 1), ((1, 3, 4), 3), ((1, 2, 4, 5), 4), ((1, 2, 3, 4, 5), 1)],
+)
+async def test_creations_whose_answers_are_lost_are_found_each_for_itself(
+    make: Make, sim: Handle, tmp_path: Path, api: str, lost: tuple[int, ...], first: int
+) -> None:
+    """``lost``: ordinals of such creations; ``first``: how many batches later ones overtake."""
+    batches = 3 if api == "bedrock" else 5
+    size = LEAST.get(api, 2)
+    if first:
+        sim.batch(nth=tuple(range(1, first + 1)), running=7200.0)
+    where = CREATIONS.get(api, OF_A_FILE)
+    sim.fault("reset_before_headers", billed=True, nth=lost, **where)
+
+    known = 0
+
+    def counting(step: Callable[..., Any]) -> Callable[..., Any]:
+        async def counted(*given: Any, **more: Any) -> Any:
+            nonlocal known
+            found = await step(*given, **more)
+            known += bool(found)
+            return found
+
+        return counted
+
+    def flying(name: str, **settings: Any) -> Any:
+        provider = made_for(make, api)(name, **settings)
+        poll = provider.batch_poll
+        provider.batch_create = counting(provider.batch_create)
+        provider.batch_find = counting(provider.batch_find)
+
+        async def later(job: str, model: str) -> Any:
+            if known >= batches:
+                sim.advance(3000)
+            return await poll(job, model)
+
+        provider.batch_poll = later
+        return provider
+
+    samples = batches * size
+    state, driver, _ = await run(flying, tmp_path, api, size, samples=samples)
+    assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, samples, 0)
+    assert len(sim.batches()) == batches
+    assert sim.summary()["answered"] == {"1": samples}
 
 
 @pytest.mark.parametrize("api", list(MODELS))

@@ -49,6 +49,7 @@ class Parcel:
     lines: list[dict[str, Any]]
     state: JobState = JobState.WAITING
     looks: int = 0
+    made: float = -1e9
     results: list[bytes] = field(default_factory=list)
     why: str = ""
 
@@ -68,6 +69,9 @@ class Post:
         says: the text that answers a prompt's text, or the error in its line.
         becomes: the state of a parcel at a look.
         spoil: changes the result lines of a parcel that is over.
+        delivers: changes what one download brings.
+        withheld: parcels whose results it does not give, and why.
+        lists_after: seconds before a new parcel stands in the list of parcels.
         trouble: errors of the next steps by name; ``created`` fails after the parcel was made.
         names: whether parcels keep their names.
         usage: what answers in batches say of their tokens.
@@ -85,6 +89,9 @@ class Post:
         self.says: Callable[[str], str | ProviderError] = lambda text: f"to {text}"
         self.becomes: Ends = third_look
         self.spoil: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
+        self.delivers: Callable[[bytes], bytes] = lambda results: results
+        self.withheld: dict[str, ProviderError] = {}
+        self.lists_after = 0.0
         self.trouble: dict[str, deque[Exception]] = {}
         self.names = True
         self.usage = USAGE
@@ -147,6 +154,7 @@ class Post:
         await self._step("create")
         lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
         parcel = Parcel(f"job-{len(self.parcels) + 1}", name, lines)
+        parcel.made = asyncio.get_running_loop().time()
         self.parcels[parcel.id] = parcel
         await self._step("created")
         return self._job(parcel)
@@ -165,7 +173,9 @@ class Post:
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
         await self._step("find")
-        jobs = [self._job(parcel) for parcel in self.parcels.values()]
+        since = asyncio.get_running_loop().time() - self.lists_after
+        listed = [one for one in self.parcels.values() if one.made <= since]
+        jobs = [self._job(parcel) for parcel in listed]
         if self.names:
             return [job for job in jobs if job.name == name]
         return [job for job in jobs if job.total == requests]
@@ -202,7 +212,10 @@ class Post:
         await self._step("fetch")
         # Whatever a provider makes of it, it was this user's alone before a byte was there.
         assert into.stat().st_mode & 0o777 == 0o600
-        into.write_bytes(b"\n".join(self.parcels[job.id].results) + b"\n")
+        if error := self.withheld.get(job.id):
+            raise error
+        results = b"".join(line + b"\n" for line in self.parcels[job.id].results)
+        into.write_bytes(self.delivers(results))
 
     def batch_item(self, line: bytes) -> str:
         try:

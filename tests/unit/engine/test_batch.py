@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -18,12 +16,10 @@ from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import JobState, ModelRef, Usage, generate
 from evalbench.engine.driver import Driver
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
-from evalbench.engine.journal import JournalReader
-from evalbench.engine.journal.batches import batches
-from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.money.budget import Budget
 from evalbench.engine.status import State
-from tests.unit.engine.driving import Solve, World, one_question, right, two_questions
+from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
+from tests.unit.engine.driving import Solve, one_question, right, two_questions
 from tests.unit.engine.journals import MODEL, journal
 from tests.unit.engine.post import Parcel, Post, batching, third_look
 from tests.unit.engine.virtual_time import now, virtual_time
@@ -39,43 +35,6 @@ async def judged(of: Sample, ask: Ask) -> Score:
     prompt = generate(f"grade {second.text}")
     opinions = await ask.many([("judge/acme/judge", prompt, "grade", n) for n in range(2)])
     return right(opinions[0])
-
-
-async def world_of(folder: Path, samples: int) -> World:
-    made = World(folder / "journal.db")
-    await made.fill(samples)
-    return made
-
-
-async def drive(
-    world: World,
-    post: Post,
-    solve: Solve = one_question,
-    *,
-    epochs: int = 1,
-    leave: bool = False,
-    **wishes: Any,
-) -> tuple[State, Driver]:
-    """One engine's life over the run."""
-    async with journal(world.path) as opened:
-        opened.close_cut_calls(lambda call: Decimal(1))
-        dispatcher = batching(post, opened, leave=leave, **wishes)
-        driver = world.driver(opened, dispatcher, solve, epochs=epochs, leave=leave)
-        try:
-            return await driver.drive(), driver
-        finally:
-            await dispatcher.close()
-
-
-def stages(world: World) -> list[str]:
-    """The stage of each batch, oldest first."""
-    with JournalReader(world.path) as reader:
-        return [row.state for row in reader.query(batches)]
-
-
-def events(world: World, kind: str) -> list[dict[str, Any]]:
-    with JournalReader(world.path) as reader:
-        return [dict(event.body) for event in reader.events() if event.kind == kind]
 
 
 @virtual_time
@@ -609,44 +568,3 @@ def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(
 
     (tmp_path / "run").mkdir()
     check()
-
-
-async def dies_at(world: World, post: Post, solve: Solve, nth: int) -> bool:
-    """A life that ends at the nth half step of its batches: just before it is written, or after.
-
-    What the dead engine leaves is its folder as it was at that moment.
-    """
-    folder, left = world.path.parent, world.path.parent.with_name("left")
-    async with journal(world.path) as opened:
-        opened.close_cut_calls(lambda call: Decimal(1))
-        dispatcher = batching(post, opened)
-        driver = world.driver(opened, dispatcher, solve)
-        put, steps = opened.put_batch, iter(range(1000))
-
-        def noting(batch: BatchRow) -> asyncio.Future[None]:
-            step = next(steps)
-            if step == nth // 2 and nth % 2 == 0:
-                die()
-            done = put(batch)
-            if step == nth // 2 and nth % 2:
-                die()
-            return done
-
-        def die() -> None:
-            opened.flush()
-            shutil.copytree(folder, left)
-            post.cut_off = True
-
-        opened.put_batch = noting  # type: ignore[method-assign]
-        task = asyncio.ensure_future(driver.drive())
-        while not task.done() and not post.cut_off:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        await asyncio.wait({task})
-        await dispatcher.close()
-    if not post.cut_off:
-        return False
-    post.cut_off = False
-    shutil.rmtree(folder)
-    left.rename(folder)
-    return True

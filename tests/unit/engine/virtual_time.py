@@ -6,15 +6,20 @@ import asyncio
 import functools
 import selectors
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
 from typing import Any
 
 _STUCK_S = 30.0
 
 
 class _Jumping(selectors.DefaultSelector):
-    """Looks for ready files without waiting, and moves the clock by the time not waited."""
+    """Looks for ready files without waiting, and moves the clock by the time not waited.
+
+    It stands still while threads are at work, whose time nobody can skip.
+    """
 
     now = 0.0
+    threads = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
@@ -23,6 +28,8 @@ class _Jumping(selectors.DefaultSelector):
             if not ready:
                 raise AssertionError("everybody waits, and nothing will ever happen")
             return ready
+        if self.threads and timeout > 0:
+            return super().select(min(timeout, _STUCK_S))
         ready = super().select(0)
         if not ready and timeout > 0:
             self.now += timeout
@@ -38,6 +45,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
+        self._jumping.threads += 1
+        work = super().run_in_executor(executor, func, *args)
+        work.add_done_callback(self._thread_done)
+        return work
+
+    def _thread_done(self, _: asyncio.Future[Any]) -> None:
+        self._jumping.threads -= 1
 
 
 def virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

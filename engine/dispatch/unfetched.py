@@ -1,0 +1,53 @@
+"""Calls that a provider has answered, as far as anybody knows, and whose answers it withholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from evalbench.engine.errors import ResultsNotFetched
+
+
+@dataclass(frozen=True, slots=True)
+class Unfetched:
+    """Calls whose batches have ended, but whose results cannot be fetched.
+
+    Attributes:
+        calls: how many there are.
+        batches: how many batches they are in.
+        worst: US dollars that sending them again may cost at most; None: unknown.
+        why: what the provider says.
+    """
+
+    calls: int
+    batches: int
+    worst: Decimal | None
+    why: str
+
+
+def not_fetched(found: Sequence[Unfetched], run: str) -> ResultsNotFetched:
+    """The error for a run that ends with such calls: how many, and what sending them again costs.
+
+    Args:
+        found: at least one.
+        run: the run's id.
+    """
+    calls, batches = sum(one.calls for one in found), sum(one.batches for one in found)
+    ended = "1 batch has" if batches == 1 else f"{batches} batches have"
+    return ResultsNotFetched(
+        f"{ended} ended, but the results of {calls} calls cannot be fetched",
+        why=found[0].why,
+        cure=(
+            f"evalbench resume {run} fetches them and sends nothing again;"
+            f" if that fails for good, evalbench resume {run} --resend-unfetched sends the"
+            f" {calls} calls again, for {_cost(found)}"
+        ),
+    )
+
+
+def _cost(found: Sequence[Unfetched]) -> str:
+    worst = [one.worst for one in found if one.worst is not None]
+    if len(worst) < len(found):
+        return "an unknown price"
+    return f"at most {sum(worst):.4f} US dollars"
