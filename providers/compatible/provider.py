@@ -161,7 +161,7 @@ class Compatible(FileBatches):
 
     def _entries(self, answered: Answered) -> list[Any]:
         """The list's entries: ``{"data": [...]}``, or a bare list as some servers send."""
-        body = json_body(answered)
+        body = self.scrub.value(json_body(answered))
         if isinstance(body, list):
             return body
         entries = parsed(answered, self.who, self.scrub).get("data")

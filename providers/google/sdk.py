@@ -117,7 +117,8 @@ class GeminiClient:
 
         async def work() -> list[dict[str, Any]]:
             pages = await opened.client.aio.models.list(config={"page_size": 1000})
-            return [model.model_dump(exclude_none=True) async for model in pages]
+            listed = [model.model_dump(exclude_none=True) async for model in pages]
+            return self._scrub.value(listed)
 
         return await self._told(work)
 
@@ -128,7 +129,7 @@ class GeminiClient:
         async def work() -> dict[str, Any]:
             entry = await opened.client.aio.models.get(model=name)
             found: dict[str, Any] = entry.model_dump(exclude_none=True)
-            return found
+            return self._scrub.value(found)
 
         return await self._told(work)
 
@@ -139,7 +140,7 @@ class GeminiClient:
         async def work() -> dict[str, Any]:
             record = await opened.client.aio.files.get(name=name)
             found: dict[str, Any] = record.model_dump(mode="json", exclude_none=True)
-            return found
+            return self._scrub.value(found)
 
         return await self._told(work)
 

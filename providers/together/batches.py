@@ -133,7 +133,7 @@ class TogetherBatches(FileBatches):
         answered = await self.within(self.get("/v1/batches"))
         if answered.status != 200:
             raise self._trouble(answered, model, "")
-        listed = json_body(answered)
+        listed = self.scrub.value(json_body(answered))
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             raise self._unclear()
         ours = [one for one in listed if one.get("input_file_id") == uploaded["file"]]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.process import Engine, logout_warning, resume_runs
+from evalbench.engine.run_keys import keys_bound
 from evalbench.engine.status import STILL_WAITING
 from evalbench.tui.cli.app import can_show, open_app
 from evalbench.tui.cli.closing import print_closing
@@ -179,8 +180,12 @@ def _after_pilot(
             view.ended(watch)
         return max(watch.exit_code for watch in paused)
     folders = [watch.folder for watch in paused]
+    # They were begun by this very command.
+    hosts = [bound.host for bound in keys_bound([folder.spec() for folder in folders])]
     engine = _started(
-        lambda view: resume_runs(folders, foreground=args.foreground, progress=view.preparing),
+        lambda view: resume_runs(
+            folders, foreground=args.foreground, progress=view.preparing, allow_hosts=hosts
+        ),
         view,
         signals,
         "stopped after the pilot; go on with: evalbench resume RUN",
