@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from evalbench.engine.scoring.literals import NotALiteral, equal, literal
+from evalbench.engine.scoring.literals import LONGEST_SAID, NotALiteral, equal, literal
 
 PREDICTION = "assertion-first/1"
 CHOICE = "choice-first-object/1"
@@ -28,9 +28,10 @@ class Choice(NamedTuple):
 
 _OPEN = re.compile(r"\[ANSWER\]", re.IGNORECASE)
 _CLOSE = re.compile(r"\[/ANSWER\]", re.IGNORECASE)
-_CALL = re.compile(r"assert\s+\w+\(")
-_CALL_OR_METHOD = re.compile(r"assert\s+[\w.]+\(")
-_EQUALS = re.compile(r"\)\s*==\s*(.+)")
+# Possessive: what is given back could not be followed by what comes next.
+_CALL = re.compile(r"assert\s++\w++\(")
+_CALL_OR_METHOD = re.compile(r"assert\s++[\w.]++\(")
+_EQUALS = re.compile(r"\)\s*+==\s*(.+)")
 
 
 def read_prediction(reply: str) -> str:
@@ -68,10 +69,10 @@ def _right_side(text: str, call: re.Pattern[str]) -> str | None:
     return None
 
 
-_OBJECT = re.compile(r"\{\s*\"chosen_program\"\s*:")
-_CHOSEN = re.compile(r'"chosen_program"\s*:\s*"?([A-Za-z])"?')
-_ASSERTION = re.compile(r'"assertion"\s*:\s*("(?:[^"\\]|\\.)*")')
-_OUTPUTS = re.compile(r'"outputs"\s*:\s*(?=\[)')
+_OBJECT = re.compile(r"\{\s*+\"chosen_program\"\s*+:")
+_CHOSEN = re.compile(r'"chosen_program"\s*+:\s*+"?([A-Za-z])"?')
+_ASSERTION = re.compile(r'"assertion"\s*+:\s*+("[^"\\]*+(?:\\.[^"\\]*+)*+")')
+_OUTPUTS = re.compile(r'"outputs"\s*+:\s*+(?=\[)')
 _BEFORE = re.compile(r"\[ASSERTION\]\s*", re.IGNORECASE)
 _AFTER = "[/ASSERTION]"
 
@@ -119,22 +120,26 @@ def _picked(text: str) -> Mapping[str, Any] | None:
     assertion = _ASSERTION.search(text)
     if outputs and end >= 0:
         try:
-            return {"chosen_program": chosen[1], "outputs": literal(text[outputs.end() : end + 1])}
+            return {"chosen_program": chosen[1], "outputs": _literal(text[outputs.end() : end + 1])}
         except NotALiteral:
             return None
     if not assertion:
         return None
     try:
-        value = literal(assertion[1])
+        value = _literal(assertion[1])
     except NotALiteral:
         value = assertion[1].strip('"')
     return {"chosen_program": chosen[1], "assertion": value}
 
 
+def _literal(text: str) -> Any:
+    return literal(text, LONGEST_SAID)
+
+
 def _from_outputs(outputs: Any) -> str:
     if isinstance(outputs, str):
         try:
-            outputs = literal(outputs)
+            outputs = _literal(outputs)
         except NotALiteral:
             outputs = [outputs]
     if isinstance(outputs, list) and len(outputs) == 1:

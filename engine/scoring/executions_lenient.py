@@ -15,7 +15,7 @@ from typing import Any
 
 from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.executions import Choice, written
-from evalbench.engine.scoring.literals import NotALiteral, literal, parse
+from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 from evalbench.engine.scoring.reply_text import answer_text
 
 PREDICTION_LENIENT = "assertion-lenient/1"
@@ -36,24 +36,25 @@ def read_prediction_lenient(reply: str) -> str | None:
 
     An assertion whose right side is no whole Python expression (cut off,
     unbalanced) is no answer and is not replaced by an earlier one; one that
-    repeats the question's ``??`` is passed over. Words are no value.
+    repeats the question's ``??`` is passed over. Words are no value. Only the
+    last 20 blocks are read.
     """
     text = answer_text(reply)
-    for block in reversed(list(_blocks(text))):
-        found = _read(block)
+    python = PythonReader()
+    for block in reversed(_blocks(text)[-_MOST_BLOCKS:]):
+        found = _read(block, python)
         if found is not None:
             return found or None
-    return _read(text) or None
+    return _read(text, python) or None
 
 
-def _blocks(text: str) -> Iterator[str]:
+def _blocks(text: str) -> list[str]:
     tags = list(_TAG.finditer(text))
-    for at, tag in enumerate(tags):
-        if not tag["close"]:
-            end = tags[at + 1].start() if at + 1 < len(tags) else len(text)
-            yield text[tag.end() : end]
+    ends = [tag.start() for tag in tags[1:]] + [len(text)]
+    return [text[tag.end() : end] for tag, end in zip(tags, ends, strict=False) if not tag["close"]]
 
 
+_MOST_BLOCKS = 20
 _BROKEN = ""
 """What stands for an answer that cannot be read, other than None: there is no answer."""
 _ASSERT = re.compile(r"(?<![\w.])assert(?=[\s(])")
@@ -62,45 +63,74 @@ _LOOKS_LIKE_A_VALUE = re.compile(r"[\[({'\"]|-?\.?\d")
 _MOST_ASSERTIONS = 20
 
 
-def _read(text: str) -> str | None:
+def _read(text: str, python: PythonReader) -> str | None:
     """The value of a piece of a reply; ``_BROKEN``; None where it answers nothing."""
     text = _CODE_TAG.sub("\n", _FENCE.sub("\n", text))
     starts = [found.end() for found in _ASSERT.finditer(text)][-_MOST_ASSERTIONS:]
     for start in reversed(starts):
-        found = _asserted(text[start:])
+        found = _asserted(python.window(text, start), python)
         if found is not None:
             return found
-    return _bare(text.strip(" \t\r\n`*:"))
+    return _bare(text.strip(" \t\r\n`*:"), python)
 
 
-def _bare(text: str) -> str | None:
+def _bare(text: str, python: PythonReader) -> str | None:
     if not text or _PLACEHOLDER.match(text):
         return None
-    tree = parse(text, "eval")
+    tree = python.parse(text, "eval")
     if isinstance(tree, ast.Expression) and not isinstance(tree.body, ast.Compare):
         value = tree.body
         if _is_value(value):
             return _source(text, value)
         return _BROKEN if _LOOKS_LIKE_A_VALUE.match(text) else None
     if "==" in text and "\n" not in text:
-        return _asserted(" " + text)
+        return _asserted(" " + python.window(text, 0), python)
     try:
-        literal(text.rstrip("."))
+        python.literal(text.rstrip("."))
     except NotALiteral:
         return _BROKEN if _LOOKS_LIKE_A_VALUE.match(text) else None
     return text.rstrip(".")
 
 
-_TOKEN = re.compile(
-    r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|[\[({]|[\])}]|==|#[^\n]*|\\\n|\n", re.DOTALL
-)
+_TOKEN = re.compile(r"['\"]|[\[({]|[\])}]|==|#[^\n]*|\\\n|\n")
+_STRINGS = {
+    quote: re.compile(
+        rf"{quote}[^{quote}\\\n]*+(?:\\.[^{quote}\\\n]*+)*+(?P<closed>{quote}?)", re.S
+    )
+    for quote in "'\""
+}
 
 
-def _asserted(text: str) -> str | None:
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    """Strings, brackets, ``==``, comments and line breaks; a quote that nothing closes is none.
+
+    What stands between such a quote and the end of its line holds no other that
+    is closed: there it is looked for once.
+    """
+    at = 0
+    nothing_closed = dict.fromkeys(_STRINGS, 0)
+    while found := _TOKEN.search(text, at):
+        quote = found[0]
+        if quote in _STRINGS:
+            if found.start() < nothing_closed[quote]:
+                at = found.end()
+                continue
+            string = _STRINGS[quote].match(text, found.start())
+            assert string
+            if not string["closed"]:
+                nothing_closed[quote] = string.end()
+                at = found.end()
+                continue
+            found = string
+        at = found.end()
+        yield found
+
+
+def _asserted(text: str, python: PythonReader) -> str | None:
     """The right side of the assertion that goes on with ``text``, which follows its keyword."""
     end, sides = _statement(text)
     statement = f"assert{text[:end]}"
-    tree = parse(statement, "exec")
+    tree = python.parse(statement, "exec")
     if isinstance(tree, ast.Module) and tree.body and isinstance(tree.body[0], ast.Assert):
         found = _compared(statement, tree.body[0])
         if found is not None:
@@ -109,7 +139,7 @@ def _asserted(text: str) -> str | None:
         return None
     if all(_PLACEHOLDER.match(text, side) for side in sides):
         return None
-    readings = (_leading(text[side:end].strip()) for side in sides)
+    readings = (_leading(text[side:end].strip(), python) for side in sides)
     return next((reading for reading in readings if reading), _BROKEN)
 
 
@@ -121,7 +151,7 @@ def _statement(text: str) -> tuple[int, list[int]]:
     """
     depth = 0
     sides: list[int] = []
-    for token in _TOKEN.finditer(text):
+    for token in _tokens(text):
         mark = token[0]
         if mark in "[({":
             depth += 1
@@ -176,15 +206,15 @@ def _source(text: str, node: ast.expr) -> str:
     return source.removesuffix(".") if source[:-1].lstrip("-").isdecimal() else source
 
 
-_QUOTED = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
+_QUOTED = r"'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\""
 _ATOM = re.compile(rf"(?:{_QUOTED})|-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?|True\b|False\b|None\b")
 _GOES_ON = re.compile(r"\s*(?:[-+*/%<>=&|^@]|\.\w|\[|\(|(?:if|or|and|in|not|is|for)\b)")
 
 
-def _leading(right: str) -> str | None:
+def _leading(right: str, python: PythonReader) -> str | None:
     """The value that a right side begins with, where words or marks follow it."""
     right = right.rstrip(" \t,")
-    tree = parse(right, "eval")
+    tree = python.parse(right, "eval")
     if isinstance(tree, ast.Expression):
         return _source(right, tree.body) if _is_value(tree.body) else None
     end = _group_end(right) if right[:1] in ("[", "(", "{") else _atom_end(right)
@@ -192,7 +222,7 @@ def _leading(right: str) -> str | None:
     if not end or _GOES_ON.match(rest):
         return None
     try:
-        literal(right[:end])
+        python.literal(right[:end])
     except NotALiteral:
         return None
     return right[:end]
@@ -205,7 +235,7 @@ def _atom_end(text: str) -> int:
 
 def _group_end(text: str) -> int:
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in _tokens(text):
         depth += (token[0] in "[({") - (token[0] in "])}")
         if depth == 0:
             return token.end()
@@ -221,9 +251,7 @@ _CHOSEN_FIELD = re.compile(
 _ASSERTION_FIELD = re.compile(
     r"[\"'“”]?(?:assertion|outputs?)[\"'“”]?\s?[:=]\s{0,9}(?P<value>.*)", re.IGNORECASE | re.DOTALL
 )
-_FIELD_END = re.compile(
-    r"[\"'“”]?\s*,?\s*(?:\}\s*)?$|[\"'“”]\s*,\s*[\"'“”]\w+[\"'“”]\s?:.*$", re.DOTALL
-)
+_NEXT_FIELD = re.compile(r"[\"'“”]\s*+,\s*+[\"'“”]\w++[\"'“”]\s?:")
 
 
 def read_choice_lenient(reply: str) -> Choice | None:
@@ -234,8 +262,7 @@ def read_choice_lenient(reply: str) -> Choice | None:
     be written as a Python dict. Text without an object, the template's "A or B"
     and an assertion without a value are no choice.
     """
-    for found in reversed(list(loose_json.objects(answer_text(reply)))):
-        fields = loose_json.decode(found)
+    for found, fields in loose_json.newest(answer_text(reply)):
         choice = _picked(found) if fields is None else _decoded(fields)
         if choice is not None:
             return choice if choice.value else None
@@ -263,7 +290,7 @@ def _value(assertion: Any) -> str:
         return ""
     if not isinstance(assertion, str):
         return written(assertion)
-    return _read(_TAG.sub("\n", assertion)) or ""
+    return _read(_TAG.sub("\n", assertion), PythonReader()) or ""
 
 
 def _picked(text: str) -> Choice | None:
@@ -271,6 +298,14 @@ def _picked(text: str) -> Choice | None:
     if not chosen:
         return None
     assertion = _ASSERTION_FIELD.search(text)
-    value = _FIELD_END.sub("", assertion["value"], count=1) if assertion else ""
+    value = _field(assertion["value"]) if assertion else ""
     value = value.removeprefix('"').removeprefix("“").replace('\\"', '"').replace("\\\\", "\\")
     return Choice(chosen[1].upper(), _value(value))
+
+
+def _field(text: str) -> str:
+    """The text of a field of what is nearly JSON: up to the next field, or the object's end."""
+    end = text.rstrip().removesuffix("}").rstrip().removesuffix(",").rstrip()
+    end = end[:-1] if end.endswith(('"', "'", "“", "”")) else end
+    following = _NEXT_FIELD.search(text)
+    return text[: min(len(end), following.start())] if following else end

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import deque
 from typing import Literal
 
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
@@ -22,8 +23,9 @@ WINNER_LENIENT = "winner-lenient/1"
 Winner = Literal["A", "B", "tie"]
 
 _LARGEST = 2**63 - 1
-_IN_TWO = re.compile(r"\[\[(\d+(?:\.\d*)?)\]\]")
-_IN_ONE = re.compile(r"\[(\d+(?:\.\d*)?)\]")
+# Nothing is given back: after fewer digits comes a digit, never the bracket.
+_IN_TWO = re.compile(r"\[\[(\d++(?:\.\d*+)?+)\]\]")
+_IN_ONE = re.compile(r"\[(\d++(?:\.\d*+)?+)\]")
 
 
 def read_rating(reply: str) -> float | None:
@@ -34,7 +36,8 @@ def read_rating(reply: str) -> float | None:
     stores -1 where it finds nothing and raises at ``[[08]]``, which Python does
     not take for a number; both are None here. Whole numbers are ``int``.
     """
-    found = _IN_TWO.search(reply) or _IN_ONE.search(reply)
+    found = _IN_TWO.search(reply) if "]]" in reply else None
+    found = found or (_IN_ONE.search(reply) if "]" in reply else None)
     if not found:
         return None
     try:
@@ -137,15 +140,20 @@ def read_winner_lenient(reply: str) -> Winner | None:
     ``[[tie]]`` or ``[[Assistant A]]``; one in single brackets only after a word
     like "verdict" or alone on the last line. Verdicts that are denied ("not
     [[A]]", "[[B]] over [[A]]"), that explain the format ("[[A]] if assistant A
-    is better") or leave the choice open ("[[A]] or [[B]]") are none.
+    is better") or leave the choice open ("[[A]] or [[B]]") are none. Of more
+    than 500 verdicts the last 500 are looked at.
     """
     text = _plain(reply)
     for pattern in (_VERDICT, _VERDICT_LABELLED):
-        stated = [found for found in pattern.finditer(text) if _is_stated(found)]
+        verdicts = deque(pattern.finditer(text), maxlen=_MOST_VERDICTS)
+        stated = [found for found in verdicts if _is_stated(found)]
         if stated:
             return None if _is_open(text, stated) else _side(stated[-1])
     found = _VERDICT_ALONE.fullmatch(_last_line(text))
     return _side(found) if found else None
+
+
+_MOST_VERDICTS = 500
 
 
 def _is_stated(found: re.Match[str]) -> bool:

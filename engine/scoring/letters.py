@@ -40,7 +40,11 @@ def read_first(reply: str, options: int = 4) -> int | None:
     return LETTERS.index(found[1].upper()) if found else None
 
 
-_MARKS = re.compile(r"\*\*|\}\$|\\[$({]|\\(?:boxed|text|mathrm\{|mathbf\{)|[${]")
+_MARKS = (
+    *("**", "}$", "\\$", "\\(", "\\{"),
+    *("\\boxed", "\\text", "\\mathrm{", "\\mathbf{", "$", "{"),
+)
+"""In the order in which the original's pattern tries them."""
 _ANSWER = re.compile(r"Answer[ \t]*:[ \t]*\$?([A-D])\$?", re.IGNORECASE)
 
 
@@ -50,8 +54,23 @@ def read_simple_evals(reply: str, options: int = 4) -> int | None:
     The pattern ignores case and does not ask for a word boundary after the
     letter, so "Answer: because" is B, as in the original.
     """
-    found = _ANSWER.search(_MARKS.sub("", reply))
+    found = _ANSWER.search(_without_marks(reply))
     return _index(found[1].upper(), options) if found else None
+
+
+def _without_marks(reply: str) -> str:
+    """The reply without :data:`_MARKS`, as one pattern of them all would leave it.
+
+    A sign that the reply does not have stands for a mark meanwhile, so that what
+    was around one does not become another.
+    """
+    sign = "\ue000"
+    if sign in reply:
+        there = set(reply)
+        sign = next(sign for sign in map(chr, range(0x110000)) if sign not in there)
+    for mark in _MARKS:
+        reply = reply.replace(mark, sign)
+    return reply.replace(sign, "")
 
 
 def greatest(logprobs: Sequence[float]) -> int | None:

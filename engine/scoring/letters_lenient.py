@@ -17,11 +17,15 @@ before a word is the article. A letter past the last option is no answer.
 Reasoning tags, control tokens, Markdown and LaTeX wrapping are taken off first.
 Only the ASCII letters count: text is not NFKC-normalised, so full-width, Greek
 and Cyrillic look-alikes are no answers (full-width punctuation is understood).
+
+Of more than 300 words for an answer (``answer``, ``option``) the last 300 can be
+labels, and of more than 2,000 letters the last 2,000 are looked at.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
@@ -102,30 +106,41 @@ def _chosen(found: re.Match[str], *, set_off: bool = False) -> str | None:
     ``set_off`` asks that a mark, a line's end or a linking word follows it.
     """
     text, start, end = found.string, found.start("letter"), found.end("letter")
-    letter, rest = text[start:end], text[end:]
-    before = text[:start].rstrip(" \t(")
-    followed = _SET_OFF.match(rest)
-    if _DENIED.match(rest) or (set_off and not followed):
+    letter = text[start:end]
+    followed = _SET_OFF.match(text, end)
+    if _DENIED.match(text, end) or (set_off and not followed):
         return None
     if letter.islower() and not (followed or text[start - 1 : start] in "(["):
         return None
-    if letter == "A" and (not before or before[-1] in ":\n") and _WORD_FOLLOWS.match(rest):
-        return None
-    if letter == "A" and before.endswith("\n") and _lists_options(letter, rest):
-        return None
-    joined = _JOINED.match(rest) or _JOINED_BEFORE.search(text, max(0, start - 20), start)
+    if letter == "A":
+        before = _sign_before(text, start)
+        if before in ("", ":", "\n") and _WORD_FOLLOWS.match(text, end):
+            return None
+        if before == "\n" and _lists_options(letter, text[end:]):
+            return None
+    joined = _JOINED.match(text, end) or _JOINED_BEFORE.search(text, max(0, start - 20), start)
     if joined and joined[joined.lastindex or 1].upper() != letter.upper():
         return _NO_CHOICE
     return letter.upper()
 
 
-def _last(text: str, *patterns: re.Pattern[str], set_off: bool = False) -> str | None:
-    """The last of all matches that is an option's letter."""
-    found = (match for pattern in patterns for match in pattern.finditer(text))
-    letters = (
-        _chosen(match, set_off=set_off)
-        for match in sorted(found, key=lambda match: match.start("letter"), reverse=True)
-    )
+_MOST_LETTERS = 2000
+
+
+def _sign_before(text: str, start: int) -> str:
+    """What stands before a letter, apart from spaces and opening brackets; may be nothing."""
+    while start and text[start - 1] in " \t(":
+        start -= 1
+    return text[start - 1] if start else ""
+
+
+def _last(
+    text: str, *patterns: re.Pattern[str], set_off: bool = False, start: int = 0
+) -> str | None:
+    """The last of all matches from ``start`` on that is an option's letter."""
+    found = (match for pattern in patterns for match in pattern.finditer(text, start))
+    newest = sorted(found, key=lambda match: match.start("letter"), reverse=True)
+    letters = (_chosen(match, set_off=set_off) for match in newest[:_MOST_LETTERS])
     return next((letter for letter in letters if letter is not None), None)
 
 
@@ -159,6 +174,8 @@ _LABEL = re.compile(
     rf"(?::|=|[-–—]+>?|→|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
+_NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
+_MOST_LABELS = 300
 _HEADING = re.compile(
     r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)\s+"
     rf"(?:(?:option|choice)[ ])?{_LETTER}",
@@ -170,7 +187,8 @@ _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
-    return _last(text, _LABEL, _HEADING)
+    nouns = deque((found.start() for found in _NOUNS.finditer(text)), maxlen=_MOST_LABELS)
+    return _last(text, _LABEL, _HEADING, start=nouns[0] if len(nouns) == _MOST_LABELS else 0)
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
@@ -250,8 +268,18 @@ _CHOOSES = re.compile(
 )
 
 
+_RIGHT_WORDS = ("correct", "right", "best", "appropriate", "answer")
+
+
 def _claimed(text: str) -> str | None:
-    return _last(text, _IS_RIGHT, _REMAINS, _CHOOSES, set_off=True)
+    lower = text.lower()
+    patterns = [_CHOOSES]
+    # Patterns that try every letter take their time, and most texts do not have the words.
+    if any(word in lower for word in _RIGHT_WORDS):
+        patterns.append(_IS_RIGHT)
+    if "remains" in lower or "is left" in lower:
+        patterns.append(_REMAINS)
+    return _last(text, *patterns, set_off=True)
 
 
 _MENTION = re.compile(rf"\b(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)

@@ -9,19 +9,23 @@ from typing import Any
 LONGEST = 50_000
 """Characters; a longer text is no value. It bounds the parser's time and memory."""
 
+LONGEST_SAID = 8_000
+"""The same for what a model said: Python's parser takes up to three milliseconds a thousand."""
+
 
 class NotALiteral(ValueError):
     """The text is no Python literal, or a longer one than anybody prints."""
 
 
-def parse(source: str, mode: str) -> ast.AST | None:
+def parse(source: str, mode: str, longest: int = LONGEST) -> ast.AST | None:
     """The syntax tree of a text, or None where it is no Python.
 
     Args:
         source: the text.
         mode: ``eval`` for one expression, ``exec`` for statements.
+        longest: characters; a longer text is not read.
     """
-    if len(source) > LONGEST:
+    if len(source) > longest:
         return None
     try:
         with warnings.catch_warnings():
@@ -32,14 +36,22 @@ def parse(source: str, mode: str) -> ast.AST | None:
         return None
 
 
-def literal(text: str) -> Any:
+def literal(text: str, longest: int = LONGEST) -> Any:
     """The value of a literal, as :func:`ast.literal_eval` gives it.
 
     Raises:
-        NotALiteral: there is none.
+        NotALiteral: there is none, or it has more than ``longest`` characters.
     """
-    tree = parse(text.lstrip(" \t"), "eval")
-    if tree is None:
+    return value_of(parse(text.lstrip(" \t"), "eval", longest))
+
+
+def value_of(tree: ast.AST | None) -> Any:
+    """The value of a literal's syntax tree.
+
+    Raises:
+        NotALiteral: it is none.
+    """
+    if not isinstance(tree, ast.Expression):
         raise NotALiteral
     try:
         return ast.literal_eval(tree)
@@ -47,12 +59,42 @@ def literal(text: str) -> Any:
         raise NotALiteral from None
 
 
+class PythonReader:
+    """Python's parser for one reply, of which it reads 12,000 characters in all.
+
+    What is asked beyond them is no Python.
+    """
+
+    def __init__(self) -> None:
+        self._left = 12_000
+
+    def window(self, text: str, start: int) -> str:
+        """What may still be read of a text from ``start`` on."""
+        return text[start : start + min(self._left, LONGEST_SAID)]
+
+    def parse(self, source: str, mode: str) -> ast.AST | None:
+        """See :func:`parse`."""
+        tree = parse(source, mode, min(self._left, LONGEST_SAID))
+        self._left = max(0, self._left - len(source))
+        return tree
+
+    def literal(self, text: str) -> Any:
+        """See :func:`literal`."""
+        return value_of(self.parse(text.lstrip(" \t"), "eval"))
+
+
+def _longest(other: str) -> int:
+    """How long a text may be that is compared with another: a few times longer than that."""
+    return min(LONGEST, max(LONGEST_SAID, 4 * len(other)))
+
+
 def equal(one: str, other: str) -> bool:
     """Whether two texts are the same, or literals that Python calls equal (True == 1, 3.0 == 3)."""
-    if one.strip() == other.strip():
+    one, other = one.strip(), other.strip()
+    if one == other:
         return True
     try:
-        return bool(literal(one.strip()) == literal(other.strip()))
+        return bool(literal(one, _longest(other)) == literal(other, _longest(one)))
     except (NotALiteral, RecursionError):
         return False
 
@@ -63,12 +105,14 @@ def strictly_equal(one: str, other: str) -> bool:
     Expressions that are no literals, such as ``float('inf')``, are the same
     when they are written the same, apart from spaces and quotes.
     """
-    if one.strip() == other.strip():
+    one, other = one.strip(), other.strip()
+    if one == other:
         return True
+    trees = parse(one, "eval", _longest(other)), parse(other, "eval", _longest(one))
     try:
-        return bool(_typed(literal(one.strip())) == _typed(literal(other.strip())))
+        return bool(_typed(value_of(trees[0])) == _typed(value_of(trees[1])))
     except NotALiteral:
-        return _written(one) is not None and _written(one) == _written(other)
+        return _written(trees[1]) is not None and _written(trees[0]) == _written(trees[1])
     except RecursionError:
         return False
 
@@ -84,8 +128,7 @@ def _typed(value: Any) -> Any:
     return kind, value
 
 
-def _written(text: str) -> str | None:
-    tree = parse(text.strip(), "eval")
+def _written(tree: ast.AST | None) -> str | None:
     try:
         return ast.dump(tree) if tree else None
     except RecursionError:

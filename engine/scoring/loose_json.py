@@ -4,47 +4,92 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalbench.engine.scoring.literals import NotALiteral, literal
+from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 
-_START = re.compile(r"\{\s*[\"'“”\w]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+_START = re.compile(r"\{\s*+[\"'“”\w]")
+# Up to the next brace outside of strings, or the next quote that no other closes.
+_NEXT = re.compile(r'(?:[^"{}]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{}"])', re.DOTALL)
+_NEXT_BRACE = re.compile(r"[^{}]*+([{}])")
 _MOST_UNCLOSED = 16
+_MOST_OBJECTS = 100
 
 
-def objects(text: str) -> Iterator[str]:
-    """The texts of the outermost objects, in order; the last may be cut off.
+def newest(text: str) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """The last 100 of the outermost objects, the last one first: as text, and decoded.
+
+    See :func:`objects` and :func:`decode`.
+    """
+    python = PythonReader()
+    for found in reversed(objects(text)):
+        yield found, decode(found, python)
+
+
+def objects(text: str) -> list[str]:
+    """The texts of the last 100 of the outermost objects, in order; the last may be cut off.
 
     Braces in double-quoted strings do not count. A brace that is never closed
     opens no object, unless nothing that is closed follows it.
     """
+    found: deque[str] = deque(maxlen=_MOST_OBJECTS)
+    braces = _Braces(text)
     at, unclosed, cut = 0, 0, None
     while (start := _START.search(text, at)) and unclosed < _MOST_UNCLOSED:
-        end = _end(text, start.start())
+        end = braces.end(start.start())
         if end is None:
             unclosed += 1
             cut = start.start() if cut is None else cut
             at = start.end()
         else:
             cut = None
-            yield text[start.start() : end]
+            found.append(text[start.start() : end])
             at = end
     if cut is not None:
-        yield text[cut:]
+        found.append(text[cut:])
+    return list(found)
 
 
-def _end(text: str, start: int) -> int | None:
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        if token[0] == "{":
-            depth += 1
-        elif token[0] == "}":
-            depth -= 1
-            if depth == 0:
-                return token.end()
-    return None
+class _Braces:
+    """Finds where objects end.
+
+    A quote that no other closes opens no string, nor does any after it: those
+    are all escaped. Where the first such quote stands is found once, and so is
+    where each brace is closed, if it is.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._unclosed = len(text)
+        self._ends: dict[int, int | None] = {}
+
+    def end(self, start: int) -> int | None:
+        """Where the object that begins at ``start`` ends; None where it never does."""
+        if start not in self._ends:
+            self._look(start)
+        return self._ends[start]
+
+    def _look(self, at: int) -> None:
+        """Go on until the brace at ``at`` is closed."""
+        opened: list[int] = []
+        while found := (_NEXT if at < self._unclosed else _NEXT_BRACE).match(self._text, at):
+            at = found.end()
+            mark = found[1]
+            if mark == "{":
+                known = self._ends.get(at - 1, 0)
+                if known is None:
+                    break
+                opened += [] if known else [at - 1]
+                at = known or at
+            elif mark == "}":
+                self._ends[opened.pop()] = at
+                if not opened:
+                    return
+            else:
+                self._unclosed = at - 1
+        self._ends.update(dict.fromkeys(opened))
 
 
 def with_key(fields: Mapping[str, Any] | None, *keys: str) -> dict[str, Any] | None:
@@ -57,15 +102,15 @@ def with_key(fields: Mapping[str, Any] | None, *keys: str) -> dict[str, Any] | N
     return next((dict(one) for one in (fields, *inner) if any(key in one for key in keys)), None)
 
 
-_TRAILING_COMMA = re.compile(r",(\s*[}\]])")
+_TRAILING_COMMA = re.compile(r",(\s*+[}\]])")
 
 
-def decode(text: str) -> dict[str, Any] | None:
+def decode(text: str, python: PythonReader) -> dict[str, Any] | None:
     """An object as JSON, with line breaks in strings and trailing commas, or as a Python dict.
 
     Keys are in lower case, without spaces and underscores.
     """
-    for attempt in (_json, _json_without_trailing_commas, literal):
+    for attempt in (_json, _json_without_trailing_commas, python.literal):
         try:
             value = attempt(text)
         except (ValueError, RecursionError, NotALiteral):

@@ -26,7 +26,13 @@ def read_option(reply: str, choices: Sequence[str] = ()) -> str | None:
     line = _first_line(reply)
     if not choices:
         return line
-    return next((c.strip() for c in choices if c.strip().lower() == line.lower()), None)
+    lower = _lower(line, max(len(choice.lower()) for choice in choices))
+    return next((c.strip() for c in choices if c.strip().lower() == lower), None)
+
+
+def _lower(line: str, longest: int) -> str | None:
+    """A line in lower case, which is never shorter; None of one too long to be an option."""
+    return line.lower() if len(line) <= longest else None
 
 
 def explanation(reply: str) -> str:
@@ -70,7 +76,10 @@ _CLAIM = re.compile(
     r"\s*(?:it is\s+|it['’]s\s+)?:?\s*(?:the\s+)?",
     re.IGNORECASE,
 )
-_ENUMERATED = re.compile(r"(?:[-*•·+–—>→]+|\(?(?:[a-z]|\d{1,2})[.):])\s+", re.IGNORECASE)
+_MARKS = "-*•·+–—>→"
+_ENUMERATED = re.compile(
+    rf"(?:(?<![{_MARKS}])[{_MARKS}]++|\(?(?:[a-z]|\d{{1,2}})[.):])\s+", re.IGNORECASE
+)
 # Signs that belong to an option ("-5", "< 1 MPa", ".5") are not taken off its front.
 _BEFORE = " \t\"'“”‘’«»`*_([{:,;!?…✓✔✅|\\"
 _AFTER = " \t\"'“”‘’«»`*_)]}.,;:!?…✓✔✅|\\-–—"

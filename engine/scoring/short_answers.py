@@ -1,29 +1,30 @@
 """Reading short free answers the way a person would: numbers, yes or no, phrases, printed text.
 
 Each reader takes the reply text and returns what it reads in a canonical form,
-or None. Reasoning tags, control tokens and markup are taken off first.
+or None. Reasoning tags, control tokens and markup are taken off first, and of a very
+long reply only both ends are read (``reply_text.ends``).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable
 from decimal import Decimal
 
-from evalbench.engine.scoring.reply_text import (
-    without_control_tokens,
-    without_markup,
-    without_reasoning,
-)
+from evalbench.engine.scoring.reply_text import spoken, without_markup
 
 LENIENT = "short-answer-lenient/1"
 EXACT = "short-answer-exact/1"
 
 _SIGN = r"(?<![\w.)])[-−–]"
 _NUMBER = rf"(?:{_SIGN})?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)?|(?:{_SIGN})?(?<!\d)\.\d+"
+_NAME = r"\b(?:answer|result|total|sum|product|difference|quotient|remainder)\b"
+_NAMES = re.compile(_NAME, re.IGNORECASE)
+_MOST_NAMES = 300
 _NAMED_NUMBER = re.compile(
-    rf"\b(?:answer|result|total|sum|product|difference|quotient|remainder)\b[^.\n\d=]{{0,60}}?"
+    rf"{_NAME}[^.\n\d=]{{0,60}}?"
     rf"(?:\bis|\bare|:|=)\s*(?:about\s+|approximately\s+|£|€)?({_NUMBER})",
     re.IGNORECASE,
 )
@@ -49,8 +50,9 @@ def read_number(reply: str) -> str | None:
     line that has any. Without digits, a number word up to twenty.
     """
     text = _plain(reply)
+    names = deque((found.start() for found in _NAMES.finditer(text)), maxlen=_MOST_NAMES)
     for pattern in (_NAMED_NUMBER, _AFTER_EQUALS):
-        if found := pattern.findall(text):
+        if found := pattern.findall(text, names[0] if len(names) == _MOST_NAMES else 0):
             return _canonical(found[-1])
     if opening := _FIRST_NUMBER.match(text):
         return _canonical(opening[1])
@@ -93,7 +95,7 @@ _LEAD_IN = re.compile(
     r"(?:the\s+following\s*:\s*)?",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"\s+(?:because|since|as)\b.*", re.IGNORECASE)
+_REASON = re.compile(r"(?<!\s)\s++(?:because|since|as)\b.*", re.IGNORECASE)
 _QUOTES = "\"'“”‘’«»"
 
 
@@ -108,10 +110,13 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
 
     Case, punctuation, articles and accents do not count. A sentence of at most
     twelve words may hold the answer among others, unless it hedges or denies
-    ("not", "or").
+    ("not", "or"). One that is far longer than the answers gives none of them.
     """
+    answers = list(accepted)
+    if len(phrase) > _FAR_LONGER + 4 * max(map(len, answers), default=0):
+        return False
     given = _words(phrase)
-    for answer in map(_words, accepted):
+    for answer in map(_words, answers):
         if given == answer:
             return True
         starts = range(len(given) - len(answer) + 1)
@@ -124,10 +129,12 @@ def says(phrase: str, accepted: Iterable[str]) -> bool:
     return False
 
 
+_FAR_LONGER = 2000
 _HEDGES = frozenset(("not", "no", "never", "nor", "or", "neither", "either", "isnt", "cannot"))
 _ARTICLES = frozenset(("a", "an", "the"))
 _NAMED_OUTPUT = re.compile(r".*\b(?:output|result|which|value)\s+(?:is|will be):?\s+(.+)$")
 _QUOTED = re.compile(r"(?<!\w)([\"'`])(\S|\S.*?\S)\1(?!\w)")
+_LONGEST_SENTENCE = 1000
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTALL)
 
 
@@ -139,11 +146,11 @@ def read_output(reply: str) -> str | None:
     without lead-in and quotes. White space is collapsed and dropped after
     commas, so ``[1,2]`` equals ``[1, 2]``; case counts, as it does in print.
     """
-    text = without_control_tokens(without_reasoning(reply))
+    text = spoken(reply)
     if fenced := _FENCE.search(text):
         return same_output(fenced[1]) or None
     line = _REASON.sub("", _first_line(text.strip()) or "").strip().removesuffix(".")
-    quoted = {found[2] for found in _QUOTED.finditer(line)}
+    quoted = {found[2] for found in _QUOTED.finditer(line[:_LONGEST_SENTENCE])}
     if named := _NAMED_OUTPUT.match(line):  # searching would take the square of its length
         line = named[1]
     elif len(quoted) == 1 and not line.startswith(("[", "(", "{")):
@@ -157,13 +164,19 @@ def same_output(text: str) -> str:
     return re.sub(r",\s+", ",", " ".join(text.split())).replace('"', "'")
 
 
+def occurs(text: str, answer: str) -> bool:
+    """Whether an answer stands in a text, whatever the case and the white space within it."""
+    words = [re.escape(word) for word in answer.casefold().split()]
+    return re.search(r"\s++".join(words), text.casefold()) is not None
+
+
 def _first_line(text: str) -> str | None:
     rest = _LEAD_IN.sub("", text, count=1) if _LEAD_IN.match(text) else text
     return next((line.strip() for line in rest.splitlines() if line.strip()), None)
 
 
 def _plain(reply: str) -> str:
-    return without_markup(without_control_tokens(without_reasoning(reply))).strip()
+    return without_markup(spoken(reply)).strip()
 
 
 def _words(text: str) -> list[str]:

@@ -121,8 +121,7 @@ def read_compliance_lenient(reply: str) -> Compliance:
     """
     text = answer_text(reply)
     undecided: Compliance | None = None
-    for found in reversed(list(loose_json.objects(text))):
-        fields = loose_json.decode(found)
+    for found, fields in loose_json.newest(text):
         data = loose_json.with_key(fields, *_KEYS)
         if data is not None:
             return Compliance(
