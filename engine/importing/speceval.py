@@ -65,6 +65,8 @@ def read_folder(folder: Path, spec_file: Path) -> Recorded:
     spec = read_spec(spec_file)
     results, notes = _results(folder.resolve())
     bodies = {file: read_json(file) for file in sorted(results.glob("*.json"))}
+    for file, body in bodies.items():
+        fitting(_metadata(body), _META, "this is no metadata of SpecEval's", file)
     kinds = {file: _kind(body) for file, body in bodies.items()}
     first = next(iter(kinds.values()))
     for file, kind in kinds.items():
@@ -121,7 +123,7 @@ def _entries(
     entries = []
     unknown = []
     for file, body in bodies.items():
-        meta = fitting(_metadata(body), _META, "the metadata is no such file's", file)
+        meta = _metadata(body)
         ident = str(meta.get("statement_id") or file.stem)
         if ident not in spec.statements:
             unknown.append(ident)
