@@ -22,6 +22,8 @@ def token_count(value: object) -> int | None:
 
     Whole numbers from 0 to 10⁹ count, also written as ``12.0``: to JSON both are one number.
     """
+    if type(value) is int:
+        return value if 0 <= value <= MOST_TOKENS else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not 0 <= value <= MOST_TOKENS or value != int(value):
@@ -63,13 +65,23 @@ class Usage:
     reasoning_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
-            value = getattr(self, name)
+        for value in (
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+            self.reasoning_tokens,
+        ):
             # Asked for every reply, where nearly always nothing is wrong.
             if value is not None and not (type(value) is int and 0 <= value <= MOST_TOKENS):
-                object.__setattr__(self, name, token_count(value))
+                self._clean()
+                break
         if self.cache_read_tokens or self.cache_write_tokens or self.reasoning_tokens:
             self._reconcile()
+
+    def _clean(self) -> None:
+        for name in _COUNTS:
+            object.__setattr__(self, name, token_count(getattr(self, name)))
 
     def _reconcile(self) -> None:
         read, written = self.input_tokens, self.output_tokens

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply
@@ -53,7 +54,7 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
 
 def filtered(answered: Answered, scrub: Scrub) -> Reply | None:
     """The outcome that an error is which says that the answer was filtered; None for others."""
-    body = json_body(answered)
+    body = json_body(replace(answered, body=scrub.exact(answered.body)))
     message = as_text(as_object(as_object(body).get("error")).get("message"))
     if answered.status >= 500 or not _FILTERED.search(message):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from evalbench.engine.calls import Outcome, Reply
@@ -116,7 +117,7 @@ def read_error(
         The error to raise, or a reply of outcome ``filtered`` when the provider
         refused the prompt for what it says.
     """
-    body = json_body(answered)
+    body = json_body(replace(answered, body=scrub.exact(answered.body)))
     error = error_object(body)
     said = told(answered, scrub, error, request_id)
     if filtered := _filter_of(error, said):

@@ -87,11 +87,14 @@ def _piece(piece: object) -> str:
 def _reasoning(message: Mapping[str, Any]) -> str:
     """The reasoning shown, in a field of its own or as ``thinking`` pieces of the content."""
     for name in ("reasoning_content", "reasoning"):
-        if shown := as_text(message.get(name)):
+        if isinstance(shown := message.get(name), str) and shown:
             return shown
+    content = message.get("content")
+    if not isinstance(content, list):
+        return ""
     return "".join(
         _thought(piece.get("thinking"))
-        for piece in as_list(message.get("content"))
+        for piece in content
         if isinstance(piece, dict) and piece.get("type") == "thinking"
     )
 

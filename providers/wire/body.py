@@ -66,9 +66,7 @@ def open_body(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = True
     except ValueError:
         said = told(answered, scrub, None, "")
         if said.page:
-            page = not_an_api(said, who)
-            page.possibly_billed = billed
-            raise page from None
+            raise not_an_api(said, who) from None
         raise unreadable(said, who, "its body is not JSON", billed=billed) from None
     if not isinstance(body, dict):
         said = told(answered, scrub, None, "")

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.calls.replies import MOST_DEPTH, plain_json, token_count
+from evalbench.engine.calls.replies import MOST_DEPTH, MOST_TOKENS, plain_json, token_count
 
 _TOO_DEEP = f"what stood inside more than {MOST_DEPTH} lists and objects was left out"
 _BLANK = "\ufeff\x00 \t\r\n"
@@ -179,28 +179,41 @@ def as_text(value: object) -> str:
 
 def sum_of(first: object, *more: object) -> int | None:
     """Token counts added up; None when the first is not told, or one that is told can be none."""
-    told = [token_count(one) for one in (first, *more) if one is not None]
-    return None if first is None or None in told else sum(filter(None, told))
+    total = token_count(first)
+    for one in more:
+        if one is not None:
+            count = token_count(one)
+            if count is None or total is None:
+                return None
+            total += count
+    return total
 
 
 def odd_counts(body: Mapping[str, Any]) -> tuple[str, ...]:
     """What a good answer says of its tokens and cannot be, see :class:`Usage`; in words."""
-    odd = [name for name in _EVALUATED if _is_odd(body.get(name))]
+    odd: list[str] = []
     for name in _USAGES:
         usage = body.get(name)
-        if isinstance(usage, dict):
+        if type(usage) is dict:
             odd += _odd_in(usage)
         elif usage is not None:
             odd.append(name)
+    odd += [name for name in _EVALUATED if name in body and _is_odd(body[name])]
+    if not odd:
+        return ()
     return tuple(f"{name} is no number of tokens and counts as not reported" for name in odd)
 
 
 def _odd_in(usage: Mapping[str, Any]) -> list[str]:
-    odd = []
+    odd: list[str] = []
     for name, value in usage.items():
-        if isinstance(value, dict) and name.endswith(_DETAILS):
-            odd += _odd_in(value)
-        elif _is_odd(value) and name.endswith(_COUNTS):
+        # Asked for every reply, where nearly always nothing is odd.
+        if value is None or (type(value) is int and 0 <= value <= MOST_TOKENS):
+            continue
+        if type(value) is dict:
+            if name.endswith(_DETAILS):
+                odd += _odd_in(value)
+        elif name.endswith(_COUNTS) and _is_odd(value):
             odd.append(name)
     return odd
 

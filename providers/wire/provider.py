@@ -245,7 +245,8 @@ class NetworkProvider(ABC):
             f"{self.title} sent something that is not its protocol",
             why=error.why,
             status=error.status,
-            possibly_billed=error.possibly_billed or may_be_billed(error.status or 0),
+            # A page in place of an answer: behind whatever sent it, the work may have been done.
+            possibly_billed=200 <= (error.status or 0) < 300 or may_be_billed(error.status or 0),
             body=error.body,
             request_id=error.request_id,
         )

@@ -333,6 +333,14 @@ def test_anthropics_filter_is_an_outcome() -> None:
     assert reply.outcome is Outcome.FILTERED
 
 
+@pytest.mark.parametrize("name", ["openai-chat", "anthropic"])
+def test_a_filter_that_quotes_the_key_does_not_keep_it(name: str) -> None:
+    error = {"code": "content_filter", "message": f"{KEY}: blocked by content filtering policy"}
+    reply = at_once(name, orjson.dumps({"error": error}), 400)
+    assert reply.outcome is Outcome.FILTERED
+    assert KEY not in str(reply)
+
+
 @pytest.mark.parametrize("status", ["200", 200.0, None, True])
 def test_a_line_with_an_odd_status_is_read_by_its_body(status: Any) -> None:
     result = {"response": {"status_code": status, "body": body("compatible")}, "error": {}}

@@ -89,7 +89,7 @@ def test_counts_that_can_be_none_are_named_and_not_quoted() -> None:
     }
     told = odd_counts(body)
     assert [words.partition(" ")[0] for words in told] == [
-        "eval_count", "prompt_tokens", "total_tokens", "cached_tokens",
+        "prompt_tokens", "total_tokens", "cached_tokens", "eval_count",
     ]  # fmt: skip
     assert "secret" not in "".join(told)
     assert odd_counts({"usage": [1]}) == (
