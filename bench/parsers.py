@@ -19,17 +19,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import figures
+from bench.figures import Figure, declare, tell
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.benchmarks import custom
 from evalbench.engine.benchmarks.custom_file import CustomFile
 from evalbench.engine.scoring import letters, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
-from evalbench.engine.scoring.parsers import KINDS
+from evalbench.engine.scoring.parsers import KINDS, Parser
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
 PROMISED_MS = 50.0
@@ -116,12 +117,16 @@ def _custom(scorer: str, gold: object, **inputs: object) -> Reader:
     return lambda reply: custom._read(file, sample, reply)
 
 
+def _chosen_from(parser: Parser, reply: str) -> object:
+    return parser.read(reply, CHOICES)
+
+
 def readers() -> Mapping[str, Reader]:
     """Every built-in reading of a reply, by name."""
     found: dict[str, Reader] = {}
     for kind in KINDS.values():
         for parser in (kind.faithful, kind.lenient):
-            found[parser.version] = lambda reply, read=parser.read: read(reply, CHOICES)
+            found[parser.version] = partial(_chosen_from, parser)
     found |= {
         letters.SEED_LATER: letters.read_first,
         letters.SIMPLE_EVALS: letters.read_simple_evals,
@@ -220,7 +225,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--give-up", type=float, default=10.0, help="seconds for one reply")
     parser.add_argument("--only", action="append", default=[], help="parsers whose names hold this")
-    figures.declare(parser)
+    declare(parser)
     args = parser.parse_args(words)
     texts = list(replies(args.size, args.pairs, args.seed))
     told = []
@@ -239,9 +244,9 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"{len(texts)} replies of {args.size} characters; slowest: {name}")
     note = f"{name}; {len(texts)} replies, {len(told)} parsers"
     promise = PROMISED_MS if args.size == 1_000_000 else None
-    figures.tell(
+    tell(
         args.figures,
-        [figures.Figure("worst megabyte for a parser", slowest * 1000, "ms", promise, note=note)],
+        [Figure("worst megabyte for a parser", slowest * 1000, "ms", promise, note=note)],
     )
     return 0
 

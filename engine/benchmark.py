@@ -217,6 +217,8 @@ class Benchmark(ABC):
             has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
         seeded_data: whether :meth:`prepare` draws by the run's seed.
+        scoring_seconds: how long ``solve`` may compute between two waits; after that its
+            sample fails. Longer work belongs into a thread (``asyncio.to_thread``).
         judges: the role names of this run's judges, to be asked one by one.
     """
 
@@ -232,6 +234,7 @@ class Benchmark(ABC):
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
     seeded_data: ClassVar[bool] = False
+    scoring_seconds: ClassVar[int] = 30
     judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
@@ -296,6 +299,10 @@ class Benchmark(ABC):
             [self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS
         )
         return hashlib.sha256(body).hexdigest()[:16]
+
+
+class ScoringTimeout(Exception):
+    """A sample could not be scored within the time, or the memory, that there is for one."""
 
 
 def sample_ids(items: Iterator[Item]) -> Iterator[Sample]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,17 +15,14 @@ from evalbench.engine.benchmark import (
     DataSource,
     Sample,
     Score,
+    ScoringTimeout,
     answer_outcome,
 )
-from evalbench.engine.benchmarks.custom_file import (
-    CustomFile,
-    compiled,
-    read_file,
-    read_items,
-    render,
-)
+from evalbench.engine.benchmarks import custom_work
+from evalbench.engine.benchmarks.custom_file import CustomFile, read_file, read_items
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, generate, system, user
 from evalbench.engine.errors import SpecError
+from evalbench.engine.limited import LimitedProcess, LimitExceeded
 from evalbench.engine.options import Option
 from evalbench.engine.scoring import letters, metrics, short_answers
 from evalbench.engine.scoring.judge_ratings import RATING_LENIENT, read_rating_lenient
@@ -38,7 +35,7 @@ _JUDGE_FORM = (
     " {high:g} (best) in double square brackets, in exactly this form: Rating: [[{high:g}]]"
 )
 
-
+_LIMITED = {"search": "pattern", "template": "rubric"}
 _PARSERS = {
     "choice": LENIENT,
     "exact": short_answers.LENIENT,
@@ -113,7 +110,11 @@ class Custom(Benchmark):
         reply = await ask("candidate", _prompt(file, sample))
         if file.scorer == "judge":
             return await self._judged(file, sample, reply, ask)
-        read, right, strict = _read(file, sample, reply.text)
+        if file.scorer == "regex":
+            read = await self._worked(custom_work.search(file.pattern, reply.text))
+            right, strict = read in sample.gold, reply.text.strip() in sample.gold
+        else:
+            read, right, strict = _read(file, sample, reply.text)
         outcome = answer_outcome(reply, read)
         answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
         return Score(
@@ -125,12 +126,25 @@ class Custom(Benchmark):
             {_PARSERS[file.scorer]: read},
         )
 
+    @cached_property
+    def _child(self) -> LimitedProcess:
+        return custom_work.process()
+
+    async def _worked(self, piece: custom_work.Piece) -> Any:
+        """What the file's pattern finds, or its rubric says."""
+        try:
+            return await self._child.result(piece)
+        except LimitExceeded as error:
+            raise ScoringTimeout(
+                f"scoring {error}: the {_LIMITED[piece[0]]} of the file on this reply"
+            ) from None
+
     async def _judged(self, file: CustomFile, sample: Sample, reply: Reply, ask: Ask) -> Score:
         if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED) or not reply.text.strip():
             outcome = Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
             return Score(outcome, {}, note="this answer cannot be judged")
         fields = {**sample.inputs["row"], "prompt": sample.inputs["prompt"], "reply": reply.text}
-        rubric = render(compiled(file.rubric), fields)
+        rubric = await self._worked(custom_work.template(file.rubric, fields))
         asked = generate(
             rubric + _JUDGE_FORM.format(low=file.low, high=file.high),
             max_tokens=_JUDGE_MAX_TOKENS,
@@ -226,16 +240,11 @@ def _read(file: CustomFile, sample: Sample, reply: str) -> tuple[Any, bool, bool
             phrase = short_answers.read_phrase(reply)
             return phrase, phrase is not None and short_answers.says(phrase, gold), strict
         case "contains":
-            text = " ".join(reply.split()).casefold()
-            held = [one for one in gold if " ".join(one.split()).casefold() in text]
-            return reply.strip()[:200] or None, bool(held), strict
-        case "numeric":
+            held = any(short_answers.occurs(reply, one) for one in gold)
+            return reply.strip()[:200] or None, held, strict
+        case _:
             number = short_answers.read_number(reply)
             return number, number is not None and _close(number, gold, file.tolerance), strict
-        case _:
-            found = re.search(file.pattern, reply)
-            read = found[1].strip() if found and found[1] is not None else None
-            return read, read in gold, strict
 
 
 def _close(number: str, gold: list[str], tolerance: float) -> bool:

@@ -7,20 +7,19 @@ import mimetypes
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks import custom_work
 from evalbench.engine.benchmarks.pictures import MOST_PIXELS
 from evalbench.engine.benchmarks.reading import Row, read_rows, unreadable
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.files import read_toml
+from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
 from evalbench.engine.money.image_size import image_size
 from evalbench.engine.shapes import short
-
-if TYPE_CHECKING:
-    from jinja2 import Template
-    from jinja2.sandbox import SandboxedEnvironment
 
 SCORERS = ("choice", "exact", "contains", "numeric", "regex", "judge")
 
@@ -195,66 +194,42 @@ def _checked(path: Path, file: CustomFile) -> CustomFile:
     if file.max_tokens < 1 or not 0 <= file.temperature <= 2 or not file.low < file.high:
         raise wrong("max_tokens, temperature or the judge's scale is out of range")
     for template in (file.template, file.system, file.rubric):
-        _compiled(path, template)
+        _check_template(path, template)
     return file
 
 
-def environment() -> SandboxedEnvironment:
-    """Where templates are rendered: no access to anything but the columns.
+def _check_template(path: Path, template: str) -> None:
+    """Read a template without compiling it, which would work out what is constant in it.
 
-    A name that no column has is an error.
+    It is compiled and rendered within limits, see ``custom_work``.
     """
-    from jinja2 import StrictUndefined
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    # Prompts are text, not pages: nothing in them is to be escaped.
-    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
-
-
-def compiled(template: str) -> Template:
-    """A template, ready for :func:`render`.
-
-    Raises:
-        jinja2.TemplateSyntaxError: it is none.
-        RecursionError, SyntaxError, MemoryError: it is nested too deeply.
-    """
-    from jinja2 import nodes
-
-    where = environment()
-    tree = where.parse(template)
-    # Jinja takes this one name for the template itself; here it is a column like any other.
-    for name in tree.find_all(nodes.Name):
-        if name.name == "self":
-            name.name = _SELF
-    return where.from_string(tree)
-
-
-def render(template: Template, columns: Mapping[str, Any]) -> str:
-    """Fill a template in; a column that cannot be named in it is ``row["its name"]``."""
-    named = {_SELF if name == "self" else name: value for name, value in columns.items()}
-    return template.render({"row": columns, **named})
-
-
-_SELF = "column_self"
-
-
-def _compiled(path: Path, template: str) -> Template:
     from jinja2 import TemplateSyntaxError
+    from jinja2.nodes import Filter, Test
 
+    jinja = custom_work.environment()
     try:
-        return compiled(template)
+        read = jinja.parse(template)
+        for node in read.find_all((Filter, Test)):
+            kind, known = (
+                ("filter", jinja.filters) if isinstance(node, Filter) else ("test", jinja.tests)
+            )
+            if node.name not in known:
+                raise TemplateSyntaxError(f"there is no {kind} {node.name!r}", node.lineno)
     except TemplateSyntaxError as error:
         raise DataError(
             "a template cannot be understood", path=str(path), line=error.lineno, why=str(error)
         ) from None
-    except (RecursionError, SyntaxError, MemoryError, ValueError):
-        # What Python says of the code that Jinja makes of it helps nobody.
-        raise DataError(
-            "a template cannot be understood",
-            path=str(path),
-            why="its brackets or blocks are nested too deeply",
-            cure="put parts of it into {% set name = … %}",
-        ) from None
+    except RecursionError:
+        raise _too_deep(path) from None
+
+
+def _too_deep(path: Path) -> DataError:
+    return DataError(
+        "a template cannot be understood",
+        path=str(path),
+        why=custom_work.TOO_DEEP,
+        cure="put parts of it into {% set name = … %}",
+    )
 
 
 def read_items(path: Path, file: CustomFile, source: DataSource) -> Iterator[Item]:
@@ -285,34 +260,83 @@ def read_items(path: Path, file: CustomFile, source: DataSource) -> Iterator[Ite
                 why=str(error),
                 cure=f"if you want it read: --data {file.data}",
             ) from None
-    template, system = _compiled(path, file.template), _compiled(path, file.system)
-    for number, row in read_rows(table):
-        try:
-            images = [_image(source, _inside(table.parent, str(row[n]))) for n in file.images]
-            yield _item(file, row, images, template, system)
-        except DataError:
-            raise
-        except Exception as error:  # a template may fail in any way on a row
-            raise DataError(
-                "the row does not fit the prompt",
-                path=str(table),
-                line=number,
-                why=f"{type(error).__name__}: {error}",
-                cure="columns: " + ", ".join(map(str, row)),
-            ) from None
+    yield from _rendered(path, file, table, source)
 
 
-def _item(
-    file: CustomFile, row: Row, images: list[dict[str, str]], template: Any, system: Any
-) -> Item:
-    choices = _choices(file, row)
+_ROWS_AT_ONCE = 64
+
+
+def _rendered(path: Path, file: CustomFile, table: Path, source: DataSource) -> Iterator[Item]:
+    """The items of the table's rows; a template may fail in any way on a row."""
+    child = custom_work.process()
+    rows = read_rows(table)
+    try:
+        if file.rubric:
+            # It is rendered only when answers are judged, which is late to learn that it cannot be.
+            _check_rubric(path, file.rubric, child)
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            texts = child.results([piece for _, row in some for piece in _pieces(file, row)])
+            for number, row in some:
+                try:
+                    images = [
+                        _image(source, _inside(table.parent, str(row[name])))
+                        for name in file.images
+                    ]
+                    yield _item(file, row, images, texts)
+                except DataError:
+                    raise
+                except Exception as error:
+                    if isinstance(error, WorkFailed) and custom_work.TOO_DEEP in str(error):
+                        raise _too_deep(path) from None
+                    raise _unfit(error, table, number, row) from None
+    finally:
+        child.close()
+
+
+def _check_rubric(path: Path, rubric: str, child: LimitedProcess) -> None:
+    try:
+        next(child.results([custom_work.check(rubric)]))
+    except WorkFailed as error:
+        if custom_work.TOO_DEEP in str(error):
+            raise _too_deep(path) from None
+        raise DataError(
+            "the rubric cannot be used", path=str(path), why=f"reading it {error}"
+        ) from None
+
+
+def _unfit(error: Exception, table: Path, number: int, row: Row) -> DataError:
+    why = f"{type(error).__name__}: {error}"
+    if isinstance(error, WorkFailed):
+        why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
+    return DataError(
+        "the row does not fit the prompt",
+        path=str(table),
+        line=number,
+        why=why,
+        cure="columns: " + ", ".join(map(str, row)),
+    )
+
+
+def _pieces(file: CustomFile, row: Row) -> Iterator[Any]:
+    """What is to be rendered for a row; nothing where its choices are not there."""
     known = {str(name): value for name, value in row.items()}
+    try:
+        choices = _choices(file, row)
+    except Exception:  # told when it is the row's turn
+        return
+    yield custom_work.template(file.template, {**known, "choices": choices} if choices else known)
+    if file.system:
+        yield custom_work.template(file.system, known)
+
+
+def _item(file: CustomFile, row: Row, images: list[dict[str, str]], texts: Iterator[str]) -> Item:
+    choices = _choices(file, row)
     inputs: dict[str, Any] = {
-        "prompt": render(template, {**known, "choices": choices} if choices else known),
-        "row": {name: value for name, value in known.items() if name not in file.images},
+        "prompt": next(texts),
+        "row": {str(name): value for name, value in row.items() if str(name) not in file.images},
     }
     if file.system:
-        inputs["system"] = render(system, known)
+        inputs["system"] = next(texts)
     if choices:
         inputs["choices"] = choices
     if images:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalbench.engine.ask import bind, call_key
-from evalbench.engine.benchmark import Benchmark, OneByOne, Sample
+from evalbench.engine.benchmark import Benchmark, OneByOne, Sample, ScoringTimeout
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.dataset import read_header, read_samples, selected_count
@@ -136,11 +136,22 @@ async def estimate_samples(
     scales = {role: _Scale(part, book) for role, part in roles.items()}
     rows: dict[str, list[_Row]] = {role: [] for role in roles}
     unfinished = counted = 0
+    silent = False
+
+    def asks() -> tuple[_CountingAsk, _CountingAsk]:
+        low = _CountingAsk(scales, short=True, silent=silent, earlier=earlier)
+        return low, _CountingAsk(scales, short=False, silent=silent, earlier=earlier)
+
     for sample in _drawn(samples, total, at_most, seed):
         counted += 1
-        low = _CountingAsk(scales, short=True, earlier=earlier)
-        high = _CountingAsk(scales, short=False, earlier=earlier)
-        ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
+        low, high = asks()
+        try:
+            ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
+        except ScoringTimeout:
+            # So it would be with every other sample: there is nothing to read in replies now.
+            silent = True
+            low, high = asks()
+            ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
         unfinished += not all(ends)
         for role, held in rows.items():
             held.append((low.sums[role], high.sums[role]))
@@ -157,6 +168,8 @@ async def estimate_samples(
 async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) -> bool:
     try:
         await benchmark.solve(sample, ask)
+    except ScoringTimeout:
+        raise
     except Exception:
         # A made-up reply may be one that the benchmark cannot work with.
         return False
@@ -249,10 +262,16 @@ class _CountingAsk(OneByOne):
     """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
 
     def __init__(
-        self, scales: Mapping[str, _Scale], *, short: bool, earlier: EarlierReplies | None
+        self,
+        scales: Mapping[str, _Scale],
+        *,
+        short: bool,
+        silent: bool,
+        earlier: EarlierReplies | None,
     ) -> None:
         self._scales = scales
         self._short = short
+        self._silent = silent
         self._earlier = earlier
         self.sums: dict[str, _Sums] = {role: dict.fromkeys(_COLUMNS, ZERO) for role in scales}
 
@@ -268,7 +287,8 @@ class _CountingAsk(OneByOne):
         output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
         usage, images, image_tokens = self._usage(scale, prompt, output)
         self._add(role, usage, images, image_tokens)
-        text = "word " * math.ceil(output * characters_a_token(scale.name) / len("word "))
+        words = math.ceil(output * characters_a_token(scale.name) / len("word "))
+        text = "" if self._silent else "word " * words
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
 
     def _held(

@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
-from evalbench.engine.benchmarks import custom_example
+from evalbench.engine.benchmark import DataSource, Sample, Score, ScoringTimeout, sample_ids
+from evalbench.engine.benchmarks import custom_example, custom_work
 from evalbench.engine.benchmarks.custom import Custom
 from evalbench.engine.benchmarks.custom_file import is_custom, read_file
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
 from evalbench.engine.dataset import prepare, prepared_path, read_header
 from evalbench.engine.errors import DataError, SpecError
+from evalbench.engine.limited import LimitedProcess
+from evalbench.engine.money.estimate import estimate_samples
+from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Tally
 from evalbench.engine.settings import make_spec
@@ -341,3 +344,144 @@ def test_cells_and_replies_are_no_templates(write: Write) -> None:
     assert "{{ 7 * 7 }}" in asked[0]
     assert any("{{ 8 * 8 }}" in text for text in asked[1:])
     assert not any("49" in text or "64" in text for text in asked)
+
+
+# -- patterns and templates that do not end --------------------------------------
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little time for each piece of work, so that tests do not wait for the usual limit."""
+    monkeypatch.setattr(
+        custom_work, "process", lambda: LimitedProcess(custom_work.__name__, seconds=0.3)
+    )
+
+
+ENDLESS = [
+    ("^((a+)+)$", "a" * 51 + "!"),
+    ("((?:a|a)*)b", "a" * 60),
+    ("(a*a*a*a*a*a*a*b)", "a" * 4000),
+    ("a*(b)", "a" * 1_000_000),  # nothing in the process itself could interrupt this one
+    (r"(?:\w+\s?)+(:)$", "word " * 40),
+]
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(("pattern", "reply"), ENDLESS, ids=[one[0] for one in ENDLESS])
+def test_a_pattern_without_end_fails_its_sample_and_no_other(
+    write: Write, pattern: str, reply: str
+) -> None:
+    file = write(
+        f"{PROMPT}[answer]\ntarget = 'answer'\nscorer = 'regex'\npattern = '''{pattern}'''"
+    )
+    bench, (sample,) = prepared(file)
+
+    async def both() -> Score:
+        with pytest.raises(ScoringTimeout, match=r"scoring took longer than 0\.3 s: the pattern"):
+            await bench.solve(sample, Asking(reply))
+        return await bench.solve(sample, Asking("nothing of the kind"))
+
+    assert asyncio.run(both()).outcome is Outcome.UNPARSED
+
+
+@pytest.mark.usefixtures("hurried")
+def test_others_go_on_while_a_pattern_is_tried(write: Write) -> None:
+    file = write(
+        f"{PROMPT}[answer]\ntarget = 'answer'\nscorer = 'regex'\npattern = '''^((a+)+)$'''"
+    )
+    bench, (sample,) = prepared(file)
+
+    async def turns() -> int:
+        scoring = asyncio.create_task(bench.solve(sample, Asking("a" * 51 + "!")))
+        count = 0
+        while not scoring.done():
+            count += 1
+            await asyncio.sleep(0.01)
+        assert isinstance(scoring.exception(), ScoringTimeout)
+        return count
+
+    assert asyncio.run(turns()) > 5
+
+
+def test_a_sample_that_nobody_waits_for_any_more_disturbs_none(write: Write) -> None:
+    file = write(
+        f"{PROMPT}[answer]\ntarget = 'answer'\nscorer = 'regex'\npattern = '''^((a+)+)$'''"
+    )
+    bench, (sample,) = prepared(file)
+
+    async def one_after_the_other() -> Score:
+        scoring = asyncio.create_task(bench.solve(sample, Asking("a" * 51 + "!")))
+        await asyncio.sleep(0.05)
+        scoring.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await scoring
+        return await bench.solve(sample, Asking("aaa"))
+
+    assert asyncio.run(one_after_the_other()).parsed == {"regex/1": "aaa"}
+
+
+FILLING = {
+    "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}"
+    "{% endfor %}{% endfor %}",
+    "a long loop": "{% for i in range(10**9) %}x{% endfor %}",
+    "a long text": "{{ 'a' * 10**9 }}",
+    "a text somewhat too long": "{{ 'a' * 2 * 10**7 }}",
+    "a huge number": "{{ 10**(10**9) }}",
+    "a wide format": "{{ '%2000000000d' % 1 }}",
+    "a wide field": "{{ 'a'|center(10**10) }}",
+    "a list": "{{ [0] * 10**10 }}",
+    "doubling": "{% set n = namespace(x='a') %}{% for i in range(99) %}{% set n.x = n.x * 2 %}"
+    "{% endfor %}{{ n.x }}",
+    "recursion": "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+}
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("name", list(FILLING))
+@pytest.mark.parametrize("place", ["template", "system"])
+def test_a_template_without_end_is_told_before_anything_is_asked(
+    write: Write, name: str, place: str
+) -> None:
+    other = "" if place == "template" else 'template = "{{ question }}"\n'
+    file = write(f'[prompt]\n{other}{place} = "{FILLING[name]}"\n[answer]\ntarget = "answer"')
+    with pytest.raises(DataError, match="row 1: the row does not fit the prompt") as caught:
+        prepared(file)
+    assert caught.value.why
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_row_that_fails_is_named_although_rows_are_rendered_together(write: Write) -> None:
+    rows = "\n".join(f"{'a' * 99_999 if n == 70 else n},1" for n in range(1, 90))
+    template = "{% if question|length > 9 %}{{ 'a' * 10**9 }}{% endif %}{{ question }}"
+    file = write(
+        f'[prompt]\ntemplate = "{template}"\n[answer]\ntarget = "answer"',
+        f"question,answer\n{rows}\n",
+    )
+    items = made(file).prepare(DataSource(None, file.parent)).items
+    seen: list[str] = []
+    with pytest.raises(DataError, match="row 70"):
+        seen.extend(item.inputs["prompt"] for item in items)
+    assert seen == [str(number) for number in range(1, 70)]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_rubric_without_end_fails_its_sample(write: Write) -> None:
+    rubric = "{{ reply }}{% if reply == 'long' %}{{ 'a' * 10**9 }}{% endif %}"
+    file = write(f'{PROMPT}[answer]\nscorer = "judge"\n[judge]\nrubric = "{rubric}"')
+    bench, (sample,) = prepared(file)
+    with pytest.raises(ScoringTimeout, match="the rubric of the file"):
+        scored(bench, sample, "long")
+
+
+@pytest.mark.usefixtures("hurried")
+def test_an_estimate_waits_for_a_pattern_once(write: Write) -> None:
+    rows = "\n".join(f"q{n},1" for n in range(200))
+    file = write(
+        f"{PROMPT}[answer]\ntarget = 'answer'\nscorer = 'regex'\npattern = '''"
+        r"^(?:\w+\s?)+(:)$'''",
+        f"question,answer\n{rows}\n",
+    )
+    bench, samples = prepared(file)
+    found = asyncio.run(estimate_samples(bench, samples, 200, {}, PriceBook()))
+    candidate, *_ = found.roles
+    assert candidate.calls.low == candidate.calls.high == 200

@@ -1,0 +1,101 @@
+"""What a custom file's patterns and templates do, for a child process with limits.
+
+See :mod:`evalbench.engine.limited`. A piece of work is what :func:`search` or
+:func:`template` makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.limited import LimitedProcess, serve
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+LONGEST = 10_000_000
+"""Characters of a rendered text; no model reads more."""
+
+TOO_DEEP = "its brackets or blocks are nested too deeply"
+
+_SELF = "column_self"
+
+Piece = tuple[str, str, Any]
+
+
+def process() -> LimitedProcess:
+    """A child that does such work."""
+    return LimitedProcess(__name__)
+
+
+def search(pattern: str, text: str) -> Piece:
+    """What the first group of ``pattern`` finds in ``text``, without space around it, or None."""
+    return "search", pattern, text
+
+
+def template(source: str, fields: Mapping[str, Any]) -> Piece:
+    """A Jinja template, rendered with these names.
+
+    One that cannot be named in it is ``row["its name"]``.
+    """
+    return "template", source, dict(fields)
+
+
+def check(source: str) -> Piece:
+    """Whether a template can be compiled at all: its result is an empty text."""
+    return "check", source, None
+
+
+def environment() -> SandboxedEnvironment:
+    """Where templates are rendered: no access to anything but the columns.
+
+    A name that no column has is an error.
+    """
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    # Prompts are text, not pages: nothing in them is to be escaped.
+    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+
+
+def _done(piece: Piece) -> str | None:
+    kind, source, given = piece
+    if kind == "search":
+        found = re.search(source, given)
+        return found[1].strip() if found and found[1] is not None else None
+    if kind == "check":
+        _compiled(source)
+        return ""
+    parts: list[str] = []
+    length = 0
+    named = {_SELF if name == "self" else name: value for name, value in given.items()}
+    for part in _compiled(source).generate({"row": given, **named}):
+        length += len(part)
+        if length > LONGEST:
+            raise ValueError(f"it has more than {LONGEST:,} characters")
+        parts.append(part)
+    return "".join(parts)
+
+
+@lru_cache
+def _compiled(source: str) -> Any:
+    from jinja2 import nodes
+
+    jinja = environment()
+    try:
+        tree = jinja.parse(source)
+        # Jinja takes this one name for the template itself; here it is a column like any other.
+        for name in tree.find_all(nodes.Name):
+            if name.name == "self":
+                name.name = _SELF
+        return jinja.from_string(tree)
+    except (RecursionError, SyntaxError):
+        # What Python says of the code that Jinja makes of it helps nobody.
+        raise ValueError(TOO_DEEP) from None
+
+
+if __name__ == "__main__":
+    serve(_done)

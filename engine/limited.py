@@ -1,0 +1,196 @@
+"""Work with a limit on its time and memory, done in a child process that the system ends.
+
+For what files of others decide: a regular expression that backtracks for ever and a
+template that fills all memory stay in C code that nothing inside the same process can
+interrupt. The child is started when it is needed first, and used again and again. Its
+limits are the system's own: they end it also when whoever started it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import resource
+import select
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+SECONDS = 3.0
+"""Of CPU, for one piece of work."""
+MEGABYTES = 512
+"""Of memory, for the whole child."""
+
+_AT_ONCE_MS = 5
+_ENDS_WITHIN_S = 5.0
+_KEPT = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TMPDIR")
+
+
+class WorkFailed(Exception):
+    """The work raised an exception; the text tells which."""
+
+
+class LimitExceeded(WorkFailed):
+    """The work took too long, or too much memory."""
+
+
+class LimitedProcess:
+    """A child that does pieces of one kind of work.
+
+    A piece is anything that can be pickled, its result anything that JSON can hold.
+    """
+
+    def __init__(self, module: str, seconds: float = SECONDS) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            module: what the child runs as its program; it calls :func:`serve`.
+            seconds: of CPU, for one piece.
+        """
+        self._module = module
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turn = asyncio.Lock()
+
+    def results(self, pieces: Sequence[Any]) -> Iterator[Any]:
+        """The results of some pieces, in their order.
+
+        Raises:
+            WorkFailed: of the piece whose turn it was.
+        """
+        process = self._hand_over(pieces)
+        for _ in pieces:
+            yield self._result(process)
+
+    async def result(self, piece: Any) -> Any:
+        """The result of one piece; others go on meanwhile.
+
+        Raises:
+            WorkFailed: there is none.
+        """
+        async with self._turn:
+            process = self._hand_over([piece])
+            try:
+                await _readable(process)
+            except BaseException:
+                self.close()  # nobody wants this result any more
+                raise
+            return self._result(process)
+
+    def close(self) -> None:
+        """End the child, if there is one."""
+        if self._process:
+            _end(self._process)
+            self._process = None
+
+    def _hand_over(self, pieces: Sequence[Any]) -> subprocess.Popen[bytes]:
+        process = self._process or self._start()
+        assert process.stdin
+        with suppress(BrokenPipeError):  # reading tells why
+            pickle.dump(list(pieces), process.stdin)
+            process.stdin.flush()
+        return process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        known = {
+            name: value
+            for name, value in os.environ.items()
+            if name in _KEPT or name.startswith("PYTHON")
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", self._module, str(self._seconds), str(MEGABYTES)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=known,
+            start_new_session=True,
+        )
+        weakref.finalize(self, _end, self._process)
+        return self._process
+
+    def _result(self, process: subprocess.Popen[bytes]) -> Any:
+        assert process.stdout
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDS_WITHIN_S)
+            self.close()
+            if process.returncode == -signal.SIGPROF:
+                raise LimitExceeded(f"took longer than {self._seconds:g} s")
+            raise LimitExceeded(f"ended its process ({_how(process.returncode)})")
+        told = json.loads(line)
+        if "error" in told:
+            raise WorkFailed(told["error"])
+        if "result" not in told:
+            raise LimitExceeded(f"needed more than {MEGABYTES} MB of memory")
+        return told["result"]
+
+
+def serve(work: Callable[[Any], Any]) -> None:
+    """Be the child: do pieces until standard input ends.
+
+    The system ends this process when one of them takes too much CPU.
+    """
+    seconds, megabytes = float(sys.argv[1]), int(sys.argv[2])
+    pipe = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ValueError, OSError):  # macOS knows the limit, and takes none
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    while True:
+        try:
+            pieces = pickle.load(sys.stdin.buffer)  # noqa: S301 (from our own parent)
+        except EOFError:
+            return
+        for piece in pieces:
+            signal.setitimer(signal.ITIMER_PROF, seconds)
+            told = _told(work, piece)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            pipe.write(told)
+
+
+def _told(work: Callable[[Any], Any], piece: Any) -> bytes:
+    try:
+        return json.dumps({"result": work(piece)}).encode() + b"\n"
+    except MemoryError:
+        return b"{}\n"
+    except Exception as error:
+        return json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n"
+
+
+async def _readable(process: subprocess.Popen[bytes]) -> None:
+    """Wait until a child says something, or ends."""
+    assert process.stdout
+    soon = select.poll()
+    soon.register(process.stdout, select.POLLIN)
+    if soon.poll(_AT_ONCE_MS):
+        return
+    loop = asyncio.get_running_loop()
+    said = asyncio.Event()
+    loop.add_reader(process.stdout, said.set)
+    try:
+        await said.wait()
+    finally:
+        loop.remove_reader(process.stdout)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            with suppress(OSError):
+                pipe.close()
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"signal {-code}"
+    return f"exit status {code}"
