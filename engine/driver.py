@@ -12,7 +12,7 @@ from typing import Any
 
 from evalbench.engine.ask import CallFailed, Contestant, SampleAsk, newest
 from evalbench.engine.backlog import Backlog, Job
-from evalbench.engine.benchmark import Benchmark, Score
+from evalbench.engine.benchmark import Benchmark, Score, ScoringTimeout
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
@@ -24,6 +24,7 @@ from evalbench.engine.journal.paging import Held
 from evalbench.engine.progress import Progress
 from evalbench.engine.reuse import EarlierReplies
 from evalbench.engine.scoring.tally import Metric
+from evalbench.engine.scoring_watch import Interrupted, ScoringWatch, Tell
 from evalbench.engine.status import State
 
 _LOOK_S = 0.1
@@ -62,6 +63,8 @@ class Driver:
         rows: Collection[int] | None = None,
         leave: bool = False,
         earlier: EarlierReplies | None = None,
+        watch: ScoringWatch | None = None,
+        tell_long: Tell | None = None,
     ) -> None:
         """Prepare driving.
 
@@ -74,6 +77,8 @@ class Driver:
             rows: work on these samples only, and pause when they are finished.
             leave: do not wait for batches: go when all that can be sent is out.
             earlier: replies of earlier runs that may be taken; None: none may.
+            watch: ends scoring that takes too long; it watches once it is entered.
+            tell_long: told of scoring that takes long.
         """
         self._journal = journal
         self._benchmark = benchmark
@@ -82,6 +87,9 @@ class Driver:
         self._pilot = rows is not None
         self._leave = leave
         self._earlier = earlier
+        self._watch = watch or ScoringWatch()
+        self._tell_long = tell_long
+        self._hurried = False
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
         self.progress = Progress(cast, epochs)
@@ -117,6 +125,11 @@ class Driver:
         self._news.set()
         for part in self._cast.values():
             part.dispatcher.halt()
+
+    def hurry(self) -> None:
+        """Stop now: give calls in flight no more time."""
+        self._hurried = True
+        self._news.set()
 
     async def drive(self, loading: asyncio.Future[None] | None = None) -> State:
         """Work until every sample is finished, the run is halted, or it cannot go on.
@@ -155,7 +168,7 @@ class Driver:
                 return
             if self.failure or self.halting is State.STOPPING:
                 ends = ends or time.monotonic() + STOP_GRACE_S
-                if time.monotonic() >= ends:
+                if self._hurried or time.monotonic() >= ends:
                     return
             if self._workers:
                 await asyncio.wait(self._workers, timeout=_LOOK_S)
@@ -281,10 +294,15 @@ class Driver:
         if progress.first_sent is None:
             progress.first_sent = time.monotonic()
         try:
-            self._record(job, await self._benchmark.solve(job.sample, ask))
+            solving, seconds = (
+                self._benchmark.solve(job.sample, ask),
+                self._benchmark.scoring_seconds,
+            )
+            score = await self._watch.solve(job.row, solving, seconds, self._tell_long)
+            self._record(job, score)
         except BudgetSpent:
             self.halt(State.BUDGET)
-        except Halted:
+        except (Halted, Interrupted):
             return
         except Parked:
             self._backlog.park(job.row, job.epoch)
@@ -292,6 +310,8 @@ class Driver:
             self._fail(job, error.reply.error)
         except EvalbenchError as error:
             self.give_up(error)
+        except ScoringTimeout as error:
+            self._fail(job, f"{ScoringTimeout.__name__}: {error}")
         except (Exception, SystemExit) as error:
             if limit := system_limit(error):
                 self.give_up(limit)

@@ -25,7 +25,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from evalbench.engine.errors import (
 from evalbench.engine.hosted import HostedRun
 from evalbench.engine.keys import ScrubbedFormatter, header_secrets
 from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.scoring_watch import ScoringWatch
 from evalbench.engine.status import State
 from evalbench.engine.traces.options import OTLP
 
@@ -55,10 +56,17 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
     Local models are run one after the other, so that each has the whole
     machine; runs over a network go side by side.
     """
+    with ScoringWatch() as watch:
+        return await _host(request, ready, watch)
+
+
+async def _host(
+    request: dict[str, Any], ready: Callable[[dict[str, Any]], None], watch: ScoringWatch
+) -> int:
     runs: list[HostedRun] = []
     try:
         for item in request["runs"]:
-            run = HostedRun(item)
+            run = HostedRun(item, watch)
             runs.append(run)
             await run.open(
                 accept_changes=request["accept_changes"],
@@ -82,23 +90,37 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
         for run in runs:
             run.halt(State.STOPPING)
 
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, stop)
-    loop.add_signal_handler(signal.SIGINT, stop)
+    _on_signals(runs, watch)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     for run in runs:
         run.claim()
     ready({"ready": os.getpid()})
-    watch = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
+    starter = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
     apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
     together = asyncio.gather(*apart)
     codes = [await run.run() for run in runs if run.local]
     codes += await together
     for run in runs:
         await run.let_go()
-    if watch:
-        watch.cancel()
+    if starter:
+        starter.cancel()
     return max(codes)
+
+
+def _on_signals(runs: Sequence[HostedRun], watch: ScoringWatch) -> None:
+    """SIGTERM and SIGINT stop the runs; a second one gives calls in flight no more time."""
+
+    def stop() -> None:
+        for run in runs:
+            run.hurry()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+        # The loop learns of signals by a pipe. What stands in place of its empty handler
+        # runs between two instructions, also where scoring keeps the loop from turning.
+        signal.signal(number, lambda *_: watch.stop_soon())
+        signal.siginterrupt(number, False)
 
 
 async def _at_end_of_input(stop: Callable[[], None]) -> None:

@@ -38,6 +38,7 @@ from evalbench.engine.opening import Brought, open_run, prices_from_json
 from evalbench.engine.reuse import EarlierReplies, taken
 from evalbench.engine.roles import CANDIDATE
 from evalbench.engine.runfolder import Lock, RunFolder
+from evalbench.engine.scoring_watch import ScoringWatch
 from evalbench.engine.settings import seconds_of
 from evalbench.engine.status import State, exit_code, metrics_json
 from evalbench.engine.status_file import StatusFile
@@ -52,8 +53,8 @@ _COMMANDS_EVERY_S = 0.2
 class HostedRun:
     """One run inside this engine, from lock to rest."""
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        """Take the lock of one run of the request.
+    def __init__(self, request: dict[str, Any], watch: ScoringWatch) -> None:
+        """Take the lock of one run of the request; ``watch`` is of the whole process.
 
         Raises:
             RunBusy: another engine drives it.
@@ -78,6 +79,7 @@ class HostedRun:
         self._halt: State | None = None
         self._letting_go: asyncio.Task[None] | None = None
         self._displaced: JournalError | None = None
+        self._watch = watch
         self._budget = Budget()
         self._traces = Traces(folder, self.spec, self._secrets)
 
@@ -222,6 +224,8 @@ class HostedRun:
                 rows=self._pilot_rows(),
                 leave=self._leave,
                 earlier=self._earlier,
+                watch=self._watch,
+                tell_long=self._shown.tell_scoring,
             )
             self._shown.follow(driver)
             self._close_cut_calls()
@@ -298,6 +302,12 @@ class HostedRun:
         if self._driver:
             self._driver.halt(how)
             self._shown.set_state(how)
+
+    def hurry(self) -> None:
+        """Stop this run; one that is stopping gives calls in flight no more time."""
+        if self._halt is State.STOPPING and self._driver:
+            self._driver.hurry()
+        self.halt(State.STOPPING)
 
     def obey(self, command: dict[str, Any]) -> None:
         """Carry out one request from a command file; it is acknowledged as an event."""

@@ -2,11 +2,12 @@
 
 The benchmark's own ``solve`` is run again with an ``ask`` that knows only the
 journal, so every parser and every judge's words are read as this version reads
-them. What cannot be replayed keeps the score it has.
+them. What cannot be replayed keeps the score it has; what takes too long to score fails.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from evalbench.engine.ask import MissingReply, ReplayOnly, newest
-from evalbench.engine.benchmark import Benchmark, Sample, Score, metrics_of
+from evalbench.engine.benchmark import ScoringTimeout, metrics_of
+from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import scored_samples
@@ -22,6 +24,7 @@ from evalbench.engine.journal.reader import Shelf, tally_of
 from evalbench.engine.lost_replies import lost_replies
 from evalbench.engine.record import identity
 from evalbench.engine.runfolder import Lock, RunFolder
+from evalbench.engine.scoring_watch import ScoringWatch
 from evalbench.engine.settings import RunSpec, build_benchmark
 from evalbench.engine.status import metrics_json
 
@@ -37,6 +40,7 @@ class Rescored:
         changed: of these, with another outcome or other values than before.
         kept: whose replies are not all there, or are to other questions than
             this version asks; they keep their scores.
+        failed: of those scored, whose scoring took too long.
         before, after: all metrics by name, as ``status.metrics_json`` gives them.
     """
 
@@ -45,6 +49,7 @@ class Rescored:
     kept: int
     before: Mapping[str, Mapping[str, Any]]
     after: Mapping[str, Mapping[str, Any]]
+    failed: int = 0
 
 
 async def rescore(folder: RunFolder) -> Rescored:
@@ -63,34 +68,45 @@ async def rescore(folder: RunFolder) -> Rescored:
             raise lost.refusal(folder.id)
         journal = Journal(folder.journal)
         try:
-            return await _rescore(folder, folder.spec(), journal)
+            with ScoringWatch() as watch:
+                return await _rescore(folder, folder.spec(), journal, watch)
         finally:
             await journal.close()
     finally:
         lock.release()
 
 
-async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescored:
+async def _rescore(
+    folder: RunFolder, spec: RunSpec, journal: Journal, watch: ScoringWatch
+) -> Rescored:
     journal.recount()
     meta = journal.query(Shelf.meta)
     benchmark = build_benchmark(spec, meta.get("shared"))
     roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
-    scored = changed = kept = 0
+    scored = changed = kept = failed = 0
     last = 0
     while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
         for last, sample, calls, held in page:
+            await asyncio.sleep(0)  # Ctrl-C is taken here
             for epoch, before in held.items():
                 own = [call for call in calls if call.key.epoch == epoch]
                 ask = ReplayOnly(newest(own), epoch, roles, trusting="imported" in meta)
-                score = await _replayed(benchmark, sample, ask)
-                if score is None:
+                told: Mapping[str, Any]
+                try:
+                    solving, limit = benchmark.solve(sample, ask), benchmark.scoring_seconds
+                    score = await watch.solve(last, solving, limit)
+                    outcome, values, told = score.outcome, dict(score.values), score.told()
+                except ScoringTimeout as error:
+                    failed += 1
+                    outcome, values = Outcome.ERROR, {}
+                    told = {"error": f"{ScoringTimeout.__name__}: {error}"}
+                except (MissingReply, Exception):
+                    # Of a failed call, or whatever solve raises of itself as it did in the run.
                     kept += 1
                     continue
                 scored += 1
-                changed += (score.outcome, dict(score.values)) != before
-                journal.store_score(
-                    last, epoch, sample.tags, score.outcome, score.values, score.told()
-                )
+                changed += (outcome, values) != before
+                journal.store_score(last, epoch, sample.tags, outcome, values, told)
         journal.flush()
     if not scored and not kept:
         raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")
@@ -104,16 +120,8 @@ async def _rescore(folder: RunFolder, spec: RunSpec, journal: Journal) -> Rescor
     journal.event("rescored", scored=scored, changed=changed, kept=kept)
     status = folder.status()
     status.outcomes = tally.outcomes()
+    status.failed = status.outcomes.get(Outcome.ERROR.value, 0)
     status.metrics = {name: metric for name, metric in after.items() if not metric["group"]}
     status.updated = time.time()
     folder.write_status(status)
-    return Rescored(scored, changed, kept, meta.get("metrics") or {}, after)
-
-
-async def _replayed(benchmark: Benchmark, sample: Sample, ask: ReplayOnly) -> Score | None:
-    """The score as it is made now; None where it cannot be made of what is there."""
-    try:
-        return await benchmark.solve(sample, ask)
-    except (MissingReply, Exception):
-        # Of a failed call, or whatever solve raises of itself as it did in the run.
-        return None
+    return Rescored(scored, changed, kept, meta.get("metrics") or {}, after, failed)

@@ -207,6 +207,13 @@ class RunFolder:
         name = f"{time.time_ns()}-{os.urandom(2).hex()}.json"
         write_file(folder / name, orjson.dumps({"do": do, **body}))
 
+    def unanswered(self) -> bool:
+        """Whether a request lies there that the engine has not taken."""
+        try:
+            return any(name.endswith(".json") for name in os.listdir(self.path / "commands"))
+        except OSError:
+            return False
+
     def take_commands(self) -> list[dict[str, Any]]:
         """Requests left since the last call, oldest first; each is given out once."""
         try:

@@ -113,6 +113,14 @@ class StatusFile:
         except OSError as error:
             log.warning("status of %s not written: %s", self._folder.id, error)
 
+    def tell_scoring(self, row: int, seconds: int) -> None:
+        """Say whose scoring goes on and on. Called in the middle of it: nothing else can be told.
+
+        The next look at the dispatchers forgets it.
+        """
+        self.status.gauges = {**self.status.gauges, "scoring": {"row": row, "seconds": seconds}}
+        self.store()
+
     def metrics(self) -> list[Metric]:
         """The metrics so far; none when the benchmark cannot make them."""
         if self._driver is None:

@@ -272,6 +272,22 @@ class JournalReader:
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
+    def answered_without_score(self, most: int) -> list[int]:
+        """Rows of samples whose calls all have a reply, and that have no score; the first few."""
+        sql = (
+            "SELECT DISTINCT r.id >> :slots AS row FROM reply r"
+            " WHERE NOT EXISTS (SELECT 1 FROM score k WHERE k.id"
+            "   BETWEEN (r.id >> :slots) << :epochs AND ((r.id >> :slots) + 1 << :epochs) - 1)"
+            " AND NOT EXISTS (SELECT 1 FROM call c LEFT JOIN reply o ON o.id = c.id WHERE c.id"
+            "   BETWEEN (r.id >> :slots) << :slots AND ((r.id >> :slots) + 1 << :slots) - 1"
+            "   AND o.id IS NULL) LIMIT :most"
+        )
+        given = {"slots": SLOT_BITS, "epochs": EPOCH_BITS, "most": most}
+        try:
+            return [row for (row,) in self._db.execute(sql, given)]
+        except sqlite3.Error as error:
+            raise understand(error, self.path) from error
+
     def samples(self, first: int = 1, count: int = -1) -> Iterator[SampleRow]:
         """Samples from row ``first`` on."""
         sql = "SELECT row, hash, occurrence, tags, body FROM sample WHERE row >= ? LIMIT ?"

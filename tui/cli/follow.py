@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from evalbench.engine.journal import Event
-from evalbench.engine.process import stop_run
+from evalbench.engine.stopping import Stop
 from evalbench.tui.cli import menu
 from evalbench.tui.cli.output import stderr
 from evalbench.tui.cli.signals import Signals
@@ -57,6 +57,7 @@ def follow(
         tied: the runs end with this command anyway (``--foreground``).
     """
     going = list(watches)
+    stops = _Stops(view)
     view.begin(watches)
     try:
         while True:
@@ -70,17 +71,45 @@ def follow(
                         stderr().line(f"error: {clean(watch.problem())}")
             if not going:
                 return max(watch.exit_code for watch in watches)
-            match _wish(signals, view, going, owner=owner, tied=tied):
-                case "detach":
-                    view.detached(going)
-                    return 0
-                case "stop":
-                    view.note("stopping: calls in flight get a few seconds")
-                    for watch in going:
-                        stop_run(watch.folder)
+            if stops.begun:
+                stops.go_on(going, insist=_insisted(signals))
+            else:
+                match _wish(signals, view, going, owner=owner, tied=tied):
+                    case "detach":
+                        view.detached(going)
+                        return 0
+                    case "stop":
+                        stops.begin(going)
             time.sleep(_POLL_S)
     finally:
         view.close()
+
+
+class _Stops:
+    """The runs that were told to stop."""
+
+    def __init__(self, view: View) -> None:
+        self.begun: dict[str, Stop] = {}
+        self._view = view
+
+    def begin(self, watches: Sequence[Watch]) -> None:
+        """Ask the engines."""
+        self._view.note("stopping: calls in flight get a few seconds")
+        self.begun = {watch.id: Stop(watch.folder) for watch in watches}
+
+    def go_on(self, watches: Sequence[Watch], *, insist: bool) -> None:
+        """Go further with those that still run, at once or where their time is over."""
+        for watch in watches:
+            stop = self.begun[watch.id]
+            if words := stop.insist() if insist else stop.look():
+                self._view.note(words)
+            watch.killed = stop.killed
+
+
+def _insisted(signals: Signals) -> bool:
+    """Whether somebody wants the end of what is stopping already."""
+    number = signals.take()
+    return number is not None and number != signal.SIGHUP
 
 
 def _wish(

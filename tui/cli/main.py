@@ -9,6 +9,10 @@ from collections.abc import Sequence
 
 APP_FLAGS = ("--web", "--port", "--theme", "--low-bandwidth", "--no-mouse")
 """Flags of the full-screen app, which has no command of its own."""
+_IN_THIS_PROCESS = frozenset(
+    ("compare", "data", "estimate", "export", "import", "parse", "prompts", "report", "score")
+)
+"""Commands that read, score or reckon much themselves, also by code of plug-ins."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,7 +98,12 @@ def _dispatch(words: list[str]) -> int:
     module = import_module(f"evalbench.tui.cli.{command.module}")
     parser = Parser(name, command.summary)
     module.declare(parser, rest)
-    code: int = module.execute(parser.read(rest))
+    args = parser.read(rest)
+    if name in _IN_THIS_PROCESS:
+        from evalbench.tui.cli.signals import second_interrupt_ends
+
+        second_interrupt_ends()
+    code: int = module.execute(args)
     return code
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from evalbench.engine.process import open_run
 from evalbench.engine.rescoring import Rescored, rescore
+from evalbench.engine.runfolder import RunFolder
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.cli.signals import second_interrupt_ends
 from evalbench.tui.state import figures
 
 
@@ -24,7 +26,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Score anew and tell what changed."""
     folder = open_run(args.run)
-    done = asyncio.run(rescore(folder))
+    done = asyncio.run(_anew(folder))
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
@@ -36,12 +38,18 @@ def execute(args: argparse.Namespace) -> int:
             scored=done.scored,
             changed=done.changed,
             kept=done.kept,
+            failed=done.failed,
             before=jsonlines.metrics_json(done.before),
             after=jsonlines.metrics_json(done.after),
         )
     else:
         _print(out, done)
     return 0
+
+
+async def _anew(folder: RunFolder) -> Rescored:
+    second_interrupt_ends()  # asyncio has a handler of its own
+    return await rescore(folder)
 
 
 def _print(out: Out, done: Rescored) -> None:
@@ -54,6 +62,8 @@ def _print(out: Out, done: Rescored) -> None:
             f"{figures.count(done.kept)} kept: their replies are not all there,"
             " or answer other questions than are asked now"
         )
+    if done.failed:
+        out.line(f"{figures.count(done.failed)} of them failed: scoring took too long")
     out.line()
     _print_metrics(out, done)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sys
 from collections import deque
 from types import FrameType
 from typing import Any
@@ -51,3 +53,25 @@ class Signals:
     def waiting(self) -> bool:
         """Whether :meth:`take` would give one."""
         return bool(self._pending)
+
+
+def second_interrupt_ends() -> None:
+    """Let the system end this process by a second SIGINT, whatever holds it up.
+
+    A first one raises ``KeyboardInterrupt``, which C code may keep waiting for ever. The
+    handler is installed so that the system forgets it once it was called; what it does by
+    itself is to end the process.
+    """
+    import ctypes
+
+    offset, reset = (12, 0x4) if sys.platform == "darwin" else (136, 0x80000000)
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        action = ctypes.create_string_buffer(512)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN or libc.sigaction(
+            signal.SIGINT, None, action
+        ):
+            return
+        flags = ctypes.c_uint.from_buffer(action, offset)
+        flags.value |= reset
+        libc.sigaction(signal.SIGINT, action, None)

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Sequence
 
 from evalbench.engine.process import open_run, stop_run, wait_for_rest
-from evalbench.tui.cli.output import stdout
+from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.stopping import Stop
+from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 
 _WAIT_S = 30.0
+_LOOK_S = 0.1
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
-    """Arguments; the two commands differ in their name alone."""
+    """Arguments; ``stop`` has one more than ``pause``."""
     name = parser.prog.rpartition(" ")[2]
-    parser.set_defaults(pause=name == "pause")
+    parser.set_defaults(pause=name == "pause", now=False)
     parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    if name == "stop":
+        parser.add_argument(
+            "--now",
+            action="store_true",
+            help="give calls in flight no time, and an engine that does not answer a few seconds",
+        )
     parser.examples(f"evalbench {name} last", f"evalbench {name} 7854 && evalbench resume 7854")
 
 
@@ -25,13 +35,17 @@ def execute(args: argparse.Namespace) -> int:
     folder = open_run(args.run)
     out = stdout()
     before = folder.status()
-    if not stop_run(folder, pause=args.pause):
+    stop = None if args.pause else Stop(folder)
+    asked = stop.asked if stop else stop_run(folder, pause=True)
+    if not asked:
         out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
         return 0
     in_flight = before.gauges.get("in_flight", 0)
-    if not wait_for_rest(folder, 0.5):
+    if stop and args.now:
+        out.line(stop.insist())
+    elif not wait_for_rest(folder, 0.5):
         out.line(f"{folder.id} waits for its calls in flight ({in_flight} just now)")
-    if not wait_for_rest(folder, _WAIT_S):
+    if not _rests(folder, stop, out):
         out.line(f"still waiting; it will rest by itself: evalbench attach {folder.id}")
         return 0
     status = folder.status()
@@ -41,3 +55,14 @@ def execute(args: argparse.Namespace) -> int:
     if not status.at_rest or status.done - status.failed < status.total:
         out.line(f"go on with: evalbench resume {folder.id}")
     return 0
+
+
+def _rests(folder: RunFolder, stop: Stop | None, out: Out) -> bool:
+    """Wait for the run to rest, and go further with an engine that does not answer."""
+    end = time.monotonic() + _WAIT_S
+    while not wait_for_rest(folder, _LOOK_S):
+        if stop and (words := stop.look()):
+            out.line(words)
+        if time.monotonic() > end:
+            return False
+    return True

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CRASHED = 6
 _CANNOT_GO_ON = 5
+STOPPED = 4
 
 _UNKNOWN = 1 << 62
 
@@ -30,12 +31,14 @@ class Watch:
     """One run as seen from outside. :meth:`look` again and again; the rest is what was seen.
 
     ``after`` is the id of the last event that is already known, see :func:`last_event`.
+    ``killed`` is set by whoever killed its engine because somebody wanted it stopped.
     """
 
     def __init__(self, folder: RunFolder, *, after: int = 0) -> None:
         self.folder = folder
         self.status = folder.status()
         self.interrupted = False
+        self.killed = False
         self._seen: tuple[int, int] | None = None
         self._alive_due = 0.0
         self._shown = 0.0
@@ -77,6 +80,8 @@ class Watch:
             return _CANNOT_GO_ON
         if self.status.unreadable:
             return JournalError.exit_code
+        if self.killed and self.interrupted:
+            return STOPPED
         if self.interrupted or self.status.exit_code is None:
             return CRASHED
         return self.status.exit_code
@@ -143,6 +148,11 @@ class Watch:
             )
         if self.status.unreadable:
             return f"{self.status.unreadable}; {self.folder.how_to_remove}"
+        if self.killed and self.interrupted:
+            return (
+                "its engine did not end when it was told to, and was killed;"
+                f" go on with: evalbench resume {self.id}"
+            )
         if self.interrupted:
             said = _last_line(self.folder)
             return f"its engine ended without a word; {self.folder.engine_log} ends with: {said}"

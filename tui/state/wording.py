@@ -223,6 +223,9 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
 
 def holdup_words(gauges: Mapping[str, Any]) -> str:
     """Why calls are not sent just now, or how many wait to be sent again."""
+    if scoring := gauges.get("scoring"):
+        took = figures.duration(scoring["seconds"])
+        return f"scoring sample {scoring['row']} has taken {took} so far"
     if pause := gauges.get("paused_s"):
         return one_line(
             f"sending pauses for {figures.duration(pause)}: {gauges.get('paused_why', '')}"
