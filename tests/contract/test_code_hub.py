@@ -22,6 +22,8 @@ from pathlib import Path
 from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks.code_data import Selection, read_problems
 from evalbench.engine.errors import DataError
+
+pytestmark = pytest.mark.slow
 try:
     source = DataSource(None, Path(sys.argv[1]))
     data = read_problems(source, Selection(sys.argv[2], sys.argv[3], 0, False))

@@ -29,6 +29,8 @@ from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks import openseesime_hub
 from evalbench.engine.errors import DataError
 from evalbench.engine.options import parse_options
+
+pytestmark = pytest.mark.slow
 openseesime_hub.WINDOW = 5
 for line in sys.stdin:
     benchmark, place, options = json.loads(line)

@@ -60,14 +60,13 @@ ROOMY = {"compare", "home", "new", "run-live", "sample"}
 """Pages that show more where there is more room; of the others one size says enough."""
 
 
-def _cases() -> Iterator[ParameterSet]:
-    for name, size in ALL:
-        told = size == SIZES[0] or (name in ROOMY and size == SIZES[-1])
-        marks = () if told else (pytest.mark.slow, pytest.mark.share(8))
-        yield pytest.param(name, size, id=file_name(name, size)[:-4], marks=marks)
+def _case(name: str, size: tuple[int, int]) -> ParameterSet:
+    told = size == SIZES[0] or (name in ROOMY and size == SIZES[-1])
+    marks = () if told else (pytest.mark.slow, pytest.mark.share(8))
+    return pytest.param(name, size, id=file_name(name, size)[:-4], marks=marks)
 
 
-@pytest.mark.parametrize(("name", "size"), _cases())
+@pytest.mark.parametrize(("name", "size"), [_case(*which) for which in ALL])
 async def test_it_looks_as_before(
     monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int]
 ) -> None:

@@ -157,7 +157,9 @@ high = 5
 
 
 def test_judges_rate_by_the_rubric(write: Write) -> None:
-    bench, (sample,) = prepared(write(JUDGED))
+    file = write(JUDGED)
+    assert made(file).needs_judge()
+    bench, (sample,) = prepared(file)
     assert bench.needs_judge()
     ask = Asking("41", "Rating: [[4]]", "[[9]]")
     score = asyncio.run(bench.solve(sample, ask))
