@@ -75,10 +75,10 @@ def _clean(reply: str) -> str:
 
 _OPEN = r"[(\[<«“‘\"']*[ \t]*"
 # A letter by itself: not part of a word or term (B12, C++, A-frame, D.C., A's).
-_LETTER = (
-    _OPEN + r"(?<![A-Za-z0-9])(?P<letter>[A-Ga-g])"
-    r"(?![A-Za-z0-9+#&_/]|['’][A-Za-z]|-\w|\.[A-Za-z](?![A-Za-z]))"
-)
+_ENDS_THERE = r"(?![A-Za-z0-9+#&_/]|['’][A-Za-z]|-\w|\.[A-Za-z](?![A-Za-z]))"
+_LETTER = _OPEN + r"(?<![A-Za-z0-9])(?P<letter>[A-Ga-g])" + _ENDS_THERE
+# The same, ignoring case, where a pattern begins with it: the letter is what is looked for.
+_FIRST_LETTER = rf"(?P<letter>[A-Ga-g])(?i:(?<![A-Za-z0-9].){_ENDS_THERE})"
 _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
@@ -254,10 +254,8 @@ _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also)[ ]){0,4}"
     r"(?:correct|right|best|appropriate|answer)\b"
 )
-_IS_RIGHT = re.compile(
-    rf"{_LETTER}{_CLOSE}*[ \t]*(?:{_IS}|seems|appears)[ ]{_RIGHT}", re.IGNORECASE
-)
-_REMAINS = re.compile(rf"{_LETTER}{_CLOSE}?(?=[ ](?:remains|is[ ]left)\b)", re.IGNORECASE)
+_IS_RIGHT = re.compile(rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?:{_IS}|seems|appears)[ ]{_RIGHT})")
+_REMAINS = re.compile(rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left)\b))")
 _CHOOSES = re.compile(
     rf"\b(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
