@@ -10,6 +10,7 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from evalbench.engine.journal import Event
+from evalbench.engine.status import State
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
@@ -121,6 +122,8 @@ class Live:
         if waiting and working:
             parts.append(_line(f"{waiting} more wait for their turn", "dim"))
         what = "stop it" if self._tied else "leave it running, or stop it"
+        if all(watch.state == State.STOPPING for watch in self._watches):
+            what = "give calls in flight no more time"
         parts.append(_line(f"{self._watches[0].id}", "dim"))
         parts.append(_line(f"Ctrl-C: {what}", "dim"))
         return Group(*parts)

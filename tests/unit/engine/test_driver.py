@@ -410,10 +410,11 @@ async def test_a_pause_between_two_steps_keeps_the_first(world: World) -> None:
     assert (driver.progress.from_journal, driver.progress.done) == (5, 5)
 
 
+@pytest.mark.parametrize(("grace", "hurried"), [(0.0, False), (math.inf, True)])
 async def test_a_stop_cuts_calls_that_do_not_end(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, grace: float, hurried: bool
 ) -> None:
-    monkeypatch.setattr(module, "STOP_GRACE_S", 0.0)
+    monkeypatch.setattr(module, "STOP_GRACE_S", grace)
     answers = Answers(window=2)
     answers.gate.clear()
     async with journal(world.path) as opened:
@@ -421,6 +422,8 @@ async def test_a_stop_cuts_calls_that_do_not_end(
         driving = asyncio.create_task(driver.drive())
         await until(lambda: answers.inside == 2)
         driver.halt(State.STOPPING)
+        if hurried:
+            driver.hurry()
         assert await driving is State.STOPPED
     assert (answers.inside, answers.halted, driver.progress.done) == (0, True, 0)
     assert [call.reply for call in world.calls(1)] == [None]
