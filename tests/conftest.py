@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.simulator.fixtures import running_simulator, sim, still
 
@@ -32,6 +33,10 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How fast a machine is decides no test.
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
