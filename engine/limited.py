@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import resource
 import select
 import signal
@@ -43,7 +42,8 @@ class LimitExceeded(WorkFailed):
 class LimitedProcess:
     """A child that does pieces of one kind of work.
 
-    A piece is anything that can be pickled, its result anything that JSON can hold.
+    A piece and its result are anything that JSON can hold; of other types, such as dates, the
+    child gets the text.
     """
 
     def __init__(self, module: str, seconds: float = SECONDS) -> None:
@@ -93,7 +93,7 @@ class LimitedProcess:
         process = self._process or self._start()
         assert process.stdin
         with suppress(BrokenPipeError):  # reading tells why
-            pickle.dump(list(pieces), process.stdin)
+            process.stdin.write(json.dumps(list(pieces), default=str).encode() + b"\n")
             process.stdin.flush()
         return process
 
@@ -144,12 +144,8 @@ def serve(work: Callable[[Any], Any]) -> None:
     with suppress(ValueError, OSError):  # macOS knows the limit, and takes none
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    while True:
-        try:
-            pieces = pickle.load(sys.stdin.buffer)  # noqa: S301 (from our own parent)
-        except EOFError:
-            return
-        for piece in pieces:
+    for line in sys.stdin.buffer:
+        for piece in json.loads(line):
             signal.setitimer(signal.ITIMER_PROF, seconds)
             told = _told(work, piece)
             signal.setitimer(signal.ITIMER_PROF, 0)

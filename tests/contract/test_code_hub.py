@@ -16,6 +16,8 @@ from tests.simulator.dataset_hub import DatasetHub
 
 NAME = "someone/contests-mutated"
 REVISION = "0123456789abcdef0123456789abcdef01234567"
+pytestmark = pytest.mark.slow
+
 FETCH = """
 import json, sys
 from pathlib import Path
@@ -23,7 +25,6 @@ from evalbench.engine.benchmark import DataSource
 from evalbench.engine.benchmarks.code_data import Selection, read_problems
 from evalbench.engine.errors import DataError
 
-pytestmark = pytest.mark.slow
 try:
     source = DataSource(None, Path(sys.argv[1]))
     data = read_problems(source, Selection(sys.argv[2], sys.argv[3], 0, False))

@@ -21,6 +21,8 @@ from tests.simulator.dataset_hub import DatasetHub
 NAME = SETS["structural-mini"]
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 SHARDS, ROWS = 4, 10
+pytestmark = pytest.mark.slow
+
 FETCH = """
 import json, sys
 from pathlib import Path
@@ -30,7 +32,6 @@ from evalbench.engine.benchmarks import openseesime_hub
 from evalbench.engine.errors import DataError
 from evalbench.engine.options import parse_options
 
-pytestmark = pytest.mark.slow
 openseesime_hub.WINDOW = 5
 for line in sys.stdin:
     benchmark, place, options = json.loads(line)

@@ -150,6 +150,7 @@ async def test_a_journal_of_version_3_is_counted_and_keeps_them_from_then_on(
         await fill(opened, range(1, 4))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM run WHERE key = 'sums'")
+        connection.execute("DROP TABLE attempts")
         connection.execute("PRAGMA user_version = 3")
     with JournalReader(path) as reader:
         assert [row.count for row in reader.tally()] == [3]
