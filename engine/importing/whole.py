@@ -123,7 +123,8 @@ def _status(head: Mapping[str, Any]) -> Status:
     if status.state not in AT_REST or status.state is State.WAITING:
         # Whoever drove it, or had its batches, does so elsewhere.
         status.state = State.STOPPED
-    return replace(status, host="", pid=None, pid_started="", batches=[], gauges={})
+    # What was exported may be less than what the journal held: earlier tries are left out.
+    return replace(status, host="", pid=None, pid_started="", batches=[], gauges={}, replies=None)
 
 
 async def _write(

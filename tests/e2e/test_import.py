@@ -166,7 +166,7 @@ def bad(tmp_path: Path) -> Path:
         (("speceval", "exp", "--data", "rows.jsonl"), "a statement needs id and text"),
         (("bedrock", "text.json"), "text.json: this is not JSON"),
         (("bedrock", "list.json"), "there are no results of execution prediction or choice in it"),
-        (("bedrock", "deep.json"), "there are no results of execution prediction or choice in it"),
+        (("bedrock", "deep.json"), "it is nested more than 100 deep"),
         (("bedrock", "no-results.json"), "no-results.json: there are no results in it"),
         (("bedrock", "list.json", "--answers", "exp"), "--answers does not go with bedrock"),
         (("openseesime", "empty.csv"), "there are no results in it"),

@@ -155,6 +155,7 @@ def test_a_server_that_dies_later_is_told(serve: Serve) -> None:
     assert "CUDA error" in err
 
 
+@pytest.mark.cold  # it counts the command's children
 def test_waiting_can_be_ended(cli: CommandLine, bin_folder: Path) -> None:
     command = cli.start(
         "serve", "x", "--verbose", "--port", "0", PATH=str(bin_folder), STAND_IN="loads"

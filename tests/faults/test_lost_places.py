@@ -13,6 +13,8 @@ from evalbench.tui.state.watch import Watch
 from tests.faults.engines import Engines, replied, wait_until
 
 AT_ONCE = 4
+LONG = 1500
+"""Samples of a run that is not over before anybody looks."""
 LOOKS_S = 2
 """Calls of 20 ms that are sent until somebody looks, generously."""
 MOST = AT_ONCE * 50 * LOOKS_S
@@ -76,13 +78,13 @@ def test_a_folder_that_is_taken_away(
 
 
 def test_a_folder_that_was_renamed_goes_on_from_there(engines: Engines) -> None:
-    run = engines.start(engines.spec(size=300, concurrency=AT_ONCE))
+    run = engines.start(engines.spec(size=LONG, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")
     moved = RunFolder(run.path.rename(run.path.with_name("elsewhere")))
     assert engines.wait() == 5
     engines.resume(moved)
     status = engines.finish(moved)
-    assert (status.state, status.done) == ("complete", 300)
+    assert (status.state, status.done) == ("complete", LONG)
     assert {*engines.ledger.asked().values()} == {1}
 
 
@@ -98,7 +100,7 @@ def test_a_journal_that_is_taken_away(engines: Engines) -> None:
 
 
 def test_a_log_that_is_deleted_stops_the_run_and_loses_nothing(engines: Engines) -> None:
-    run = engines.start(engines.spec(size=300, concurrency=AT_ONCE))
+    run = engines.start(engines.spec(size=LONG, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")
     (run.path / "journal.db-wal").unlink()
     (run.path / "journal.db-shm").unlink()
