@@ -19,7 +19,7 @@ INSTALL := .ci/install $(BIN)/python
 help:
 	@echo "make demo       set up and run the quickstart benchmark on a small local model"
 	@echo "make test       set up and run the tests: what a user runs to know that it works"
-	@echo "make quick      lint, import walls and unit tests: in under a minute"
+	@echo "make quick      lint, import walls and unit tests"
 	@echo "make check      lint, types, import walls and \`make test\`: before every commit"
 	@echo "make all-tests  every case of every test, the slow ones too"
 	@echo "make coverage   the same, and which lines they ran"

@@ -14,7 +14,8 @@ import pytest
 from tests.e2e.browser import chromium, until
 from tests.e2e.commandline import CommandLine
 
-pytestmark = pytest.mark.slow
+# Cold: processes are counted, and each must be its own command's.
+pytestmark = [pytest.mark.slow, pytest.mark.cold]
 
 F4 = ("F4", 115)
 

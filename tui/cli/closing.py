@@ -7,7 +7,7 @@ from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import saved
-from evalbench.tui.state.clean import clean
+from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.reuse_words import reused_words
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
@@ -21,7 +21,7 @@ def print_closing(out: Out, watch: Watch) -> None:
     took = f" in {figures.duration(status.seconds)}" if status.seconds else ""
     out.line()
     out.line(
-        f"{watch.state}: {status.benchmark} × {status.model},"
+        f"{watch.state}: {one_line(status.benchmark)} × {one_line(status.model)},"
         f" {figures.count(status.done)} of {figures.count(status.total)} samples{took}"
     )
     if problem := watch.problem():

@@ -133,7 +133,7 @@ def _print(out: Out, watch: Watch, measured: Measured) -> None:
     spent = measured.spent_usd
     out.line()
     out.line(
-        f"pilot of {status.benchmark} × {one_line(status.model)}:"
+        f"pilot of {one_line(status.benchmark)} × {one_line(status.model)}:"
         f" {figures.count(measured.samples)} samples cost"
         f" {'an unknown sum' if spent is None else figures.dollars(spent)}"
     )

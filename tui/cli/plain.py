@@ -49,7 +49,7 @@ class Plain:
         for watch in watches:
             status = watch.status
             self._out.line(
-                f"run {watch.id}: {status.benchmark} × {status.model},"
+                f"run {watch.id}: {one_line(status.benchmark)} × {one_line(status.model)},"
                 f" {figures.count(status.total)} samples"
             )
             self._told[watch.id] = time.monotonic(), 0
