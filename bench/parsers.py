@@ -228,7 +228,7 @@ def main(words: Sequence[str] | None = None) -> int:
     declare(parser)
     args = parser.parse_args(words)
     texts = list(replies(args.size, args.pairs, args.seed))
-    told = []
+    timed = []
     for name, read in readers().items():
         if args.only and not any(part in name for part in args.only):
             continue
@@ -239,10 +239,10 @@ def main(words: Sequence[str] | None = None) -> int:
             f"{worst.seconds * 1000:9.1f} ms  x{growth:5.1f} from a quarter  {name}: {worst.name}",
             flush=True,
         )
-        told.append((worst.seconds, name))
-    slowest, name = max(told)
+        timed.append((worst.seconds, name))
+    slowest, name = max(timed)
     print(f"{len(texts)} replies of {args.size} characters; slowest: {name}")
-    note = f"{name}; {len(texts)} replies, {len(told)} parsers"
+    note = f"{name}; {len(texts)} replies, {len(timed)} parsers"
     promise = PROMISED_MS if args.size == 1_000_000 else None
     tell(
         args.figures,

@@ -2,8 +2,8 @@
 
     python -m bench.redaction
 
-A reply goes through three looks: its bytes, its text and its reasoning. Beside each stands
-what parsing the same bytes takes, which tells how much a busy machine inflates.
+A reply is searched three times: its bytes, its text and its reasoning. The time to parse the
+same bytes is printed beside each, as a yardstick on a busy machine.
 """
 
 from __future__ import annotations

@@ -134,6 +134,11 @@ def parse_json(data: bytes) -> Any:
     return value
 
 
+def why_unread(error: Exception) -> str:
+    """Why a file could not be read, in words: the system's own where it has some."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def check_unpacked(size: int, packed: int) -> None:
     """Check that what a packed file comes to is what somebody could have packed.
 

@@ -99,15 +99,8 @@ def absolute(path: Path) -> Path:
         ) from None
 
 
-def identity(path: Path) -> tuple[int, int]:
-    """What tells a file or folder from every other one, whatever it is called: device, inode.
-
-    Of a link, what it leads to.
-
-    Raises:
-        OSError: it is not there, or cannot be reached.
-    """
-    found = path.stat()
+def identity(found: os.stat_result) -> tuple[int, int]:
+    """What tells a file or folder from every other one, whatever it is called: device, inode."""
     return found.st_dev, found.st_ino
 
 

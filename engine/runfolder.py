@@ -38,7 +38,14 @@ from evalbench.engine.errors import (
     nearest,
     system_limit,
 )
-from evalbench.engine.files import RECORD, SETTINGS, check_plain, parse_json, read_plain
+from evalbench.engine.files import (
+    RECORD,
+    SETTINGS,
+    check_plain,
+    parse_json,
+    read_plain,
+    why_unread,
+)
 from evalbench.engine.paths import absolute, expand, make_private, runs_dir, write_file
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.status import DETAILS, State, Status
@@ -130,7 +137,7 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise RunNotFound(
                 f"{self.path} is not a readable run",
-                why=f"spec.json: {_reason(error)}",
+                why=f"spec.json: {why_unread(error)}",
                 cure=self.how_to_remove,
             ) from None
 
@@ -156,7 +163,7 @@ class RunFolder:
         except FileNotFoundError:
             return Status(self.id)
         except (OSError, ValueError) as error:
-            return Status(self.id, unreadable=f"status.json: {_reason(error)}")
+            return Status(self.id, unreadable=f"status.json: {why_unread(error)}")
 
     def write_status(self, status: Status) -> None:
         """Replace the status file; on a full disk, write over the old one in place."""
@@ -197,7 +204,7 @@ class RunFolder:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                return f"{file.name}: {_reason(error)}"
+                return f"{file.name}: {why_unread(error)}"
         return ""
 
     def command(self, do: str, **body: Any) -> None:
@@ -252,10 +259,6 @@ def _write_over(path: Path, status: Status) -> None:
                 if os.pwrite(file.fileno(), data, 0) == len(data):
                     return
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-
-def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def _remove(file: Path) -> None:

@@ -54,7 +54,7 @@ class StatusFile:
         self.status = status
         self.metrics_fault: Exception | None = None
         self._folder = folder
-        self._place = identity(folder.path)
+        self._place = identity(folder.path.stat())
         self._casting = casting
         self._budget = budget
         self._journal = journal
@@ -106,7 +106,7 @@ class StatusFile:
         Into another folder that was put in the place of the run's it is not written.
         """
         try:
-            if identity(self._folder.path) != self._place:
+            if identity(self._folder.path.stat()) != self._place:
                 log.warning("status of %s not written: another folder is there", self._folder.id)
                 return
             self._folder.write_status(self.status)

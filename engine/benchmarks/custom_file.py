@@ -286,9 +286,7 @@ def _rendered(path: Path, file: CustomFile, table: Path, source: DataSource) -> 
                 except DataError:
                     raise
                 except Exception as error:
-                    if isinstance(error, WorkFailed) and custom_work.TOO_DEEP in str(error):
-                        raise _too_deep(path) from None
-                    raise _unfit(error, table, number, row) from None
+                    raise _unfit(error, path, table, number, row) from None
     finally:
         child.close()
 
@@ -304,9 +302,11 @@ def _check_rubric(path: Path, rubric: str, child: LimitedProcess) -> None:
         ) from None
 
 
-def _unfit(error: Exception, table: Path, number: int, row: Row) -> DataError:
+def _unfit(error: Exception, path: Path, table: Path, number: int, row: Row) -> DataError:
     why = f"{type(error).__name__}: {error}"
     if isinstance(error, WorkFailed):
+        if custom_work.TOO_DEEP in str(error):
+            return _too_deep(path)
         why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
     return DataError(
         "the row does not fit the prompt",

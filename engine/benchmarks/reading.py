@@ -25,6 +25,7 @@ from evalbench.engine.files import (
     open_plain,
     parse_json,
     read_plain,
+    why_unread,
 )
 from evalbench.engine.shapes import COUNT, Misfit
 
@@ -129,7 +130,7 @@ def unreadable(path: Path, error: Exception) -> DataError:
         return DataError(
             "the file is not UTF-8 text", path=str(path), why=str(error), cure="save it as UTF-8"
         )
-    why = (isinstance(error, OSError) and error.strerror) or str(error)
+    why = why_unread(error)
     return DataError("the file cannot be read", path=str(path), why=why)
 
 

@@ -19,7 +19,7 @@ Report = Callable[..., None]
 
 
 class SendLog:
-    """A ``before_send`` that also hears how attempts end, for whoever resumes the run.
+    """Told of the attempts at one call, for whoever resumes the run; this one keeps nothing.
 
     Without it, a call that waits for another try looks like one in flight.
     """
@@ -45,16 +45,14 @@ class Dispatcher(Protocol):
     def ready_at(self) -> float | None:
         """Since when calls can be answered, on the monotonic clock; None while a model loads."""
 
-    async def answer(
-        self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
-    ) -> Reply:
+    async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """The final reply to one call, after any retries.
 
         Args:
             call: what to ask.
             key: unique within the engine; equal keys are the same call.
-            before_send: awaited once, just before the call first leaves. A :class:`SendLog`
-                is told of the other attempts too.
+            before_send: awaited once, just before the call first leaves, and told of the
+                other attempts.
 
         Returns:
             A reply; of outcome ``error`` when this call cannot be answered.

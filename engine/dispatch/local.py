@@ -10,12 +10,12 @@ whose machine is gone gives its calls back to the others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import Call, Reply, WorkerProvider
-from evalbench.engine.dispatch.base import Halted, Report
+from evalbench.engine.dispatch.base import Halted, Report, SendLog
 from evalbench.engine.dispatch.links import Ground, Place, PlaceLost
 from evalbench.engine.dispatch.machine import Machine
 from evalbench.engine.dispatch.open_calls import OpenCalls
@@ -121,9 +121,7 @@ class Local:
             found.setdefault(name, Measures()).add(measures)
         return found
 
-    async def answer(
-        self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
-    ) -> Reply:
+    async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._refuse_if_over()
         await before_send()

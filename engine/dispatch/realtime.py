@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -27,7 +26,7 @@ _MOST_IN_WORK = 4096
 class _Tried:
     """One call on its way through its attempts."""
 
-    before_send: Callable[[], Awaitable[None]]
+    before_send: SendLog
     weight: int
     prefix: str
     attempts: int = 0
@@ -41,12 +40,12 @@ class _Tried:
         if not self.begun:
             self.begun = True
             await self.before_send()
-        elif isinstance(self.before_send, SendLog):
+        else:
             await self.before_send.again()
 
     def ended(self, *, possibly_billed: bool = False) -> None:
         """Note that the call is not on the wire."""
-        if self.begun and isinstance(self.before_send, SendLog):
+        if self.begun:
             self.before_send.ended(possibly_billed=possibly_billed)
 
 
@@ -85,9 +84,7 @@ class Realtime:
         twice = 2 * self._limiter.slots.size
         return min(_MOST_IN_WORK, twice + self._waiting + min(twice, self._warming.waiting))
 
-    async def answer(
-        self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
-    ) -> Reply:
+    async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         await self._get_ready(call)
         patience = Patience(self._attempts)

@@ -10,7 +10,6 @@ megabytes.
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import stat
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from evalbench.engine.journal.schema import (
     understand,
 )
 from evalbench.engine.journal.sums import KEY, kept, recount
+from evalbench.engine.paths import identity
 
 T = TypeVar("T")
 
@@ -49,10 +49,6 @@ _INTO = {
         "attempts": 3,
     }.items()
 }
-
-
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
 
 
 class JournalFile:
@@ -105,8 +101,6 @@ class JournalFile:
     @property
     def replies(self) -> int:
         """How many replies are committed."""
-        if not self._sums.certain:
-            return int(self._db.execute("SELECT count(*) FROM reply").fetchone()[0])
         return self._sums.replies
 
     def check_place(self) -> None:
@@ -140,18 +134,18 @@ class JournalFile:
             return f"it cannot be reached: {error.strerror}"
         if not stat.S_ISREG(now.st_mode):
             return "something else than a file was put in its place"
-        if self._file and _identity(now) != self._file:
+        if self._file and identity(now) != self._file:
             return "another file was put in its place"
         if now.st_size < self._size:
             return "its end was cut off"
-        self._file, self._size = _identity(now), now.st_size
+        self._file, self._size = identity(now), now.st_size
         return ""
 
     def _log_displaced(self) -> str:
         if self.rollback_on:
             return ""
         try:
-            now = _identity(self.path.with_name(self.path.name + "-wal").lstat())
+            now = identity(self.path.with_name(self.path.name + "-wal").lstat())
         except OSError:
             return "its write-ahead log was deleted" if self._log else ""
         if self._log and now != self._log:

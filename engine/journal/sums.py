@@ -114,6 +114,7 @@ class Sums:
         self.calls -= 1
 
     def _reply_gone(self) -> None:
+        self.replies -= 1
         # Nothing replaces a reply. If anything ever does, it is not known whose that one was.
         self.certain = False
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from evalbench.engine.files import SETTINGS, read_plain
 from evalbench.engine.paths import config_dir, make_private
 
 
@@ -23,7 +24,7 @@ def _file() -> Path:
 def hosts_of(mark: str) -> frozenset[str]:
     """Where a key has been used, by its fingerprint."""
     try:
-        return frozenset(_read(_file().read_bytes()).get(mark, ()))
+        return frozenset(_read(read_plain(_file(), SETTINGS)).get(mark, ()))
     except OSError:
         return frozenset()
 

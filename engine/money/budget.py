@@ -120,31 +120,22 @@ class Budget:
         left = self.left
         return left is not None and left < ZERO
 
-    def reserve(self, asked: Decimal | Ticket) -> Ticket | None:
-        """Reserve the most that a call can cost; None when that does not fit now.
-
-        Args:
-            asked: a reservation that is not open yet, or US dollars.
-        """
-        ticket = asked if isinstance(asked, Ticket) else Ticket(asked)
+    def reserve(self, ticket: Ticket) -> Ticket | None:
+        """Open a reservation and return it; None when it does not fit now."""
         if not self._fits(ticket):
             return None
         self._open(ticket)
         return ticket
 
-    async def admit(self, asked: Decimal | Ticket) -> Ticket:
-        """Reserve, waiting for calls in flight to end where it does not fit yet.
+    async def admit(self, ticket: Ticket) -> Ticket:
+        """Open a reservation and return it; wait for calls in flight where it does not fit yet.
 
         Calls wait in line, so a small one does not starve a large one. As the
         budget runs low fewer calls are in flight, down to one at a time.
 
-        Args:
-            asked: as for :meth:`reserve`.
-
         Raises:
             BudgetReached: nothing is in flight any more and it still does not fit.
         """
-        ticket = asked if isinstance(asked, Ticket) else Ticket(asked)
         if not self._waiting and self.reserve(ticket):
             return ticket
         place: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import DataError, nearest
-from evalbench.engine.files import read_toml
+from evalbench.engine.files import read_toml, why_unread
 from evalbench.engine.money.unit_prices import Mode, Rates, UnitPrices
 from evalbench.engine.shapes import COUNT, short
 
@@ -77,7 +77,7 @@ def read_prices(path: Path) -> list[OwnPrice]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        why = why_unread(error)
         raise DataError("cannot be read as TOML", path=str(path), why=why) from None
     return [_table(path, pattern, table) for pattern, table in body.items()]
 

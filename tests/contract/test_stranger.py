@@ -16,6 +16,7 @@ from aiohttp import web
 
 from evalbench.engine import registry
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.money.budget import Budget
@@ -63,10 +64,8 @@ class Desk:
         )
 
     async def ask(self, number: int = 0) -> Reply:
-        async def before_send() -> None: ...
-
         prompt = generate(f"Riddle {number}?", max_tokens=4)
-        return await self.realtime.answer(Call(self.model, prompt), str(number), before_send)
+        return await self.realtime.answer(Call(self.model, prompt), str(number), SendLog())
 
 
 @pytest.fixture(params=list(MODELS))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage, generate
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.outage import LONGEST_S
 from evalbench.engine.dispatch.realtime import Realtime
@@ -73,11 +73,9 @@ class Weather:
     def ask(self, calls: int = CALLS) -> list[asyncio.Task[Reply]]:
         """Ask so many questions at once."""
 
-        async def before_send() -> None: ...
-
         def one(text: str) -> asyncio.Task[Reply]:
             call = Call(ModelRef("acted", "m"), generate(text, max_tokens=4))
-            return asyncio.create_task(self.realtime.answer(call, text, before_send))
+            return asyncio.create_task(self.realtime.answer(call, text, SendLog()))
 
         return [one(f"q{n}") for n in range(calls)]
 

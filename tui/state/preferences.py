@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.files import read_text, read_toml
+from evalbench.engine.files import read_text, read_toml, why_unread
 from evalbench.engine.paths import config_dir, make_private, write_file
 from evalbench.engine.shapes import short
 from evalbench.tui.state.keymap import check_keymap
@@ -69,7 +69,7 @@ def load_preferences() -> Preferences:
     except FileNotFoundError:
         return found
     except (OSError, ValueError) as error:
-        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        why = why_unread(error)
         found.problems.append(f"{file} cannot be read: {why}")
         return found
     keymap = body.pop("keys", {})

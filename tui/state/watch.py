@@ -161,7 +161,7 @@ class Watch:
 
 def _place(folder: RunFolder) -> tuple[int, int] | None:
     try:
-        return identity(folder.path)
+        return identity(folder.path.stat())
     except OSError:
         return None
 

@@ -24,6 +24,7 @@ from evalbench.engine.dispatch.base import (
     Host,
     Parked,
     Report,
+    SendLog,
     failed_reply,
 )
 from evalbench.engine.dispatch.batches.collection import Collection
@@ -278,9 +279,7 @@ class Batching:
 
     # -- dispatcher ---------------------------------------------------------------------
 
-    async def answer(
-        self, call: Call, key: str, before_send: Callable[[], Awaitable[None]]
-    ) -> Reply:
+    async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`; for calls that are not parked."""
         return await self._realtime.answer(call, key, before_send)
 

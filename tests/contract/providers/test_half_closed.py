@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Outcome
+from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.money.budget import Budget
@@ -164,11 +165,12 @@ async def test_a_cut_answer_is_asked_again_and_counts_as_possibly_billed(
     )
     left: list[str] = []
 
-    async def before_send() -> None:
-        left.append(model)
+    class Leaving(SendLog):
+        async def __call__(self) -> None:
+            left.append(model)
 
     question = ask(model, max_tokens=2000)
-    reply = await realtime.answer(question, "q", before_send)
+    reply = await realtime.answer(question, "q", Leaving())
     assert (reply.outcome, reply.attempts, reply.possibly_billed) == (Outcome.OK, 2, True)
     assert reply.possible_cost == purse.worst_case(question) == budget.possible > 0
     assert reply.cost == budget.spent > 0

@@ -78,15 +78,19 @@ async def test_a_handshake_that_outlasts_the_deadline(make: Make, serve: Serve, 
     assert not error.possibly_billed
 
 
+async def never_billed_behind_a_proxy(make: Make, name: str) -> None:
+    provider, model = at(make, name, "https://somewhere.example/v1")
+    error = await failure(provider, ask(model))
+    assert type(error) is e.ConnectionFailed
+    assert not error.possibly_billed
+
+
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_proxy_that_does_not_let_through(
     make: Make, serve: Serve, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{await serve(refuse)}")
-    provider, model = at(make, name, "https://somewhere.example/v1")
-    error = await failure(provider, ask(model))
-    assert type(error) is e.ConnectionFailed
-    assert not error.possibly_billed
+    await never_billed_behind_a_proxy(make, name)
 
 
 @pytest.mark.parametrize("name", CARRIED)
@@ -94,7 +98,4 @@ async def test_a_proxy_that_does_not_run(
     make: Make, free_port: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port}")
-    provider, model = at(make, name, "https://somewhere.example/v1")
-    error = await failure(provider, ask(model))
-    assert type(error) is e.ConnectionFailed
-    assert not error.possibly_billed
+    await never_billed_behind_a_proxy(make, name)

@@ -20,7 +20,7 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.money.budget import Budget
+from evalbench.engine.money.budget import Budget, Ticket
 from evalbench.engine.money.prices import PriceBook
 from evalbench.engine.money.purse import Purse
 from evalbench.engine.money.told_prices import keep_told
@@ -94,7 +94,7 @@ async def test_what_openrouter_charged_is_what_the_call_cost(sim: Handle, make: 
     for prices in (dear, None):
         budget = Budget()
         purse = Purse(budget, prices)
-        ticket = await budget.admit(purse.worst_case(ask(ROUTED, max_tokens=200)))
+        ticket = await budget.admit(Ticket(purse.worst_case(ask(ROUTED, max_tokens=200))))
         assert purse.answered(ticket, reply) == charged
         assert budget.spent == charged
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from evalbench.engine.calls import Call, ModelRef, generate
+from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import ProviderError
@@ -99,10 +100,8 @@ async def test_an_unknown_certificate_is_never_trusted(
     realtime = Realtime(provider, limiter, purse, attempts=1, report=lambda kind, **body: None)
     call = Call(ModelRef(name, MODELS[name]), generate("A secret question?", max_tokens=4))
 
-    async def before_send() -> None: ...
-
     with pytest.raises(ProviderError) as caught:
-        await realtime.answer(call, "0", before_send)
+        await realtime.answer(call, "0", SendLog())
     assert impostor.heard == b""
     told = f"{caught.value}".lower()
     assert "certificate" in told or "ssl" in told or "connect" in told

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.money.budget import Budget
@@ -31,11 +32,9 @@ async def ask_all(
         report=lambda kind, **body: None,
     )
 
-    async def before_send() -> None: ...
-
     async def ask(number: int) -> Reply:
         call = Call(MODEL, generate(f"Riddle {number}?", max_tokens=64))
-        return await realtime.answer(call, str(number), before_send)
+        return await realtime.answer(call, str(number), SendLog())
 
     return await asyncio.gather(*(ask(number) for number in range(calls)))
 

@@ -20,6 +20,7 @@ import pytest
 from evalbench.engine.calls import Call, ModelRef, Reply, generate
 from evalbench.engine.cluster_address import check_address
 from evalbench.engine.dispatch import carrier as carriers
+from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.carrier import Carrier
 from evalbench.engine.dispatch.cluster import (
     Cluster,
@@ -253,10 +254,8 @@ class Held:
         self.events.append((kind, body))
 
     def ask(self, text: str) -> asyncio.Task[Reply]:
-        async def at_once() -> None: ...
-
         call = Call(ModelRef("scripted-worker", "m"), generate(text))
-        return asyncio.create_task(self.local.answer(call, text, at_once))
+        return asyncio.create_task(self.local.answer(call, text, SendLog()))
 
 
 def in_work(held: Held) -> int:

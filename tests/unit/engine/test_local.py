@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from base64 import b64decode
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,7 +32,7 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.dispatch.answer_frames import answer_frames
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local import WINDOW, Local
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
 from evalbench.engine.measures import together
@@ -120,11 +120,14 @@ class Bench:
     def ask(self, text: str) -> asyncio.Task[Reply]:
         """Ask one question; its text is its key."""
 
-        async def before_send() -> None:
-            self.begun.append(text)
+        begun = self.begun
+
+        class Leaving(SendLog):
+            async def __call__(self) -> None:
+                begun.append(text)
 
         call = Call(ModelRef("scripted-worker", "m"), generate(text))
-        return asyncio.create_task(self.local.answer(call, text, before_send))
+        return asyncio.create_task(self.local.answer(call, text, Leaving()))
 
     def _notes(self, name: str) -> list[Any]:
         file = self.folder / name
@@ -518,13 +521,14 @@ async def test_a_question_begun_as_the_worker_fails_fails_too(bench: Open) -> No
             await late
 
 
-def failed_wait(event: asyncio.Event) -> Callable[[], Coroutine[Any, Any, None]]:
+def failed_wait(event: asyncio.Event) -> SendLog:
     """A ``before_send`` that waits for an event."""
 
-    async def before_send() -> None:
-        await event.wait()
+    class Waiting(SendLog):
+        async def __call__(self) -> None:
+            await event.wait()
 
-    return before_send
+    return Waiting()
 
 
 # -- stopping ------------------------------------------------------------------------------

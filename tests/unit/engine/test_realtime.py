@@ -23,7 +23,7 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.dispatch.base import BudgetSpent, Halted
+from evalbench.engine.dispatch.base import BudgetSpent, Halted, SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import (
@@ -111,12 +111,14 @@ class Desk:
 
     def ask(self, text: str, *parts: MediaPart) -> asyncio.Task[Reply]:
         """Ask a question."""
+        begun = self.begun
 
-        async def before_send() -> None:
-            self.begun.append(text)
+        class Leaving(SendLog):
+            async def __call__(self) -> None:
+                begun.append(text)
 
         call = Call(ModelRef("acted", "m"), generate([user([text, *parts])], max_tokens=4))
-        return asyncio.create_task(self.realtime.answer(call, text, before_send))
+        return asyncio.create_task(self.realtime.answer(call, text, Leaving()))
 
 
 async def at_once(text: str, number: int) -> Reply:
@@ -351,12 +353,13 @@ async def test_a_call_is_begun_only_when_it_has_its_place() -> None:
 async def test_a_call_that_cannot_be_begun_is_not_sent_and_frees_its_place() -> None:
     desk = Desk(at_once, concurrency=1)
 
-    async def refuse() -> None:
-        raise Halted
+    class Refusing(SendLog):
+        async def __call__(self) -> None:
+            raise Halted
 
     call = Call(ModelRef("acted", "m"), generate("q"))
     with pytest.raises(Halted):
-        await desk.realtime.answer(call, "q", refuse)
+        await desk.realtime.answer(call, "q", Refusing())
     assert desk.provider.sent == []
     assert (await desk.ask("next")).text == "NEXT"
 

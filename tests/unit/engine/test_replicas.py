@@ -15,7 +15,7 @@ import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, TextPart, WorkerCommand, generate
 from evalbench.engine.calls import user as said
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.links import PlaceLost
 from evalbench.engine.dispatch.local import Local
 from evalbench.engine.dispatch.machine import Machine, places_for
@@ -148,14 +148,11 @@ class Many:
 
     def ask(self, *keys: str, beginning: str = "") -> list[asyncio.Task[Reply]]:
         """Ask questions; their texts are their keys."""
-
-        async def at_once() -> None: ...
-
         parts = [TextPart(beginning, shared=True)] if beginning else []
         model = ModelRef("any", "m")
         return [
             asyncio.create_task(
-                self.local.answer(Call(model, generate([said([*parts, key])])), key, at_once)
+                self.local.answer(Call(model, generate([said([*parts, key])])), key, SendLog())
             )
             for key in keys
         ]

@@ -18,7 +18,7 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix, unshared
-from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.errors import ServerFault
 from tests.unit.engine.test_realtime import Answer, Desk
 from tests.unit.engine.virtual_time import now, settle, virtual_time
@@ -56,10 +56,8 @@ class CachingDesk(Desk):
         self.provider.answer = watched  # type: ignore[method-assign]
 
     def put(self, call: Call) -> asyncio.Task[Reply]:
-        async def before_send() -> None: ...
-
         return asyncio.create_task(
-            self.realtime.answer(call, call.prompt.messages[0].text, before_send)
+            self.realtime.answer(call, call.prompt.messages[0].text, SendLog())
         )
 
 

@@ -33,7 +33,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(target=tickets, worst=CENTS)
     def reserve(self, worst: Decimal) -> Ticket | None:
-        ticket = self.budget.reserve(worst)
+        ticket = self.budget.reserve(Ticket(worst))
         fits = self.spent + self.possible + self.reserved + worst <= 5
         assert (ticket is not None) == fits
         if ticket:
@@ -93,7 +93,7 @@ def test_workers_side_by_side_spend_within_the_ceiling(
 
     async def call(worst: Decimal, share: Decimal, cut: bool) -> None:
         try:
-            ticket = await budget.admit(worst)
+            ticket = await budget.admit(Ticket(worst))
         except BudgetReached:
             return
         for _ in range(rng.randrange(4)):
@@ -120,7 +120,7 @@ async def test_a_small_budget_sends_fewer_at_once_instead_of_stopping() -> None:
 
     async def call() -> None:
         nonlocal most
-        ticket = await budget.admit(usd("0.3"))
+        ticket = await budget.admit(Ticket(usd("0.3")))
         most = max(most, budget.in_flight)
         await asyncio.sleep(0)
         budget.settle(ticket, usd("0.01"))
@@ -132,8 +132,8 @@ async def test_a_small_budget_sends_fewer_at_once_instead_of_stopping() -> None:
 
 async def test_it_is_reached_only_when_nothing_is_in_flight() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(usd("0.8"))
-    second = asyncio.create_task(budget.admit(usd("0.5")))
+    first = await budget.admit(Ticket(usd("0.8")))
+    second = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
     await asyncio.sleep(0)
     assert not second.done()
     budget.settle(first, usd("0.6"))
@@ -144,10 +144,10 @@ async def test_it_is_reached_only_when_nothing_is_in_flight() -> None:
 
 async def test_a_large_call_is_not_overtaken_for_ever() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(usd("0.6"))
-    large = asyncio.create_task(budget.admit(usd("0.9")))
+    first = await budget.admit(Ticket(usd("0.6")))
+    large = asyncio.create_task(budget.admit(Ticket(usd("0.9"))))
     await asyncio.sleep(0)
-    small = asyncio.create_task(budget.admit(usd("0.1")))
+    small = asyncio.create_task(budget.admit(Ticket(usd("0.1"))))
     await asyncio.sleep(0)
     budget.settle(first, usd("0.05"))
     held = await large
@@ -158,14 +158,14 @@ async def test_a_large_call_is_not_overtaken_for_ever() -> None:
 
 async def test_a_call_that_stops_waiting_frees_its_place() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(usd("0.9"))
-    gone = asyncio.create_task(budget.admit(usd("0.8")))
-    small = asyncio.create_task(budget.admit(usd("0.1")))
+    first = await budget.admit(Ticket(usd("0.9")))
+    gone = asyncio.create_task(budget.admit(Ticket(usd("0.8"))))
+    small = asyncio.create_task(budget.admit(Ticket(usd("0.1"))))
     await asyncio.sleep(0)
     gone.cancel()
     assert (await small).worst == usd("0.1")
     # Cancelled in the very moment in which it was let in.
-    late = asyncio.create_task(budget.admit(usd("0.5")))
+    late = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
     await asyncio.sleep(0)
     budget.settle(first, usd("0"))
     late.cancel()
@@ -176,8 +176,8 @@ async def test_a_call_that_stops_waiting_frees_its_place() -> None:
 
 async def test_a_raised_ceiling_lets_waiting_calls_go() -> None:
     budget = Budget(usd("1"))
-    await budget.admit(usd("0.9"))
-    waiting = asyncio.create_task(budget.admit(usd("0.5")))
+    await budget.admit(Ticket(usd("0.9")))
+    waiting = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
     await asyncio.sleep(0)
     budget.ceiling = usd("2")
     assert (await waiting).worst == usd("0.5")
@@ -186,13 +186,13 @@ async def test_a_raised_ceiling_lets_waiting_calls_go() -> None:
 def test_a_resumed_run_goes_on_from_what_it_spent() -> None:
     budget = Budget(usd("0.50"), spent=usd("0.3"), possible=usd("0.1"))
     assert budget.left == usd("0.1")
-    assert budget.reserve(usd("0.11")) is None
-    assert budget.reserve(usd("0.1")) is not None
+    assert budget.reserve(Ticket(usd("0.11"))) is None
+    assert budget.reserve(Ticket(usd("0.1"))) is not None
 
 
 def test_without_a_ceiling_it_only_adds_up() -> None:
     budget = Budget()
-    ticket = budget.reserve(usd("1000000"))
+    ticket = budget.reserve(Ticket(usd("1000000")))
     assert ticket
     assert budget.left is None
     budget.settle(ticket, usd("0.1") + usd("0.2"))
@@ -201,7 +201,7 @@ def test_without_a_ceiling_it_only_adds_up() -> None:
 
 def test_a_reservation_ends_once() -> None:
     budget = Budget(usd("1"))
-    ticket = budget.reserve(usd("0.5"))
+    ticket = budget.reserve(Ticket(usd("0.5")))
     assert ticket
     budget.settle(ticket, usd("0.1"))
     for end in (budget.release, budget.possibly_billed):
@@ -212,8 +212,8 @@ def test_a_reservation_ends_once() -> None:
 
 def test_a_call_dearer_than_its_worst_case_is_counted_in_full() -> None:
     budget = Budget(usd("1"))
-    ticket = budget.reserve(usd("0.9"))
+    ticket = budget.reserve(Ticket(usd("0.9")))
     assert ticket
     budget.settle(ticket, usd("1.2"))
     assert budget.spent == usd("1.2")
-    assert budget.reserve(usd("0")) is None
+    assert budget.reserve(Ticket(usd("0"))) is None
