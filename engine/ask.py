@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
@@ -229,10 +230,7 @@ class SampleAsk:
         self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
     ) -> Reply:
         """The reply to a call that is asked now."""
-
-        async def intend() -> None:
-            await self._journal.intend(self._row, key, reask, call, digest, self._quotes)
-
+        intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
         if park := getattr(part.dispatcher, "park", None):
             reply: Reply | None = await park(call, ident, intend)
             if reply is not None:

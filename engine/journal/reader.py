@@ -86,6 +86,7 @@ class Shelf:
         self._names: dict[int, str] = {}
         self._blobs: dict[bytes, bytes] = {}
         self._slots: dict[int, tuple[CallKey, int]] = {}
+        self._tags: dict[int, dict[str, str]] = {}
         self.packers = {kind: codec.Packer(self._dictionary(kind)) for kind in PACKED}
 
     def _dictionary(self, kind: str) -> bytes:
@@ -122,7 +123,9 @@ class Shelf:
 
     def tags(self, ident: int) -> dict[str, str]:
         """Interned tags."""
-        return self._object(self.name(ident), TAGS)
+        if ident not in self._tags:
+            self._tags[ident] = self._object(self.name(ident), TAGS)
+        return self._tags[ident].copy()
 
     def values(self, ident: int) -> dict[str, float]:
         """The interned values of a score."""
