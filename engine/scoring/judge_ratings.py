@@ -23,9 +23,10 @@ WINNER_LENIENT = "winner-lenient/1"
 Winner = Literal["A", "B", "tie"]
 
 _LARGEST = 2**63 - 1
+# FastChat's \[\[(\d+\.?\d*)\]\], beginning with what is looked for: digits are found quickest.
 # Nothing is given back: after fewer digits comes a digit, never the bracket.
-_IN_TWO = re.compile(r"\[\[(\d++(?:\.\d*+)?+)\]\]")
-_IN_ONE = re.compile(r"\[(\d++(?:\.\d*+)?+)\]")
+_IN_TWO = re.compile(r"\d(?<=\[\[\d)\d*+(?:\.\d*+)?+(?=\]\])")
+_IN_ONE = re.compile(r"\d(?<=\[\d)\d*+(?:\.\d*+)?+(?=\])")
 
 
 def read_rating(reply: str) -> float | None:
@@ -36,12 +37,13 @@ def read_rating(reply: str) -> float | None:
     stores -1 where it finds nothing and raises at ``[[08]]``, which Python does
     not take for a number; both are None here. Whole numbers are ``int``.
     """
-    found = _IN_TWO.search(reply) if "]]" in reply else None
-    found = found or (_IN_ONE.search(reply) if "]" in reply else None)
+    found = _IN_ONE.search(reply) if "]" in reply else None
     if not found:
         return None
+    if "]]" in reply:  # a number in double brackets stands in single ones too: none comes before
+        found = _IN_TWO.search(reply, found.start()) or found
     try:
-        value = ast.literal_eval(found[1])
+        value = ast.literal_eval(found[0])
     except (ValueError, SyntaxError, MemoryError):
         return None
     if not isinstance(value, (int, float)) or abs(value) > _LARGEST:
@@ -178,7 +180,7 @@ def _side(found: re.Match[str]) -> Winner:
 
 
 def _plain(reply: str) -> str:
-    text = _ESCAPED.sub(r"\1", answer_text(reply)).translate(_FULL_WIDTH)
+    text = _ESCAPED.sub(lambda mark: mark[1], answer_text(reply)).translate(_FULL_WIDTH)
     return without_markup(text).strip()
 
 
