@@ -101,15 +101,17 @@ _STRINGS = {
 }
 
 
-def _tokens(text: str) -> Iterator[re.Match[str]]:
+def _tokens(text: str, python: PythonReader) -> Iterator[re.Match[str]]:
     """Strings, brackets, ``==``, comments and line breaks; a quote that nothing closes is none.
 
     What stands between such a quote and the end of its line holds no other that
-    is closed: there it is looked for once.
+    is closed: there it is looked for once. There are no more when ``python`` has
+    looked at enough: many assertions, or many ``==``, may go on with the same text.
     """
     at = 0
     nothing_closed = dict.fromkeys(_STRINGS, 0)
-    while found := _TOKEN.search(text, at):
+    while python.may_scan and (found := _TOKEN.search(text, at)):
+        python.scanned(found.end() - at)
         quote = found[0]
         if quote in _STRINGS:
             if found.start() < nothing_closed[quote]:
@@ -121,6 +123,7 @@ def _tokens(text: str) -> Iterator[re.Match[str]]:
                 nothing_closed[quote] = string.end()
                 at = found.end()
                 continue
+            python.scanned(string.end() - found.end())
             found = string
         at = found.end()
         yield found
@@ -128,7 +131,7 @@ def _tokens(text: str) -> Iterator[re.Match[str]]:
 
 def _asserted(text: str, python: PythonReader) -> str | None:
     """The right side of the assertion that goes on with ``text``, which follows its keyword."""
-    end, sides = _statement(text)
+    end, sides = _statement(text, python)
     statement = f"assert{text[:end]}"
     tree = python.parse(statement, "exec")
     if isinstance(tree, ast.Module) and tree.body and isinstance(tree.body[0], ast.Assert):
@@ -143,7 +146,7 @@ def _asserted(text: str, python: PythonReader) -> str | None:
     return next((reading for reading in readings if reading), _BROKEN)
 
 
-def _statement(text: str) -> tuple[int, list[int]]:
+def _statement(text: str, python: PythonReader) -> tuple[int, list[int]]:
     """Where a statement ends, and where the right sides of its ``==`` begin.
 
     It ends at the first line break outside of brackets. Where the brackets
@@ -151,7 +154,7 @@ def _statement(text: str) -> tuple[int, list[int]]:
     """
     depth = 0
     sides: list[int] = []
-    for token in _tokens(text):
+    for token in _tokens(text, python):
         mark = token[0]
         if mark in "[({":
             depth += 1
@@ -217,7 +220,7 @@ def _leading(right: str, python: PythonReader) -> str | None:
     tree = python.parse(right, "eval")
     if isinstance(tree, ast.Expression):
         return _source(right, tree.body) if _is_value(tree.body) else None
-    end = _group_end(right) if right[:1] in ("[", "(", "{") else _atom_end(right)
+    end = _group_end(right, python) if right[:1] in ("[", "(", "{") else _atom_end(right)
     rest = right[end:].lstrip("*`")
     if not end or _GOES_ON.match(rest):
         return None
@@ -233,9 +236,9 @@ def _atom_end(text: str) -> int:
     return found.end() if found else 0
 
 
-def _group_end(text: str) -> int:
+def _group_end(text: str, python: PythonReader) -> int:
     depth = 0
-    for token in _tokens(text):
+    for token in _tokens(text, python):
         depth += (token[0] in "[({") - (token[0] in "])}")
         if depth == 0:
             return token.end()

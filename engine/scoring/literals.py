@@ -62,15 +62,26 @@ def value_of(tree: ast.AST | None) -> Any:
 class PythonReader:
     """Python's parser for one reply, of which it reads 12,000 characters in all.
 
-    What is asked beyond them is no Python.
+    What is asked beyond them is no Python. Before something is parsed its end is
+    looked for, in 20,000 characters in all: the same ones count again each time.
     """
 
     def __init__(self) -> None:
         self._left = 12_000
+        self._to_scan = 20_000
+
+    @property
+    def may_scan(self) -> bool:
+        """Whether an end may still be looked for."""
+        return self._to_scan > 0
+
+    def scanned(self, characters: int) -> None:
+        """So many characters were passed in looking for an end."""
+        self._to_scan -= characters
 
     def window(self, text: str, start: int) -> str:
         """What may still be read of a text from ``start`` on."""
-        return text[start : start + min(self._left, LONGEST_SAID)]
+        return text[start : start + max(0, min(self._left, self._to_scan, LONGEST_SAID))]
 
     def parse(self, source: str, mode: str) -> ast.AST | None:
         """See :func:`parse`."""

@@ -1,4 +1,7 @@
-"""How the time of every reading grows with the reply: by its length, not by its square."""
+"""How the time of every reading grows with the reply: by its length, not by its square.
+
+Square growth that a bound stops before the shorter reply shows in the time itself.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ N = 10_000  # four times as much is read whole by all parsers
 # In four times as long linear work takes four times the time, quadratic work sixteen times.
 MOST = 9.0
 FLOOR_S = 0.004  # what is quicker says nothing
+CEILING_S = 1.0  # some twenty times what the worst takes on a machine with nothing else to do
 
 SHAPES = {
     "escaped quotes in an object": ('{"compliant": ', '\\"', " is Z"),
@@ -30,6 +34,8 @@ SHAPES = {
     "open brackets": ("assert f(", "[", ""),
     "assertions": ("", "assert f(1) == ", "Z"),
     "equations": ("assert f(", "x == ", "Z"),
+    "open equations": ("assert f(", "==(", ""),
+    "open equations in an object": ('{"chosen_program": "A", "assertion": "assert f(', "==(", '"}'),
     "dashes": ("", "–", "!"),
     "tags": ("", "</", "think>"),
     "reasoning": ("", "<think></think>", "x"),
@@ -57,6 +63,7 @@ def test_a_reply_four_times_as_long_takes_no_more_than_a_few_times_as_long(name:
     for shape in SHAPES:
         for attempt in range(4):
             short, long = took(name, shape, N), took(name, shape, 4 * N)
-            if long < FLOOR_S or long / max(short, FLOOR_S / 4) < MOST:
+            grows = long / max(short, FLOOR_S / 4)
+            if long < FLOOR_S or (grows < MOST and long < CEILING_S):
                 break
             assert attempt < 3, f"{shape}: {short * 1000:.1f} ms, then {long * 1000:.1f} ms"
