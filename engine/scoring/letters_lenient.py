@@ -68,7 +68,7 @@ _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 def _clean(reply: str) -> str:
     text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", answer_text(reply))
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
-    text = _QUOTED.sub(r" \1 ", without_markup(text))
+    text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(text))
     text = text.replace("（", "(").replace("）", ")").replace("：", ":").replace("。", ". ")
     return _BULLET.sub("", text).strip()
 
@@ -158,8 +158,9 @@ def _bare(text: str) -> str | None:
     return words.pop() if len(words) == 1 and words <= set(LETTERS) else None
 
 
+# Here and below: a look at the first letter saves most words a try of each alternative.
 _NOUN = (
-    r"(?:answer|ans|option|choice|letter|solution|selection|response|答案"
+    r"(?=[acolsrb答])(?:answer|ans|option|choice|letter|solution|selection|response|答案"
     r"|(?:correct|right|best)[ ]one)"
 )
 # Words between the noun and its verb, as in "answer to this question is"; a negation ends them.
@@ -254,10 +255,12 @@ _RIGHT = (
     r"(?:(?:the|most|likely|probably|clearly|definitely|indeed|therefore|only|also)[ ]){0,4}"
     r"(?:correct|right|best|appropriate|answer)\b"
 )
-_IS_RIGHT = re.compile(rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?:{_IS}|seems|appears)[ ]{_RIGHT})")
+_IS_RIGHT = re.compile(
+    rf"{_FIRST_LETTER}(?i:{_CLOSE}*[ \t]*(?=[aimswh])(?:{_IS}|seems|appears)[ ]{_RIGHT})"
+)
 _REMAINS = re.compile(rf"{_FIRST_LETTER}(?i:{_CLOSE}?(?=[ ](?:remains|is[ ]left)\b))")
 _CHOOSES = re.compile(
-    rf"\b(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
+    rf"\b(?=[bcdghilmopstw])(?:(?:I|I['’](?:d|ll|m)|would|will|to|going)[ ](?:to[ ])?"
     r"(?:choose|pick|select|say|guess|think|believe|answer|answer[ ]with|go[ ]for)"
     r"|leaves|leaving|go[ ]with|going[ ]with|choose|select|pick|only|but"
     r"|it['’]s|that['’]s|is|be|so|thus|therefore|hence|probably|most[ ]likely|definitely)"
@@ -280,17 +283,17 @@ def _claimed(text: str) -> str | None:
     return _last(text, *patterns, set_off=True)
 
 
-_MENTION = re.compile(rf"\b(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
-_BRACKETED = re.compile(r"\(([A-G])\)(?P<ends_line>[.!]?[ \t]*$)?", re.MULTILINE)
+_MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
+_BRACKETED = re.compile(r"\(([A-G])\)")
+_ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
 
 _END_OF_LINE = re.compile(r":[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
     letters = {_chosen(found) for found in _MENTION.finditer(text)}
-    brackets = list(_BRACKETED.finditer(text))
-    if any(found["ends_line"] is not None for found in brackets):
-        letters |= {found[1] for found in brackets}
+    if _ENDS_A_LINE.search(text):
+        letters |= set(_BRACKETED.findall(text))
     if labelled := _END_OF_LINE.search(text):
         letters.add(labelled[1])
     letters.discard(None)

@@ -125,7 +125,7 @@ def _json(text: str) -> Any:
 
 
 def _json_without_trailing_commas(text: str) -> Any:
-    return json.loads(_TRAILING_COMMA.sub(r"\1", text), strict=False)
+    return json.loads(_TRAILING_COMMA.sub(lambda comma: comma[1], text), strict=False)
 
 
 def _key(key: str) -> str:

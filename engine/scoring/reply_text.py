@@ -85,7 +85,9 @@ _LATEX_WORD = re.compile(
 )
 _LATEX_MARKS = re.compile(r"\\[()\[\]]|\\[,;! ]|[{}$]")
 _EMPHASIS = re.compile(
-    r"\*\*|(?<!\w)\*(?=\S)|(?<=\S)\*(?!\w)"  # an asterisk between numbers is a product
+    # An asterisk between numbers is a product. The marks stand before what is asked of their
+    # surroundings, so that most places are passed at once.
+    r"\*\*|\*(?:(?<!\w\*)(?=\S)|(?<=\S\*)(?!\w))"
     r"|`|__|~~|(?m:^[ \t]*(?:#{1,6}|>)[ \t]+)"
 )
 # Lower case only: <B> is more likely an option in brackets than a tag.
