@@ -102,10 +102,16 @@ TOKENS = (
         "ok! ",
         "to this ",
     ),
+    *("==(", "== [1", "==(x", "assert (", "\u200b", "\u200d\ufeff", "<think><thinking>"),
+    *('"a', "so "),
+    *("I think ", "answer A ", "I ", "[1", "[[1", "[1.", "1.", "\u0663", "( ", "is A ", "（A）"),
 )
 """What patterns look for, and what texts are full of."""
 
-_HEADS = ("", "Answer: ", "[[", '{"compliant": ', "[ANSWER]assert f(", "<think>", '{"a": "', "A ")
+_HEADS = (
+    *("", "Answer: ", "[[", '{"compliant": ', "[ANSWER]assert f(", "<think>", '{"a": "', "A "),
+    *("assert f(", '{"chosen_program": "A", "assertion": "assert f(', "[1] ", "B is right, "),
+)
 _TAILS = ("", "\x01", "!", "\nA", "]]", '"}', "</think>", "[/ANSWER]", "\n```", " is Z", "z")
 
 Reader = Callable[[str], object]
