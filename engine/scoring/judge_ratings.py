@@ -37,11 +37,12 @@ def read_rating(reply: str) -> float | None:
     stores -1 where it finds nothing and raises at ``[[08]]``, which Python does
     not take for a number; both are None here. Whole numbers are ``int``.
     """
-    found = _IN_ONE.search(reply) if "]" in reply else None
+    # Nothing is looked for where no brackets close any more.
+    found = _IN_ONE.search(reply, 0, reply.rfind("]") + 1)
     if not found:
         return None
-    if "]]" in reply:  # a number in double brackets stands in single ones too: none comes before
-        found = _IN_TWO.search(reply, found.start()) or found
+    # A number in double brackets stands in single ones too: none comes before this one.
+    found = _IN_TWO.search(reply, found.start(), reply.rfind("]]") + 2) or found
     try:
         value = ast.literal_eval(found[0])
     except (ValueError, SyntaxError, MemoryError):
