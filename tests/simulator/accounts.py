@@ -13,7 +13,7 @@ State = Literal["good", "missing", "wrong", "noaccess", "nocredit", "nobilling",
 documents it, where that differs; ``spent``: a monthly ceiling is reached."""
 
 _STATES: tuple[State, ...] = get_args(State)
-_WORDS: tuple[State, ...] = ("wrong", "noaccess", "nocredit", "nobilling", "spent")
+WORDS: tuple[State, ...] = ("wrong", "noaccess", "nocredit", "nobilling", "spent")
 
 
 class Accounts:
@@ -43,7 +43,7 @@ class Accounts:
         known = self._states.get(key)
         if known is not None:
             return known
-        for word in _WORDS:
+        for word in WORDS:
             if word in key:
                 return word
         return "good"

@@ -15,8 +15,8 @@ from tests.simulator.schemas import open_object
 OLD_VERSION = "2023-06-01"
 NEW_VERSION = "2026-10-21"
 
-_SAMPLING = ("temperature", "top_p", "top_k")
-_FIELDS = frozenset(
+SAMPLING = ("temperature", "top_p", "top_k")
+FIELDS = frozenset(
     {
         "model",
         "max_tokens",
@@ -37,7 +37,7 @@ _FIELDS = frozenset(
         "tools",
     }
 )
-_COUNT_FIELDS = frozenset(
+COUNT_FIELDS = frozenset(
     {
         "model",
         "messages",
@@ -101,9 +101,9 @@ def body(exchange: Exchange, *, counting: bool) -> tuple[dict[str, Any], str]:
 
 def _fields(value: dict[str, Any], asked: str, *, counting: bool) -> None:
     """Refuse unknown fields and missing ones."""
-    known = _COUNT_FIELDS if counting else _FIELDS
+    known = COUNT_FIELDS if counting else FIELDS
     if not value.keys() <= known:
-        sampling = _SAMPLING if asked == OLD_VERSION and not counting else ()
+        sampling = SAMPLING if asked == OLD_VERSION and not counting else ()
         for name in value:
             if name not in known and name not in sampling:
                 refuse(f"{name}: Extra inputs are not permitted")
@@ -230,7 +230,7 @@ def _output_config(value: dict[str, Any], model: Model) -> None:
 
 
 def _sampling(value: dict[str, Any], model: Model) -> None:
-    given = {name: value[name] for name in _SAMPLING if value.get(name) is not None}
+    given = {name: value[name] for name in SAMPLING if value.get(name) is not None}
     if not given:
         return
     for name, number in given.items():

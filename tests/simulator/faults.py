@@ -28,7 +28,9 @@ Kind = Literal[
     "batch",
 ]
 
-_UNBILLED = frozenset({"status", "error_in_200", "reset_before_headers", "close_before_headers"})
+WHOLE = frozenset({"status", "error_in_200"})
+"""Trouble that an API tells of itself, in an answer that arrives whole."""
+_UNBILLED = WHOLE | {"reset_before_headers", "close_before_headers"}
 
 
 @dataclass(slots=True)
@@ -89,6 +91,11 @@ class Fault:
         self.nth = tuple(self.nth)
         if self.billed is None:
             self.billed = self.kind not in _UNBILLED
+
+    @property
+    def own_words(self) -> bool:
+        """Whether the answer is the API's own."""
+        return self.kind in WHOLE and self.body is None
 
     def describe(self) -> dict[str, Any]:
         """Every field that is not at its default."""

@@ -15,7 +15,7 @@ from tests.simulator.models import Model
 
 MOST_BYTES = 20 * 1024 * 1024
 
-_SCHEMAS: dict[str, dict[str, str]] = {
+SCHEMAS: dict[str, dict[str, str]] = {
     # field: the message in it, "[]" for a list of them, "" for anything plain.
     "request": {
         "contents": "content[]",
@@ -99,7 +99,7 @@ def _snake(name: str) -> str:
 
 _NAMES = {
     schema: {spelling: name for name in fields for spelling in (name, _snake(name))}
-    for schema, fields in _SCHEMAS.items()
+    for schema, fields in SCHEMAS.items()
 }
 
 
@@ -127,7 +127,7 @@ def read(value: Any, schema: str, where: str) -> dict[str, Any]:
                 f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.',
                 where,
             )
-        kind = _SCHEMAS[schema][known]
+        kind = SCHEMAS[schema][known]
         path = f"{where}.{_snake(known)}" if where else _snake(known)
         if kind.endswith("[]"):
             if not isinstance(inner, list):

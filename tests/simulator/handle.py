@@ -155,13 +155,13 @@ class InThread(Handle):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._simulator = Simulator(clock)
-        starting = asyncio.run_coroutine_threadsafe(self._simulator.start(), self._loop)
+        self.simulator = Simulator(clock)
+        starting = asyncio.run_coroutine_threadsafe(self.simulator.start(), self._loop)
         super().__init__(starting.result(30))
 
     def close(self) -> None:
         """Stop it and end its thread."""
-        asyncio.run_coroutine_threadsafe(self._simulator.stop(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self.simulator.stop(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(30)
         self._loop.close()

@@ -22,7 +22,7 @@ from tests.simulator.world import World
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 TIERS = ("auto", "default", "flex", "priority", "fast", "scale")
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
-_FIELDS = frozenset(
+FIELDS = frozenset(
     {
         "messages",
         "model",
@@ -69,8 +69,8 @@ def complete(world: World, exchange: Exchange) -> Answer:
     """``POST /v1/chat/completions``."""
     openai_access.admit(world, exchange, money=True)
     value = openai_access.body(exchange)
-    if not value.keys() <= _FIELDS:
-        unknown = next(name for name in value if name not in _FIELDS)
+    if not value.keys() <= FIELDS:
+        unknown = next(name for name in value if name not in FIELDS)
         refuse(f"Unrecognized request argument supplied: {unknown}")
     if "messages" not in value:
         refuse(

@@ -20,7 +20,7 @@ from tests.simulator.openai_errors import (
 )
 from tests.simulator.world import World
 
-_FIELDS = frozenset(
+FIELDS = frozenset(
     {
         "access_programs",
         "background",
@@ -77,7 +77,7 @@ def respond(world: World, exchange: Exchange) -> Answer:
     openai_access.admit(world, exchange, money=True)
     value = openai_access.body(exchange)
     for name in value:
-        if name not in _FIELDS:
+        if name not in FIELDS:
             refuse(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     if value.get("stream") or value.get("background"):
         unsupported_parameter("stream" if value.get("stream") else "background")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from email.utils import formatdate
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.simulator.clock import Clock
 from tests.simulator.compatible import Compatible
 from tests.simulator.control import Control
 from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route, fingerprint
-from tests.simulator.faults import Fault, Faults
+from tests.simulator.faults import WHOLE, Fault, Faults
 from tests.simulator.flavours import FLAVOURS
 from tests.simulator.google import Google
 from tests.simulator.ledger import Entry, Ledger
@@ -55,6 +56,8 @@ class Simulator:
         self.world.batches.connect(self.faults, self.ledger, self._numbers)
         self._runner: web.ServerRunner | None = None
         self.url = ""
+        self.witness: Callable[[Exchange, Answer], None] | None = None
+        """Is shown every answer in the API's own words, for a test that looks at them all."""
         self._control = Control(self)
 
     def _mount(self, api: Api, route: Route) -> None:
@@ -124,6 +127,8 @@ class Simulator:
         entry = self.ledger.arrive(exchange, api.name)
         fault = self.faults.meet(exchange, self.world.brain.seed) if self.faults.script else None
         answer = self._answer(api, handler, exchange, fault)
+        if self.witness is not None and (fault is None or fault.own_words):
+            self.witness(exchange, answer)
         return await self._send(request, exchange, entry, answer, fault)
 
     def _route(self, request: web.BaseRequest, path: str) -> tuple[Api | None, Handler, str]:
@@ -168,7 +173,7 @@ class Simulator:
             wait = world.latency.of(exchange.content, out)
             if wait:
                 await world.clock.sleep(wait)
-            if fault is None or fault.kind in ("status", "error_in_200"):
+            if fault is None or fault.kind in WHOLE:
                 return whole(answer)
             return await broken(request, fault, answer, world.clock)
         except Gone:

@@ -67,8 +67,9 @@ async def _in_parts(
         size = max(1, len(body) // 8)
         pieces = [body[at : at + size] for at in range(0, len(body), size)]
         for piece in pieces:
-            await response.write(piece)
+            # Before a piece, not after: a client that has them all need not wait any more.
             await clock.sleep(fault.seconds / len(pieces))
+            await response.write(piece)
         await response.write_eof()
         return response
     await response.write(body[: len(body) // 2])

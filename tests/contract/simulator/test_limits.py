@@ -23,9 +23,9 @@ START = 1_795_780_800.0
 """2026-11-27T12:00:00Z."""
 
 
-@pytest.fixture
-def still() -> Iterator[Handle]:
-    """A simulator whose clock stands still."""
+@pytest.fixture(scope="module")
+def running_simulator() -> Iterator[InThread]:
+    """One whose clock stands sim, at the same moment after every reset."""
     with InThread(Clock(running=False, start=START)) as simulator:
         yield simulator
 
@@ -49,10 +49,10 @@ def chat(sim: Handle, api: str, model: str, **fields: Any) -> Any:
     return post(sim, api, {"model": model, "messages": turns, **fields})
 
 
-async def test_openai_requests_per_minute(still: Handle) -> None:
-    still.limits("openai", requests=2)
+async def test_openai_requests_per_minute(sim: Handle) -> None:
+    sim.limits("openai", requests=2)
     async with openai.AsyncOpenAI(
-        api_key="key", base_url=still.base_url("openai"), max_retries=0
+        api_key="key", base_url=sim.base_url("openai"), max_retries=0
     ) as client:
 
         async def ask(model: str = "gpt-4.1") -> None:
@@ -73,35 +73,35 @@ async def test_openai_requests_per_minute(still: Handle) -> None:
         assert headers["retry-after-ms"] == "30000"
         assert headers["retry-after"] == "30"
         await ask("gpt-4o")
-        still.advance(29.9)
+        sim.advance(29.9)
         with pytest.raises(openai.RateLimitError):
             await ask()
-        still.advance(0.1)
+        sim.advance(0.1)
         await ask()
 
 
-def test_openai_tokens_count_the_cap(still: Handle) -> None:
-    still.limits("openai", tokens=1000)
-    status, headers, _ = chat(still, "openai", "gpt-4.1", max_tokens=900)
+def test_openai_tokens_count_the_cap(sim: Handle) -> None:
+    sim.limits("openai", tokens=1000)
+    status, headers, _ = chat(sim, "openai", "gpt-4.1", max_tokens=900)
     assert status == 200
     assert headers["x-ratelimit-remaining-tokens"] == "96"
     # 904 of 1,000 a minute come back in 54.24 s.
     assert headers["x-ratelimit-reset-tokens"] == "54.24s"
-    status, headers, body = chat(still, "openai", "gpt-4.1", max_tokens=900)
+    status, headers, body = chat(sim, "openai", "gpt-4.1", max_tokens=900)
     assert status == 429
     assert body["error"]["type"] == "tokens"
     assert "Limit 1000, Used 904, Requested 904" in body["error"]["message"]
     assert headers["retry-after"] == "49"
-    status, headers, body = chat(still, "openai", "gpt-4.1", max_tokens=1000)
+    status, headers, body = chat(sim, "openai", "gpt-4.1", max_tokens=1000)
     assert status == 429
     assert body["error"]["message"].startswith("Request too large")
     assert headers["retry-after"] is None
 
 
-async def test_anthropic_input_tokens(still: Handle) -> None:
-    still.limits("anthropic", input_tokens=12, output_tokens=1000)
+async def test_anthropic_input_tokens(sim: Handle) -> None:
+    sim.limits("anthropic", input_tokens=12, output_tokens=1000)
     async with anthropic.AsyncAnthropic(
-        api_key="key", base_url=still.base_url("anthropic"), max_retries=0, timeout=10
+        api_key="key", base_url=sim.base_url("anthropic"), max_retries=0, timeout=10
     ) as client:
 
         async def ask() -> None:
@@ -120,27 +120,27 @@ async def test_anthropic_input_tokens(still: Handle) -> None:
         assert headers["retry-after"] == "20"
         assert headers["anthropic-ratelimit-input-tokens-remaining"] == "4"
         assert headers["anthropic-ratelimit-input-tokens-reset"] == "2026-11-27T12:00:40Z"
-        still.advance(20)
+        sim.advance(20)
         await ask()
 
 
-def test_anthropic_output_tokens_are_counted_afterwards(still: Handle) -> None:
-    still.limits("anthropic", output_tokens=10)
-    still.rule("Hi", text="a" * 90)
+def test_anthropic_output_tokens_are_counted_afterwards(sim: Handle) -> None:
+    sim.limits("anthropic", output_tokens=10)
+    sim.rule("Hi", text="a" * 90)
     body = {
         "model": "claude-opus-4-8",
         "max_tokens": 500,
         "messages": [{"role": "user", "content": "Hi"}],
     }
-    assert post(still, "anthropic", body, "/v1/messages")[0] == 200
-    status, headers, _ = post(still, "anthropic", body, "/v1/messages")
+    assert post(sim, "anthropic", body, "/v1/messages")[0] == 200
+    status, headers, _ = post(sim, "anthropic", body, "/v1/messages")
     assert status == 429
     # 30 tokens of 10 are gone: 21 must come back before one is there.
     assert headers["retry-after"] == "126"
 
 
-def test_cache_reads_do_not_count(still: Handle) -> None:
-    still.limits("anthropic", input_tokens=4000)
+def test_cache_reads_do_not_count(sim: Handle) -> None:
+    sim.limits("anthropic", input_tokens=4000)
     text = {"type": "text", "text": "r" * 6000, "cache_control": {"type": "ephemeral"}}
     body = {
         "model": "claude-opus-4-8",
@@ -149,7 +149,7 @@ def test_cache_reads_do_not_count(still: Handle) -> None:
     }
     left = [
         int(
-            post(still, "anthropic", body, "/v1/messages")[1][
+            post(sim, "anthropic", body, "/v1/messages")[1][
                 "anthropic-ratelimit-input-tokens-remaining"
             ]
         )
@@ -158,35 +158,35 @@ def test_cache_reads_do_not_count(still: Handle) -> None:
     assert left == [4000 - 2003, 4000 - 2003]
 
 
-def test_groq_counts_requests_by_the_day(still: Handle) -> None:
-    still.limits("groq", requests=1)
+def test_groq_counts_requests_by_the_day(sim: Handle) -> None:
+    sim.limits("groq", requests=1)
     model = "llama-3.1-8b-instant"
-    assert chat(still, "groq", model)[0] == 200
-    status, headers, body = chat(still, "groq", model)
+    assert chat(sim, "groq", model)[0] == 200
+    status, headers, body = chat(sim, "groq", model)
     assert status == 429
     assert "requests per day (RPD)" in body["error"]["message"]
     assert headers["retry-after"] == "86400"
     assert headers["x-ratelimit-reset-requests"] == "24h0m0s"
 
 
-def test_groq_request_too_large(still: Handle) -> None:
-    still.limits("groq", tokens=100)
-    status, _, body = chat(still, "groq", "llama-3.1-8b-instant", max_tokens=200)
+def test_groq_request_too_large(sim: Handle) -> None:
+    sim.limits("groq", tokens=100)
+    status, _, body = chat(sim, "groq", "llama-3.1-8b-instant", max_tokens=200)
     assert status == 413
     assert body["error"]["code"] == "rate_limit_exceeded"
 
 
-def test_openrouter_and_mistral_and_xai_headers(still: Handle) -> None:
+def test_openrouter_and_mistral_and_xai_headers(sim: Handle) -> None:
     for api in ("openrouter", "mistral", "xai"):
-        still.limits(api, requests=60, tokens=6000)
-    _, headers, _ = chat(still, "openrouter", "openai/gpt-4o-mini")
+        sim.limits(api, requests=60, tokens=6000)
+    _, headers, _ = chat(sim, "openrouter", "openai/gpt-4o-mini")
     assert headers["X-RateLimit-Limit"] == "60"
     assert headers["X-RateLimit-Remaining"] == "59"
     assert headers["X-RateLimit-Reset"] == str(int((START + 1) * 1000))
-    _, headers, _ = chat(still, "mistral", "mistral-small-latest")
+    _, headers, _ = chat(sim, "mistral", "mistral-small-latest")
     assert headers["x-ratelimit-remaining-req-minute"] == "59"
     assert headers["x-ratelimit-limit-tokens-minute"] == "6000"
-    _, headers, _ = chat(still, "xai", "grok-4.20")
+    _, headers, _ = chat(sim, "xai", "grok-4.20")
     assert headers["x-ratelimit-remaining-requests"] == "59"
     assert headers["x-ratelimit-reset-requests"] is None
 
@@ -202,9 +202,9 @@ def test_silent_servers(sim: Handle, api: str) -> None:
     assert not [name for name in headers if "ratelimit" in name.lower()]
 
 
-def test_without_limits_headers_tell_of_plenty(still: Handle) -> None:
-    before = chat(still, "openai", "gpt-4.1")[1]["x-ratelimit-remaining-requests"]
-    after = chat(still, "openai", "gpt-4.1")[1]["x-ratelimit-remaining-requests"]
+def test_without_limits_headers_tell_of_plenty(sim: Handle) -> None:
+    before = chat(sim, "openai", "gpt-4.1")[1]["x-ratelimit-remaining-requests"]
+    after = chat(sim, "openai", "gpt-4.1")[1]["x-ratelimit-remaining-requests"]
     assert before == after == "1000000"
 
 

@@ -13,7 +13,7 @@ import openai
 import pytest
 import pytest_asyncio
 
-from tests.contract.simulated_images import data_uri
+from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 
 pytestmark = pytest.mark.share(4)
@@ -469,37 +469,6 @@ async def test_context_too_long(sim: Handle, client: openai.AsyncOpenAI) -> None
     assert caught.value.code == "context_length_exceeded"
 
 
-@pytest.mark.parametrize(
-    ("key", "kind", "code"),
-    [
-        ("sk-wrong-0123456789", openai.AuthenticationError, "invalid_api_key"),
-        ("sk-noaccess", openai.PermissionDeniedError, None),
-        ("sk-nocredit", openai.RateLimitError, "insufficient_quota"),
-    ],
-)
-async def test_keys(sim: Handle, key: str, kind: type[Exception], code: str | None) -> None:
-    async with client_of(sim, key) as client:
-        for call in (chat, respond):
-            with pytest.raises(kind) as caught:
-                await call(client)
-            error = caught.value
-            assert isinstance(error, openai.APIStatusError)
-            assert error.code == code
-            assert key not in str(error)
-        if code == "insufficient_quota":
-            await client.models.list()
-        else:
-            with pytest.raises(kind):
-                await client.models.list()
-
-
-@pytest.mark.parametrize("name", ["gpt-unheard-of", "o1-preview"])
-async def test_unknown_and_retired_models(client: openai.AsyncOpenAI, name: str) -> None:
-    with pytest.raises(openai.NotFoundError) as caught:
-        await chat(client, model=name)
-    assert caught.value.code == "model_not_found"
-
-
 async def test_dated_names_are_the_same_model(client: openai.AsyncOpenAI) -> None:
     assert (await chat(client, model="gpt-4o-2024-08-06")).model.startswith("gpt-4o-")
 
@@ -512,23 +481,3 @@ async def test_model_list(client: openai.AsyncOpenAI) -> None:
     assert (await client.models.retrieve("gpt-4.1")).id == "gpt-4.1"
     with pytest.raises(openai.NotFoundError):
         await client.models.retrieve("gpt-unheard-of")
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (409, openai.ConflictError),
-        (422, openai.UnprocessableEntityError),
-        (429, openai.RateLimitError),
-        (500, openai.InternalServerError),
-        (503, openai.InternalServerError),
-    ],
-)
-async def test_scripted_errors(
-    sim: Handle, client: openai.AsyncOpenAI, status: int, kind: type[openai.APIStatusError]
-) -> None:
-    sim.fault(status=status, retry_after=0.5)
-    with pytest.raises(kind) as caught:
-        await chat(client)
-    assert caught.value.response.headers["retry-after"] == "0.5"
-    assert caught.value.request_id

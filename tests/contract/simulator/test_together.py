@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -13,9 +13,8 @@ import pytest
 import pytest_asyncio
 import together
 
-from tests.contract.simulated_images import data_uri
-from tests.simulator.clock import Clock
-from tests.simulator.handle import Handle, InThread
+from tests.contract.simulator.images import data_uri
+from tests.simulator.handle import Handle
 from tests.simulator.model_tables import TOGETHER
 
 pytestmark = pytest.mark.share(4)
@@ -147,23 +146,6 @@ async def test_a_version_in_the_base_url_leads_nowhere(sim: Handle) -> None:
             await chat(wrong)
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [
-        ("tgp-wrong", together.AuthenticationError),
-        ("tgp-noaccess", together.PermissionDeniedError),
-        ("tgp-nocredit", together.APIStatusError),
-    ],
-)
-async def test_keys(sim: Handle, key: str, kind: type[together.APIStatusError]) -> None:
-    async with client_of(sim, key) as other:
-        with pytest.raises(kind) as caught:
-            await chat(other)
-        assert caught.value.status_code in (401, 402, 403)
-        if key != "tgp-wrong":
-            assert (await other.whoami()).type == "project_api_key"
-
-
 async def test_models_that_cannot_be_called(client: together.AsyncTogether) -> None:
     with pytest.raises(together.BadRequestError, match="non-serverless"):
         await chat(client, model="mistralai/Mixtral-8x22B-Instruct-v0.1")
@@ -197,13 +179,6 @@ async def test_headers(client: together.AsyncTogether) -> None:
 
 
 # -- the moving rate ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def still() -> Iterator[Handle]:
-    """A simulator whose clock stands still."""
-    with InThread(Clock(running=False, start=1_795_780_800.0)) as simulator:
-        yield simulator
 
 
 def post(sim: Handle, number: int) -> tuple[int, dict[str, str], dict[str, Any]]:

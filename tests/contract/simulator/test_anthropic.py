@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
-from tests.contract.simulated_images import base64_png
+from tests.contract.simulator.images import base64_png
 from tests.simulator.handle import Handle
 
 pytestmark = pytest.mark.share(4)
@@ -329,66 +329,10 @@ async def test_version_header(client: anthropic.AsyncAnthropic) -> None:
     assert "is not a valid version" in str(error.api_message)
 
 
-@pytest.mark.parametrize(
-    ("key", "kind", "type_"),
-    [
-        ("sk-wrong", anthropic.AuthenticationError, "authentication_error"),
-        ("sk-noaccess", anthropic.PermissionDeniedError, "permission_error"),
-        ("sk-nocredit", anthropic.BadRequestError, "invalid_request_error"),
-        ("sk-nobilling", anthropic.PaymentRequiredError, "billing_error"),
-        ("sk-spent", anthropic.RateLimitError, "rate_limit_error"),
-    ],
-)
-async def test_keys(sim: Handle, key: str, kind: type[Exception], type_: str) -> None:
-    async with client_of(sim, key) as client:
-        error = await refusal(client)
-        assert isinstance(error, kind)
-        assert error.type == type_
-        assert (error.error_code == "enforced_spend_limit_reached") == (key == "sk-spent")
-        assert error.request_id
-        # Looking around costs nothing, so only the key itself matters there.
-        if key in ("sk-nocredit", "sk-nobilling", "sk-spent"):
-            await client.models.list(limit=1)
-        else:
-            with pytest.raises(kind):
-                await client.models.list(limit=1)
-
-
-@pytest.mark.parametrize("name", ["claude-unheard-of", "claude-3-7-sonnet-20250219"])
-async def test_unknown_and_retired_models(client: anthropic.AsyncAnthropic, name: str) -> None:
-    error = await refusal(client, model=name)
-    assert isinstance(error, anthropic.NotFoundError)
-    assert error.api_message == f"model: {name}"
-
-
 async def test_prompt_too_long(sim: Handle, client: anthropic.AsyncAnthropic) -> None:
     sim.model("anthropic", "tiny", like="claude-opus-4-8", context=50)
     error = await refusal(client, model="tiny", messages=[{"role": "user", "content": "x" * 1000}])
     assert error.api_message == "prompt is too long: 337 tokens > 50 maximum"
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "type_"),
-    [
-        (409, anthropic.ConflictError, "conflict_error"),
-        (413, anthropic.ContentTooLargeError, None),
-        (429, anthropic.RateLimitError, "rate_limit_error"),
-        (500, anthropic.InternalServerError, "api_error"),
-        (504, anthropic.GatewayTimeoutError, "timeout_error"),
-        (529, anthropic.OverloadedError, "overloaded_error"),
-    ],
-)
-async def test_scripted_errors(
-    sim: Handle, client: anthropic.AsyncAnthropic, status: int, kind: type, type_: str | None
-) -> None:
-    sim.fault(status=status, retry_after=3, headers={"x-should-retry": "true"})
-    error = await refusal(client)
-    assert type(error) is kind
-    if type_ is not None:
-        assert error.type == type_
-    assert error.response.headers["retry-after"] == "3"
-    assert error.request_id
-    assert sim.summary()["dollars"] == 0
 
 
 IMAGES: dict[str, tuple[dict[str, Any], str]] = {
