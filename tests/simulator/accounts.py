@@ -16,6 +16,10 @@ _STATES: tuple[State, ...] = get_args(State)
 WORDS: tuple[State, ...] = ("wrong", "noaccess", "nocredit", "nobilling", "spent")
 
 
+MONEY: frozenset[str] = frozenset({"nocredit", "nobilling", "spent"})
+"""States of keys that are good for whatever costs nothing."""
+
+
 class Accounts:
     """States of keys."""
 

@@ -9,35 +9,18 @@ from tests.simulator import anthropic_checks as checks
 from tests.simulator.anthropic_batches import AnthropicBatches
 from tests.simulator.anthropic_prompt import Prompt, Reader
 from tests.simulator.brain import Ask, Completion
-from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
+from tests.simulator.exchange import Answer, Api, Bill, Exchange, Refused, Route
 from tests.simulator.limits import Buckets, anthropic_headers, whole_seconds, written
 from tests.simulator.models import Model
+from tests.simulator.refusals import admit
+from tests.simulator.statuses import usual
 from tests.simulator.world import World, price
 
-_ERROR_TYPES = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    409: "conflict_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    500: "api_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
-_MESSAGES = {
-    401: "invalid bearer token",
-    429: "This request would exceed your account's rate limit. Please try again later.",
-    500: "Internal server error",
-    529: "Overloaded",
-}
 _MOST_BYTES = 32 * 1024 * 1024
 _ORGANIZATION = "00000000-5111-4000-8000-000000000000"
 
 
-class Anthropic:
+class Anthropic(Api):
     """``/v1/messages`` and its neighbours, in API versions 2023-06-01 and 2026-10-21."""
 
     name = "anthropic"
@@ -48,26 +31,27 @@ class Anthropic:
         self._batches: AnthropicBatches | None = None
         if batches:
             worker = Anthropic(world.without_limits(), batches=False)
-            self._batches = AnthropicBatches(world, worker.messages, self._account, self.error)
+            self._batches = AnthropicBatches(world, worker.messages, self.error)
 
     def routes(self) -> Iterable[Route]:
         """Under ``/anthropic``."""
         return (
             *(self._batches.routes() if self._batches else ()),
-            Route("POST", "/anthropic/v1/messages", self.messages),
+            Route("POST", "/anthropic/v1/messages", self.messages, open=True),
             Route("POST", "/anthropic/v1/messages/count_tokens", self.count_tokens),
             Route("GET", "/anthropic/v1/models", self.models),
             Route("GET", "/anthropic/v1/models/*", self.model),
         )
 
+    def admit(self, exchange: Exchange) -> None:
+        """Refuse a key that may do nothing, and a version that there is not."""
+        admit(self._world, self.name, exchange)
+        checks.version(exchange.headers)
+
     def error(self, status: int, message: str = "") -> Answer:
         """An error object of the type that goes with the status."""
-        kind = _ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-        return checks.error(status, kind, message or _MESSAGES.get(status, "simulated failure"))
-
-    def error_within_200(self, exchange: Exchange, code: str) -> Answer:
-        """Not a thing here."""
-        raise ValueError("Anthropic reports no error inside a 200")
+        kind, text, _ = usual(self.name, status)
+        return checks.error(status, kind, message or text)
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """``request-id`` in the header, and in the body of an error."""
@@ -78,7 +62,8 @@ class Anthropic:
 
     def messages(self, exchange: Exchange) -> Answer:
         """One answer of a model."""
-        self._admit(exchange, money=True)
+        admit(self._world, self.name, exchange, asks=True)
+        self._weigh(exchange)
         value, asked = checks.body(exchange, counting=False)
         model = self._model(value["model"])
         checks.for_model(value, asked, model)
@@ -181,7 +166,7 @@ class Anthropic:
 
     def count_tokens(self, exchange: Exchange) -> Answer:
         """Input tokens of a message; free."""
-        self._admit(exchange, money=False)
+        self._weigh(exchange)
         value, asked = checks.body(exchange, counting=True)
         model = self._model(value["model"])
         checks.for_model(value, asked, model)
@@ -194,8 +179,6 @@ class Anthropic:
 
     def models(self, exchange: Exchange) -> Answer:
         """A page of the model list, newest first; retired ones only when asked for."""
-        self._admit(exchange, money=False)
-        checks.version(exchange.headers)
         query = exchange.query
         try:
             limit = int(query.get("limit", ["20"])[0])
@@ -228,40 +211,14 @@ class Anthropic:
 
     def model(self, exchange: Exchange) -> Answer:
         """One model, retired or not."""
-        self._admit(exchange, money=False)
-        checks.version(exchange.headers)
         model = self._world.catalogue.find(self.name, exchange.tail)
         if model is None:
             raise Refused(checks.error(404, "not_found_error", f"model: {exchange.tail}"))
         return Answer(_model_info(model))
 
-    def _admit(self, exchange: Exchange, *, money: bool) -> None:
-        """Refuse a key that may not do this, or a body that is too large."""
-        self._account(exchange, money=money)
+    def _weigh(self, exchange: Exchange) -> None:
         if len(exchange.raw) > _MOST_BYTES:
             raise Refused(self.error(413, "Request exceeds the maximum size"))
-
-    def _account(self, exchange: Exchange, *, money: bool = False) -> None:
-        """Refuse a key that may not do this."""
-        state = self._world.accounts.state(exchange.key)
-        if state == "missing":
-            raise Refused(checks.error(401, "authentication_error", "authentication is required"))
-        if state == "wrong":
-            raise Refused(self.error(401))
-        if state == "noaccess":
-            message = "Your API key does not have permission to use the specified resource."
-            raise Refused(self.error(403, message))
-        if money and state == "nocredit":
-            checks.refuse(
-                "Your credit balance is too low to access the Anthropic API. "
-                "Please go to Plans & Billing to upgrade or purchase credits."
-            )
-        if money and state == "nobilling":
-            raise Refused(self.error(402, "There is a problem with your billing information."))
-        if money and state == "spent":
-            message = "You have reached the monthly usage threshold of your API tier."
-            details = {"error_code": "enforced_spend_limit_reached"}
-            raise Refused(checks.error(429, "rate_limit_error", message, details))
 
     def _model(self, name: str) -> Model:
         model = self._world.catalogue.find(self.name, name)

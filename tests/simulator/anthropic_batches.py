@@ -28,7 +28,6 @@ class AnthropicBatches:
     Args:
         world: the simulator's.
         messages: answers one request.
-        admit: refuses a key that may do nothing.
         fail: an error with a status in the API's words.
     """
 
@@ -36,11 +35,9 @@ class AnthropicBatches:
         self,
         world: World,
         messages: Handler,
-        admit: Callable[[Exchange], None],
         fail: Callable[[int], Answer],
     ) -> None:
         self._world = world
-        self._admit = admit
         self._worker = Worker(lambda path: messages, fail, _write, _unserved)
 
     def routes(self) -> Iterable[Route]:
@@ -53,8 +50,6 @@ class AnthropicBatches:
 
     def create(self, exchange: Exchange) -> Answer:
         """``POST``: the requests stand in the body; their parameters are looked at later."""
-        self._admit(exchange)
-        checks.version(exchange.headers)
         if len(exchange.raw) > _MOST_BYTES:
             text = "Request exceeds the maximum size"
             raise Refused(checks.error(413, "request_too_large", text))
@@ -73,8 +68,6 @@ class AnthropicBatches:
 
     def list(self, exchange: Exchange) -> Answer:
         """``GET``: a page, newest first."""
-        self._admit(exchange)
-        checks.version(exchange.headers)
         query = exchange.query
         try:
             limit = int(query.get("limit", ["20"])[0])
@@ -136,8 +129,6 @@ class AnthropicBatches:
         return Answer({"id": batch.id, "type": "message_batch_deleted"})
 
     def _find(self, exchange: Exchange, name: str) -> Batch:
-        self._admit(exchange)
-        checks.version(exchange.headers)
         batch = self._world.batches.find("anthropic", exchange.key, name)
         if batch is None:
             raise Refused(checks.error(404, "not_found_error", f"Batch {name} not found."))

@@ -15,9 +15,11 @@ from tests.simulator.bedrock_prompt import Prompt, Reader
 from tests.simulator.bedrock_s3 import ObjectStore, in_s3s_words
 from tests.simulator.bedrock_terms import Asked, read_terms
 from tests.simulator.brain import Ask, Completion
-from tests.simulator.exchange import Answer, Bill, Exchange, Handler, Refused, Route
+from tests.simulator.exchange import Answer, Api, Bill, Exchange, Handler, Refused, Route
 from tests.simulator.limits import Buckets
 from tests.simulator.models import Model
+from tests.simulator.refusals import admit
+from tests.simulator.statuses import usual
 from tests.simulator.world import World, price
 
 ACCOUNT = "123456789012"
@@ -25,7 +27,7 @@ _INVALID = "The provided model identifier is invalid."
 _DAY_S = 86_400.0
 
 
-class Bedrock:
+class Bedrock(Api):
     """The runtime, the control plane and STS behind one address, as ``--base-url`` has them."""
 
     name = "bedrock"
@@ -62,13 +64,12 @@ class Bedrock:
         yield Route("GET", "/bedrock/model-invocation-job/*", admitted(jobs.get))
         yield Route("GET", "/bedrock/model-invocation-jobs", admitted(jobs.listed))
 
+    def admit(self, exchange: Exchange) -> None:
+        """Who asks decides what may be asked, so handlers look at keys themselves."""
+
     def error(self, status: int, message: str = "") -> Answer:
         """An error of the name that goes with the status."""
         return checks.error(status, message)
-
-    def error_within_200(self, exchange: Exchange, code: str) -> Answer:
-        """Not a thing here."""
-        raise ValueError("Bedrock reports no error inside a 200")
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """The id of the request."""
@@ -238,25 +239,16 @@ class Bedrock:
             if caller.bearer:
                 message = "Authentication failed: Please make sure your API Key is valid."
                 raise Refused(checks.error(403, message))
-            raise Refused(checks.error(403, checks.MESSAGES[401], "UnrecognizedClientException"))
-        if service != "bedrock" or exchange.method == "GET":
-            return caller
-        if state == "noaccess":
-            raise Refused(checks.error(403))
-        if state in ("nocredit", "nobilling"):
-            message = (
-                "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment "
-                "instrument must be provided. Your AWS Marketplace subscription for this model "
-                "cannot be completed at this time."
+            raise Refused(
+                checks.error(403, usual("bedrock", 401).message, "UnrecognizedClientException")
             )
-            raise Refused(checks.error(403, message))
-        if state == "spent":
-            _throttle("Too many tokens per day")
+        if service == "bedrock" and exchange.method != "GET":
+            admit(self._world, self.name, exchange, asks=True)
         return caller
 
 
 def _throttle(what: str) -> NoReturn:
-    raise Refused(checks.error(429, f"{what}, please wait before trying again."))
+    raise Refused(checks.error(429, f"{what}, {checks.WAIT}"))
 
 
 def _reply(

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from tests.simulator.exchange import Answer, Exchange, Refused
+from tests.simulator.statuses import usual
 
 _AUTHORIZATION = re.compile(
     r"AWS4-HMAC-SHA256 Credential=(?P<key>[A-Z0-9]{16,128})/(?P<day>\d{8})/(?P<region>[a-z0-9-]+)"
@@ -18,35 +19,15 @@ _AUTHORIZATION = re.compile(
     r" Signature=[0-9a-f]{64}"
 )
 _WINDOW_S = 300.0
-_NAMES = {
-    400: "ValidationException",
-    401: "UnrecognizedClientException",
-    403: "AccessDeniedException",
-    404: "ResourceNotFoundException",
-    408: "ModelTimeoutException",
-    424: "ModelErrorException",
-    429: "ThrottlingException",
-    500: "InternalServerException",
-    503: "ServiceUnavailableException",
-}
-MESSAGES = {
-    400: "The provided request is not valid",
-    401: "The security token included in the request is invalid.",
-    403: "You don't have access to the model with the specified model ID.",
-    404: "Could not resolve the foundation model from the provided model identifier.",
-    408: "Model has timed out in processing the request. Try your request again.",
-    424: "The model returned the following errors: internal failure",
-    429: "Too many requests, please wait before trying again.",
-    500: "The system encountered an unexpected error during processing. Try your request again.",
-    503: "Bedrock is unable to process your request.",
-}
+WAIT = "please wait before trying again."
 
 
 def error(status: int, message: str = "", name: str = "") -> Answer:
     """An error as these services word it; a status of none of theirs comes from a gateway."""
-    name = name or _NAMES.get(status, "")
+    usually = usual("bedrock", status)
+    name = name or usually.name
     headers = {"x-amzn-errortype": name} if name else {}
-    return Answer({"message": message or MESSAGES.get(status, "")}, status, headers)
+    return Answer({"message": message or usually.message}, status, headers)
 
 
 def refuse(message: str, *, model: bool = False) -> NoReturn:

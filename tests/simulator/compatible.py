@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from tests.simulator import compatible_lists
 from tests.simulator.compatible_access import Access
 from tests.simulator.compatible_chat import Chat
-from tests.simulator.exchange import Answer, Exchange, Route
-from tests.simulator.flavour_errors import word
+from tests.simulator.exchange import Answer, Api, Exchange, Route
 from tests.simulator.flavours import Flavour
 from tests.simulator.ollama import Native
 from tests.simulator.openai_batches import OpenAIBatches
+from tests.simulator.refusals import admit, word
 from tests.simulator.text_completions import TextCompletions
 from tests.simulator.world import World
 
 _SITUATIONS = {400: "bad", 401: "wrong", 402: "nocredit", 403: "noaccess", 404: "model"}
 
 
-class Compatible:
+class Compatible(Api):
     """One flavour: chat completions, a model list, and what else this server has."""
 
     def __init__(self, world: World, flavour: Flavour) -> None:
@@ -34,44 +34,49 @@ class Compatible:
                 flavour.name,
                 flavour.base_path,
                 {"/v1/chat/completions": worker.complete},
-                lambda exchange: access.admit(exchange, "", money=False),
                 self.error,
             )
         self._native = Native(access, self._chat, self._text)
-        self._hosted = flavour.needs_key
+        self._hosted = flavour.hosted
+        self._public = flavour.public_models
+        self._world = world
         self.name = flavour.name
         self.base_path = flavour.base_path
 
     def routes(self) -> Iterable[Route]:
         """Under the flavour's base path; a server's own endpoints beside it."""
         base, chat, lists, text = self.base_path, self._chat, self._lists, self._text
-        yield Route("POST", f"{base}/chat/completions", chat.complete)
-        yield Route("GET", f"{base}/models", lists.models)
+        yield Route("POST", f"{base}/chat/completions", chat.complete, open=True)
+        yield Route("GET", f"{base}/models", lists.models, open=self._public)
         yield Route("GET", f"{base}/models/*", lists.model)
         if self._batches:
             yield from self._batches.routes()
         if not self._hosted:
-            yield Route("POST", f"{base}/completions", text.complete)
+            yield Route("POST", f"{base}/completions", text.complete, open=True)
         own: dict[str, tuple[Route, ...]] = {
             "deepseek": (
-                Route("POST", f"{base}/v1/chat/completions", chat.complete),
+                Route("POST", f"{base}/v1/chat/completions", chat.complete, open=True),
                 Route("GET", f"{base}/v1/models", lists.models),
             ),
             "openrouter": (Route("GET", f"{base}/key", lists.key),),
             "vllm": (Route("POST", "/vllm/tokenize", text.tokenize),),
             "ollama": (
-                Route("GET", "/ollama/api/tags", lists.tags),
-                Route("GET", "/ollama/api/ps", lists.loaded),
-                Route("POST", "/ollama/api/chat", self._native.chat),
-                Route("POST", "/ollama/api/generate", self._native.generate),
-                Route("GET", "/ollama/api/version", compatible_lists.version),
+                Route("GET", "/ollama/api/tags", lists.tags, open=True),
+                Route("GET", "/ollama/api/ps", lists.loaded, open=True),
+                Route("POST", "/ollama/api/chat", self._native.chat, open=True),
+                Route("POST", "/ollama/api/generate", self._native.generate, open=True),
+                Route("GET", "/ollama/api/version", compatible_lists.version, open=True),
             ),
             "llamacpp": (
-                Route("GET", "/llamacpp/health", compatible_lists.health),
-                Route("GET", "/llamacpp/props", lists.props),
+                Route("GET", "/llamacpp/health", compatible_lists.health, open=True),
+                Route("GET", "/llamacpp/props", lists.props, open=True),
             ),
         }
         yield from own.get(self.name, ())
+
+    def admit(self, exchange: Exchange) -> None:
+        """Refuse a key that may do nothing."""
+        admit(self._world, self.name, exchange)
 
     def error(self, status: int, message: str = "") -> Answer:
         """A failure as this server words it."""
@@ -87,7 +92,7 @@ class Compatible:
         if self.name == "lmstudio":
             return word(self.name, "failure", 200, message="The model has crashed.")
         if self.name != "openrouter":
-            raise ValueError(f"{self.name} reports no error inside a 200")
+            return super().error_within_200(exchange, code)
         trouble = {
             "message": "Provider returned error",
             "code": 502,
@@ -117,4 +122,4 @@ class Compatible:
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """A request id, where the server gives one."""
         if self.name not in ("ollama", "lmstudio", "llamacpp"):
-            answer.headers["x-request-id"] = exchange.request_id
+            super().dress(exchange, answer)

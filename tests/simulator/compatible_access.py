@@ -6,11 +6,10 @@ from typing import Any, NoReturn
 
 from tests.simulator.clock import duration
 from tests.simulator.exchange import Exchange, Refused
-from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour
 from tests.simulator.limits import Buckets, whole_seconds, written
 from tests.simulator.models import Model
-from tests.simulator.openai_access import masked
+from tests.simulator.refusals import admit, word
 from tests.simulator.world import World
 
 
@@ -37,18 +36,9 @@ class Access:
         exchange.model = value["model"]
         return value
 
-    def admit(self, exchange: Exchange, model: str, *, money: bool) -> None:
-        """Refuse a key that may not do this."""
-        state = self.world.accounts.state(exchange.key)
-        if state == "missing" and not self.flavour.needs_key:
-            return
-        situation: str = "nocredit" if state in ("nobilling", "spent") else state
-        if state == "good" or (situation == "nocredit" and not money):
-            return
-        if situation in ("nocredit", "noaccess") and not self.flavour.needs_key:
-            return
-        key = exchange.key
-        raise Refused(word(self.name, situation, model=model, tail=key[-4:], masked=masked(key)))
+    def admit(self, exchange: Exchange, model: str) -> None:
+        """Refuse a key that may not ask a model."""
+        admit(self.world, self.name, exchange, asks=True, model=model)
 
     def model(self, name: str) -> Model:
         """The model that answers to a name."""

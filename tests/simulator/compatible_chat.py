@@ -8,12 +8,12 @@ from tests.simulator import chat_prompt, chat_reply
 from tests.simulator.brain import Ask, Completion
 from tests.simulator.compatible_access import Access
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused
-from tests.simulator.flavour_errors import word
 from tests.simulator.flavours import Flavour, routable
 from tests.simulator.images import Image
 from tests.simulator.limits import written
 from tests.simulator.models import Model
 from tests.simulator.promptcache import implicit_prefixes
+from tests.simulator.refusals import word
 from tests.simulator.world import price
 
 _IMAGE_TOKENS = 576
@@ -34,7 +34,7 @@ class Chat:
         """``POST /chat/completions``; ``loaded``: a context for this call."""
         flavour = self._flavour
         value = self._access.body(exchange)
-        self._access.admit(exchange, value["model"], money=True)
+        self._access.admit(exchange, value["model"])
         model = self._access.model(value["model"])
         self._fields(exchange, value, model)
         prompt = read(self._access, value, model)

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.simulator.compatible_access import Access
 from tests.simulator.exchange import Answer, Exchange, Refused
-from tests.simulator.flavour_errors import word
 from tests.simulator.models import Model
+from tests.simulator.refusals import word
 
 
 class Lists:
@@ -21,15 +21,12 @@ class Lists:
 
     def models(self, exchange: Exchange) -> Answer:
         """The model list; public where the flavour says so."""
-        if not self._flavour.public_models:
-            self._access.admit(exchange, "", money=False)
         known = self._world.catalogue.list(self.name)
         data = [self._line(model) for model in known if model.lifecycle != "retired"]
         return Answer({"object": "list", "data": data})
 
     def model(self, exchange: Exchange) -> Answer:
         """One model."""
-        self._access.admit(exchange, exchange.tail, money=False)
         known = self._world.catalogue.find(self.name, exchange.tail)
         if known is None:
             raise Refused(word(self.name, "model", 404, model=exchange.tail))
@@ -40,7 +37,6 @@ class Lists:
 
     def key(self, exchange: Exchange) -> Answer:
         """OpenRouter: what a key may spend."""
-        self._access.admit(exchange, "", money=False)
         poor = self._world.accounts.state(exchange.key) == "nocredit"
         return Answer(
             {

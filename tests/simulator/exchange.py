@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import orjson
@@ -163,15 +163,21 @@ Handler = Callable[[Exchange], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A method and a path. A path that ends in ``/*`` matches any tail."""
+    """A method and a path. A path that ends in ``/*`` matches any tail.
+
+    Attributes:
+        open: the handler looks at keys itself, because it is also asked in batches,
+            or because it is a service that knows no keys.
+    """
 
     method: str
     path: str
     handler: Handler
+    open: bool = False
 
 
-class Api(Protocol):
-    """One provider's protocol."""
+class Api:
+    """One provider's protocol; what most of them have in common."""
 
     name: str
     base_path: str
@@ -179,12 +185,19 @@ class Api(Protocol):
 
     def routes(self) -> Iterable[Route]:
         """Every route, with the API's own prefix."""
+        raise NotImplementedError
+
+    def admit(self, exchange: Exchange) -> None:
+        """Refuse a key that may do nothing at all."""
+        raise NotImplementedError
 
     def error(self, status: int, message: str = "") -> Answer:
         """A failure with ``status`` as this provider words it; for scripted faults."""
+        raise NotImplementedError
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """Add what every answer of this provider carries: request ids and the like."""
+        answer.headers["x-request-id"] = exchange.request_id
 
     def error_within_200(self, exchange: Exchange, code: str) -> Answer:
         """A failure reported inside a successful HTTP answer.
@@ -192,3 +205,4 @@ class Api(Protocol):
         Raises:
             ValueError: when this API has no such thing.
         """
+        raise ValueError(f"{self.name} reports no error inside a 200")

@@ -59,7 +59,7 @@ class Flavour:
         known: body fields it understands.
         unknown: what it does with others.
         refused: fields it knows and refuses, whatever their value.
-        needs_key: whether an anonymous request is refused.
+        hosted: whether it is a vendor's service, which continues no raw text.
         reasoning: the field of a message that holds reasoning; ``chunks`` puts
             it into the content as Mistral does; empty: nowhere.
         schema: whether a response format may be a JSON schema.
@@ -82,7 +82,7 @@ class Flavour:
     unknown: Literal["ignore", "refuse"] = "ignore"
     refused: frozenset[str] = frozenset()
     roles: tuple[str, ...] = _ALL_ROLES
-    needs_key: bool = True
+    hosted: bool = True
     public_models: bool = False
     reasoning: Literal["", "reasoning", "reasoning_content", "chunks"] = "reasoning_content"
     logprobs: Literal["yes", "ignored"] = "yes"
@@ -240,7 +240,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         | _SAMPLERS
         | {"chat_template_kwargs", "structured_outputs", "guided_json", "guided_choice"}
         | {"min_tokens", "ignore_eos", "prompt_logprobs", "include_reasoning", "priority"},
-        needs_key=False,
+        hosted=False,
         reasoning="reasoning",
         max_n=128,
         cap_counts=True,
@@ -250,7 +250,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         "ollama",
         "/ollama/v1",
         known=_COMMON - {"max_completion_tokens", "n", "logit_bias", "logprobs", "top_logprobs"},
-        needs_key=False,
+        hosted=False,
         reasoning="reasoning",
         logprobs="ignored",
         overflow="truncate",
@@ -261,7 +261,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         "/lmstudio/v1",
         known=(_COMMON | {"top_k", "repeat_penalty"}) - {"max_completion_tokens", "n"},
         roles=_ROLES,
-        needs_key=False,
+        hosted=False,
         reasoning="reasoning",
         logprobs="ignored",
         overflow="within_200",
@@ -272,7 +272,7 @@ FLAVOURS: tuple[Flavour, ...] = (
         "llamacpp",
         "/llamacpp/v1",
         known=_COMMON | _SAMPLERS | {"chat_template_kwargs", "cache_prompt", "grammar"},
-        needs_key=False,
+        hosted=False,
         any_model=True,
         max_n=8,
         fields=_llamacpp,
@@ -317,5 +317,5 @@ FLAVOURS: tuple[Flavour, ...] = (
         max_n=128,
         fields=_fireworks,
     ),
-    Flavour("custom", "/custom/v1", needs_key=False, any_model=True, max_n=8),
+    Flavour("custom", "/custom/v1", hosted=False, any_model=True, max_n=8),
 )

@@ -9,11 +9,10 @@ from typing import Any
 from tests.simulator import chat_reply
 from tests.simulator import google_checks as checks
 from tests.simulator.brain import Ask, Completion
-from tests.simulator.exchange import Answer, Bill, Exchange, Refused, Route
+from tests.simulator.exchange import Answer, Api, Bill, Exchange, Refused, Route
 from tests.simulator.google_batches import GoogleBatches
 from tests.simulator.google_errors import (
     error,
-    key_refused,
     no_such_model,
     quota,
     refuse,
@@ -24,13 +23,14 @@ from tests.simulator.google_prompt import Prompt, Reader
 from tests.simulator.limits import Buckets
 from tests.simulator.models import Model
 from tests.simulator.promptcache import implicit_prefixes
+from tests.simulator.refusals import admit
 from tests.simulator.world import World, price
 
 _VERSIONS = ("v1", "v1beta")
 _DAY_S = 86_400.0
 
 
-class Google:
+class Google(Api):
     """``/v1/models/NAME:generateContent`` and its neighbours."""
 
     name = "google"
@@ -48,32 +48,32 @@ class Google:
         def answer(exchange: Exchange, name: str, version: str) -> Answer:
             return later._asked(exchange, name, "generateContent", version)
 
-        return GoogleBatches(self._world, self.files, answer, self._keyed(lambda _: Answer({})))
+        return GoogleBatches(self._world, self.files, answer)
 
     def routes(self) -> Iterable[Route]:
         """Under ``/google``, for both versions; Vertex's under ``projects``."""
         for version in _VERSIONS:
             root = f"/google/{version}"
-            yield Route("POST", f"{root}/models/*", self.ask)
+            yield Route("POST", f"{root}/models/*", self.ask, open=True)
             yield Route("GET", f"{root}/models", self.models)
             yield Route("GET", f"{root}/models/*", self.model)
-            yield Route("GET", f"{root}/files", self._keyed(self.files.listed))
-            yield Route("GET", f"{root}/files/*", self._keyed(self.files.get_or_download))
-            yield Route("DELETE", f"{root}/files/*", self._keyed(self.files.delete))
-            yield Route("POST", f"/google/upload/{version}/files", self.upload)
+            yield Route("GET", f"{root}/files", self.files.listed)
+            yield Route("GET", f"{root}/files/*", self.files.get_or_download)
+            yield Route("DELETE", f"{root}/files/*", self.files.delete)
+            yield Route("POST", f"/google/upload/{version}/files", self.upload, open=True)
             yield from self._batches.routes(version)
-            yield Route("POST", f"{root}/projects/*", self.vertex)
-        yield Route("GET", "/google/v1/publishers/google/models", self.vertex_models)
-        yield Route("POST", "/google/v1/publishers/google/models/*", self.vertex_express)
-        yield Route("POST", "/google/token", self.token)
+            yield Route("POST", f"{root}/projects/*", self.vertex, open=True)
+        yield Route("GET", "/google/v1/publishers/google/models", self.vertex_models, open=True)
+        yield Route("POST", "/google/v1/publishers/google/models/*", self.vertex_express, open=True)
+        yield Route("POST", "/google/token", self.token, open=True)
+
+    def admit(self, exchange: Exchange) -> None:
+        """Refuse a key that may do nothing."""
+        admit(self._world, self.name, exchange)
 
     def error(self, status: int, message: str = "") -> Answer:
         """An error body with the canonical status that goes with the HTTP status."""
         return error(status, message)
-
-    def error_within_200(self, exchange: Exchange, code: str) -> Answer:
-        """Not a thing here."""
-        raise ValueError("Google reports no error inside a 200")
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """Delays stand in the body: Google sends no header for them."""
@@ -94,7 +94,7 @@ class Google:
         version = exchange.path.split("/")[2]
         if method not in ("generateContent", "countTokens", "batchGenerateContent"):
             raise Refused(error(404, f"Method {method} is not found."))
-        self._admit(exchange)
+        admit(self._world, self.name, exchange, asks=True)
         if method == "batchGenerateContent":
             return self._batches.create(exchange, name, version)
         return self._asked(exchange, name, method, version)
@@ -115,7 +115,7 @@ class Google:
 
     def vertex_express(self, exchange: Exchange) -> Answer:
         """The same with a key, which stands for a project."""
-        self._admit(exchange)
+        admit(self._world, self.name, exchange, asks=True)
         name, _, method = exchange.tail.partition(":")
         return self._asked(exchange, name, method, "v1", counted="vertex count")
 
@@ -214,12 +214,11 @@ class Google:
         """Both steps of an upload; the address of the second is all the right it needs."""
         if "upload_id" in exchange.query:
             return self.files.finish(exchange)
-        self._admit(exchange)
+        admit(self._world, self.name, exchange, asks=True)
         return self.files.start(exchange)
 
     def models(self, exchange: Exchange) -> Answer:
         """A page of the model list."""
-        self._admit(exchange, money=False)
         known = [m for m in self._world.catalogue.list(self.name) if m.lifecycle != "retired"]
         size = min(1000, int(exchange.query.get("pageSize", ["50"])[0]))
         start = int(exchange.query.get("pageToken", ["0"])[0])
@@ -231,26 +230,10 @@ class Google:
 
     def model(self, exchange: Exchange) -> Answer:
         """One model."""
-        self._admit(exchange, money=False)
         model = self._world.catalogue.find(self.name, exchange.tail)
         if model is None or model.lifecycle == "retired":
             no_such_model(exchange.tail, exchange.path.split("/")[2])
         return Answer(_model_info(model))
-
-    def _keyed(self, handler: Any) -> Any:
-        def admitted(exchange: Exchange) -> Answer:
-            self._admit(exchange, money=False)
-            answer: Answer = handler(exchange)
-            return answer
-
-        return admitted
-
-    def _admit(self, exchange: Exchange, *, money: bool = True) -> None:
-        """Refuse a key that may not do this."""
-        state = self._world.accounts.state(exchange.key)
-        if state == "good" or (not money and state in ("nocredit", "nobilling", "spent")):
-            return
-        key_refused(state)
 
     def _limit(self, buckets: Buckets, now: float, model: Model, tokens: int) -> None:
         denial = self._world.limits.check(buckets, now, tokens=tokens, input_tokens=tokens)

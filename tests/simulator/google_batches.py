@@ -40,7 +40,6 @@ class GoogleBatches:
         world: what the simulator's APIs share.
         files: where request files and results lie.
         answer: answers a request to a model: exchange, model, version.
-        admit: refuses a key that may not do this.
     """
 
     def __init__(
@@ -48,12 +47,10 @@ class GoogleBatches:
         world: World,
         files: Files,
         answer: Callable[[Exchange, str, str], Answer],
-        admit: Handler,
     ) -> None:
         self._world = world
         self._files = files
         self._answer = answer
-        self._admit = admit
         self._worker = Worker(self._handler, error, _write, _unserved)
 
     def routes(self, version: str) -> Iterable[Route]:
@@ -109,7 +106,6 @@ class GoogleBatches:
 
     def listed(self, exchange: Exchange) -> Answer:
         """``GET batches``, in pages."""
-        self._admit(exchange)
         batches = self._world.batches.listed(NAME, exchange.key)
         size = int(exchange.query.get("pageSize", ["50"])[0])
         start = int(exchange.query.get("pageToken", ["0"])[0] or "0")
@@ -147,7 +143,6 @@ class GoogleBatches:
         return Answer({})
 
     def _find(self, exchange: Exchange, name: str) -> Batch:
-        self._admit(exchange)
         batch = self._world.batches.find(NAME, exchange.key, name)
         if batch is None:
             raise Refused(error(404, "Requested entity was not found."))

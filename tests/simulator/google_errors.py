@@ -5,29 +5,11 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tests.simulator.exchange import Answer, Refused
+from tests.simulator.statuses import usual
 
 SERVICE = "generativelanguage.googleapis.com"
 PROJECT = "411082643095"
 _TYPE = "type.googleapis.com/google.rpc."
-_STATUSES = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-MESSAGES = {
-    429: "Resource has been exhausted (e.g. check quota).",
-    500: "Internal error encountered.",
-    503: "The model is overloaded. Please try again later.",
-    504: "Deadline expired before operation could complete.",
-}
 _QUOTA_MESSAGE = (
     "You exceeded your current quota, please check your plan and billing details. For more "
     "information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits."
@@ -36,10 +18,11 @@ _QUOTA_MESSAGE = (
 
 def error(status: int, message: str = "", *details: dict[str, Any], name: str = "") -> Answer:
     """An error body; ``name`` is the canonical status where HTTP's does not decide it."""
+    usually = usual("google", status)
     inner: dict[str, Any] = {
         "code": status,
-        "message": message or MESSAGES.get(status, "simulated failure"),
-        "status": name or _STATUSES.get(status, "UNKNOWN"),
+        "message": message or usually.message,
+        "status": name or usually.name,
     }
     if details:
         inner["details"] = list(details)
@@ -80,35 +63,8 @@ def no_such_model(name: str, version: str, method: str = "generateContent") -> N
     raise Refused(error(404, message))
 
 
-def key_refused(state: str) -> NoReturn:
-    """What the API says to a key that is not good."""
-    if state == "missing":
-        message = (
-            "Method doesn't allow unregistered callers (callers without established identity). "
-            "Please use API Key or other form of API consumer identity to call this API."
-        )
-        raise Refused(error(403, message))
-    if state == "wrong":
-        message = "API key not valid. Please pass a valid API key."
-        raise Refused(error(400, message, info("API_KEY_INVALID")))
-    if state == "noaccess":
-        raise Refused(_wrong_project())
-    if state == "nobilling":
-        message = (
-            "Gemini API free tier is not available in your country. Please enable billing on "
-            "your project in Google AI Studio."
-        )
-        raise Refused(error(400, message, name="FAILED_PRECONDITION"))
-    if state == "spent":
-        raise Refused(quota("GenerateRequestsPerDayPerProjectPerModel", "250", 3600.0))
-    message = (
-        "Your prepayment credits are depleted. Please go to AI Studio at "
-        "https://ai.studio/projects to manage your project and billing."
-    )
-    raise Refused(error(429, message))
-
-
-def _wrong_project() -> Answer:
+def wrong_project() -> Answer:
+    """403: the key is good, but its project has not the API."""
     page = f"https://console.developers.google.com/apis/api/{SERVICE}/overview?project={PROJECT}"
     message = (
         f"Generative Language API has not been used in project {PROJECT} before or it is "

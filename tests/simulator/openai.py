@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from tests.simulator import openai_access, openai_chat, openai_errors, openai_responses
-from tests.simulator.exchange import Answer, Exchange, Route
+from tests.simulator.exchange import Answer, Api, Exchange, Route
 from tests.simulator.models import Model
 from tests.simulator.openai_batches import OpenAIBatches
+from tests.simulator.refusals import admit
 from tests.simulator.world import World
 
 
-class OpenAI:
+class OpenAI(Api):
     """Chat completions, Responses, models, files and batches."""
 
     name = "openai"
@@ -27,20 +28,23 @@ class OpenAI:
             "/v1/chat/completions": partial(openai_chat.complete, unlimited),
             "/v1/responses": partial(openai_responses.respond, unlimited),
         }
-        admit = partial(openai_access.admit, world, money=False)
         self._batches = OpenAIBatches(
-            world, self.name, self.base_path, endpoints, admit, openai_errors.of_status
+            world, self.name, self.base_path, endpoints, openai_errors.of_status
         )
 
     def routes(self) -> Iterable[Route]:
         """Under ``/openai/v1``."""
         return (
             *self._batches.routes(),
-            Route("POST", "/openai/v1/chat/completions", self.chat),
-            Route("POST", "/openai/v1/responses", self.responses),
+            Route("POST", "/openai/v1/chat/completions", self.chat, open=True),
+            Route("POST", "/openai/v1/responses", self.responses, open=True),
             Route("GET", "/openai/v1/models", self.models),
             Route("GET", "/openai/v1/models/*", self.model),
         )
+
+    def admit(self, exchange: Exchange) -> None:
+        """Refuse a key that may do nothing."""
+        admit(self._world, self.name, exchange)
 
     def error(self, status: int, message: str = "") -> Answer:
         """The usual error of a status."""
@@ -49,15 +53,15 @@ class OpenAI:
     def error_within_200(self, exchange: Exchange, code: str) -> Answer:
         """A failed response; chat completions have no such thing."""
         if not exchange.path.endswith("/responses"):
-            raise ValueError("chat completions report no error inside a 200")
+            return super().error_within_200(exchange, code)
         message = "The model failed to generate a response."
         value = exchange.body
         return Answer(openai_responses.failed(exchange, value, code or "server_error", message))
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """Ids, versions and processing time."""
+        super().dress(exchange, answer)
         headers = answer.headers
-        headers["x-request-id"] = exchange.request_id
         headers["openai-organization"] = openai_access.ORGANIZATION
         headers["openai-processing-ms"] = "1"
         headers["openai-version"] = "2020-10-01"
@@ -72,14 +76,12 @@ class OpenAI:
 
     def models(self, exchange: Exchange) -> Answer:
         """All models that still answer, on one page, in no order of use to anybody."""
-        openai_access.admit(self._world, exchange, money=False)
         known = self._world.catalogue.list(self.name)
         offered = [_model(model) for model in known if model.lifecycle != "retired"]
         return Answer({"object": "list", "data": offered})
 
     def model(self, exchange: Exchange) -> Answer:
         """One model."""
-        openai_access.admit(self._world, exchange, money=False)
         known = self._world.catalogue.find(self.name, exchange.tail)
         if known is None or known.lifecycle == "retired":
             openai_errors.refuse(

@@ -1,4 +1,4 @@
-"""Who may ask OpenAI what: keys, models, money, rate limits, and what is cached."""
+"""What may be asked of OpenAI: models, money, rate limits, and what is cached."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.simulator.exchange import Bill, Exchange, Refused
 from tests.simulator.images import Image, patch_tokens, tile_tokens
 from tests.simulator.limits import Buckets, openai_headers, whole_seconds, written
 from tests.simulator.models import Model
-from tests.simulator.openai_errors import error, of_status, refuse
+from tests.simulator.openai_errors import error, refuse
 from tests.simulator.promptcache import implicit_prefixes
 from tests.simulator.world import World, price
 
@@ -47,44 +47,6 @@ def body(exchange: Exchange) -> dict[str, Any]:
         refuse("you must provide a model parameter")
     exchange.model = value["model"]
     return value
-
-
-def admit(world: World, exchange: Exchange, *, money: bool) -> None:
-    """Refuse a key that may not do this."""
-    state = world.accounts.state(exchange.key)
-    if state == "missing":
-        raise Refused(
-            error(
-                401,
-                "You didn't provide an API key. You need to provide your API key in an "
-                "Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
-            )
-        )
-    if state == "wrong":
-        raise Refused(
-            error(
-                401,
-                f"Incorrect API key provided: {masked(exchange.key)}. You can find your API key "
-                "at https://platform.openai.com/account/api-keys.",
-                code="invalid_api_key",
-            )
-        )
-    if state == "noaccess":
-        raise Refused(of_status(403))
-    if money and state in ("nocredit", "nobilling", "spent"):
-        raise Refused(
-            error(
-                429,
-                "You exceeded your current quota, please check your plan and billing details.",
-                "insufficient_quota",
-                code="insufficient_quota",
-            )
-        )
-
-
-def masked(key: str) -> str:
-    """A key as error messages show it."""
-    return f"{key[:8]}{'*' * max(0, len(key) - 12)}{key[-4:]}"
 
 
 def model(world: World, name: str) -> Model:

@@ -59,7 +59,6 @@ class OpenAIBatches:
         api: whose they are.
         base: what their paths begin with.
         endpoints: handlers by the path that a line names, such as ``/v1/responses``.
-        admit: refuses a key that may do nothing.
         fail: an error with a status in the API's words.
     """
 
@@ -69,14 +68,12 @@ class OpenAIBatches:
         api: str,
         base: str,
         endpoints: Mapping[str, Handler],
-        admit: Callable[[Exchange], None],
         fail: Callable[[int], Answer],
     ) -> None:
         self._world = world
         self._api = api
         self._base = base
         self._endpoints = endpoints
-        self._admit = admit
         self._worker = Worker(self._handler, fail, self._write, self._unserved)
 
     @property
@@ -97,7 +94,6 @@ class OpenAIBatches:
 
     def upload(self, exchange: Exchange) -> Answer:
         """``POST /files``, a form with ``purpose`` and ``file``."""
-        self._admit(exchange)
         try:
             parts = form_parts(exchange.raw, exchange.headers.get("content-type", ""))
         except (ValueError, KeyError):
@@ -125,7 +121,6 @@ class OpenAIBatches:
 
     def list_files(self, exchange: Exchange) -> Answer:
         """``GET /files``, newest first."""
-        self._admit(exchange)
         files = self._files.listed(self._api, exchange.key)
         purpose = exchange.query.get("purpose", [""])[0]
         kept = [_file(file) for file in files if purpose in ("", file.purpose)]
@@ -133,7 +128,6 @@ class OpenAIBatches:
 
     def file(self, exchange: Exchange) -> Answer:
         """``GET /files/{id}`` and its content."""
-        self._admit(exchange)
         name, _, what = exchange.tail.partition("/")
         file = self._find_file(exchange, name)
         if not what:
@@ -144,7 +138,6 @@ class OpenAIBatches:
 
     def delete_file(self, exchange: Exchange) -> Answer:
         """``DELETE /files/{id}``."""
-        self._admit(exchange)
         file = self._find_file(exchange, exchange.tail)
         self._files.delete(file)
         return Answer({"id": file.id, "object": "file", "deleted": True})
@@ -161,7 +154,6 @@ class OpenAIBatches:
 
     def create(self, exchange: Exchange) -> Answer:
         """``POST /batches``. The file is looked at later."""
-        self._admit(exchange)
         try:
             value = exchange.body
         except ValueError:
@@ -211,7 +203,6 @@ class OpenAIBatches:
 
     def list_batches(self, exchange: Exchange) -> Answer:
         """``GET /batches``, newest first."""
-        self._admit(exchange)
         batches = self._world.batches.listed(self._api, exchange.key)
         for batch in batches:
             self._settle(batch, exchange.now)
@@ -219,14 +210,12 @@ class OpenAIBatches:
 
     def batch(self, exchange: Exchange) -> Answer:
         """``GET /batches/{id}``."""
-        self._admit(exchange)
         batch = self._find(exchange, exchange.tail)
         self._settle(batch, exchange.now)
         return Answer(self._told(batch))
 
     def cancel(self, exchange: Exchange) -> Answer:
         """``POST /batches/{id}/cancel``."""
-        self._admit(exchange)
         name, _, what = exchange.tail.partition("/")
         if what != "cancel":
             refuse(f"Invalid URL (POST {exchange.path})", status=404)

@@ -17,6 +17,7 @@ from tests.simulator.openai_errors import (
     unsupported_parameter,
     unsupported_value,
 )
+from tests.simulator.refusals import admit
 from tests.simulator.world import World
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -67,7 +68,7 @@ FIELDS = frozenset(
 
 def complete(world: World, exchange: Exchange) -> Answer:
     """``POST /v1/chat/completions``."""
-    openai_access.admit(world, exchange, money=True)
+    admit(world, openai_access.NAME, exchange, asks=True)
     value = openai_access.body(exchange)
     if not value.keys() <= FIELDS:
         unknown = next(name for name in value if name not in FIELDS)

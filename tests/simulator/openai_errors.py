@@ -7,15 +7,7 @@ from typing import Any, NoReturn
 
 from tests.simulator.exchange import Answer, Refused
 from tests.simulator.schemas import open_object
-
-_BY_STATUS: dict[int, tuple[str, str | None, str]] = {
-    401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
-    403: ("invalid_request_error", None, "You have insufficient permissions for this operation."),
-    404: ("invalid_request_error", None, "Not found."),
-    429: ("requests", "rate_limit_exceeded", "Rate limit reached."),
-    500: ("server_error", None, "The server had an error while processing your request. Sorry!"),
-    503: ("service_unavailable_error", None, "The engine is currently overloaded."),
-}
+from tests.simulator.statuses import usual
 
 
 def error(
@@ -33,8 +25,7 @@ def error(
 
 def of_status(status: int, message: str = "") -> Answer:
     """The usual error of a status."""
-    usual = ("server_error" if status >= 500 else "invalid_request_error", None, "Failure.")
-    kind, code, text = _BY_STATUS.get(status, usual)
+    kind, text, code = usual("openai", status)
     return error(status, message or text, kind, code=code)
 
 

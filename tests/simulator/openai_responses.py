@@ -18,6 +18,7 @@ from tests.simulator.openai_errors import (
     unsupported_parameter,
     unsupported_value,
 )
+from tests.simulator.refusals import admit
 from tests.simulator.world import World
 
 FIELDS = frozenset(
@@ -74,7 +75,7 @@ _LOGPROBS = "message.output_text.logprobs"
 
 def respond(world: World, exchange: Exchange) -> Answer:
     """``POST /v1/responses``."""
-    openai_access.admit(world, exchange, money=True)
+    admit(world, openai_access.NAME, exchange, asks=True)
     value = openai_access.body(exchange)
     for name in value:
         if name not in FIELDS:

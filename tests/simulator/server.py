@@ -15,7 +15,7 @@ from tests.simulator.bedrock import Bedrock
 from tests.simulator.clock import Clock
 from tests.simulator.compatible import Compatible
 from tests.simulator.control import Control
-from tests.simulator.exchange import Answer, Api, Exchange, Handler, Refused, Route, fingerprint
+from tests.simulator.exchange import Answer, Api, Exchange, Refused, Route, fingerprint
 from tests.simulator.faults import WHOLE, Fault, Faults
 from tests.simulator.flavours import FLAVOURS
 from tests.simulator.google import Google
@@ -47,8 +47,8 @@ class Simulator:
             Google(self.world),
             *(Compatible(self.world, flavour) for flavour in FLAVOURS),
         )
-        self._exact: dict[tuple[str, str], tuple[Api, Handler]] = {}
-        self._templates: list[tuple[str, str, Api, Handler]] = []
+        self._exact: dict[tuple[str, str], tuple[Api, Route]] = {}
+        self._templates: list[tuple[Api, Route]] = []
         for api in self.apis:
             for route in api.routes():
                 self._mount(api, route)
@@ -62,9 +62,9 @@ class Simulator:
 
     def _mount(self, api: Api, route: Route) -> None:
         if route.path.endswith("/*"):
-            self._templates.append((route.method, route.path[:-1], api, route.handler))
+            self._templates.append((api, route))
         else:
-            self._exact[route.method, route.path] = (api, route.handler)
+            self._exact[route.method, route.path] = (api, route)
 
     async def start(self, port: int = 0) -> str:
         """Listen on 127.0.0.1 and give the server's address.
@@ -104,9 +104,10 @@ class Simulator:
         path, _, query = request.raw_path.partition("?")
         if path.startswith("/_sim"):
             return await self._control.serve(request, path, query)
-        api, handler, tail = self._route(request, path)
-        if api is None:
+        found = self._route(request, path)
+        if found is None:
             return web.json_response({"error": f"no such path: {path}"}, status=404)
+        api, route, tail = found
         if "Expect" in request.headers and request.transport is not None:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         raw = await request.read()
@@ -126,28 +127,30 @@ class Simulator:
         exchange.tail = tail
         entry = self.ledger.arrive(exchange, api.name)
         fault = self.faults.meet(exchange, self.world.brain.seed) if self.faults.script else None
-        answer = self._answer(api, handler, exchange, fault)
+        answer = self._answer(api, route, exchange, fault)
         if self.witness is not None and (fault is None or fault.own_words):
             self.witness(exchange, answer)
         return await self._send(request, exchange, entry, answer, fault)
 
-    def _route(self, request: web.BaseRequest, path: str) -> tuple[Api | None, Handler, str]:
+    def _route(self, request: web.BaseRequest, path: str) -> tuple[Api, Route, str] | None:
         found = self._exact.get((request.method, path))
         if found is not None:
-            return found[0], found[1], ""
-        for method, prefix, api, handler in self._templates:
-            if method == request.method and path.startswith(prefix):
-                return api, handler, path[len(prefix) :]
+            return *found, ""
+        for api, route in self._templates:
+            if route.method == request.method and path.startswith(route.path[:-1]):
+                return api, route, path[len(route.path) - 1 :]
         if path.startswith("/v1/"):
             alias = "/anthropic" if "anthropic-version" in request.headers else "/openai"
             return self._route(request, alias + path)
-        return None, _nowhere, ""
+        return None
 
     @staticmethod
-    def _answer(api: Api, handler: Handler, exchange: Exchange, fault: Fault | None) -> Answer:
+    def _answer(api: Api, route: Route, exchange: Exchange, fault: Fault | None) -> Answer:
         if fault is None or fault.billed:
             try:
-                answer = handler(exchange)
+                if not route.open:
+                    api.admit(exchange)
+                answer = route.handler(exchange)
             except Refused as refused:
                 answer = refused.answer
         else:
@@ -211,10 +214,6 @@ def _spoiled(api: Api, exchange: Exchange, fault: Fault, answer: Answer) -> Answ
     if "content-type" in spoiled.headers:
         spoiled.content_type = spoiled.headers.pop("content-type")
     return spoiled
-
-
-def _nowhere(exchange: Exchange) -> Answer:
-    return Answer({}, 404)
 
 
 def _request(

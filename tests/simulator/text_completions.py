@@ -14,9 +14,9 @@ from tests.simulator import chat_reply, tokens
 from tests.simulator.brain import Ask, Completion
 from tests.simulator.compatible_access import Access
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused
-from tests.simulator.flavour_errors import word
 from tests.simulator.limits import written
 from tests.simulator.models import Model
+from tests.simulator.refusals import word
 from tests.simulator.world import price
 
 _START = "<s>"
@@ -60,7 +60,6 @@ class TextCompletions:
 
     def tokenize(self, exchange: Exchange) -> Answer:
         """vLLM: the token ids of a prompt."""
-        self._access.admit(exchange, "", money=False)
         value = self._access.body(exchange)
         model = self._access.model(value["model"])
         text = value.get("prompt")
@@ -73,7 +72,7 @@ class TextCompletions:
         """``POST /completions``."""
         access = self._access
         value = access.body(exchange)
-        access.admit(exchange, value["model"], money=True)
+        access.admit(exchange, value["model"])
         model = access.model(value["model"])
         prompts = self._prompts(value.get("prompt"))
         cap = value.get("max_tokens", 16)

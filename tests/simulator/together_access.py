@@ -1,61 +1,23 @@
-"""Who may ask Together what: keys, models, and a rate that moves."""
+"""What may be asked of Together: which models, and at a rate that moves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from tests.simulator.exchange import Answer, Exchange, Refused
+from tests.simulator.exchange import Exchange, Refused
 from tests.simulator.limits import Bucket, Buckets
 from tests.simulator.models import Model
+from tests.simulator.together_errors import error, refuse
 from tests.simulator.world import World
 
 NAME = "together"
 PLATFORM = "together:platform"
 """Limits by this name are what the platform can do for a model, for all its customers together."""
-SETTINGS = "https://api.together.ai/settings"
-_KEYS: dict[str, tuple[int, str, str, str | None]] = {
-    "missing": (
-        401,
-        f"Missing API key. You can find your API key at {SETTINGS}/api-keys.",
-        "invalid_request_error",
-        "missing_api_key",
-    ),
-    "wrong": (
-        401,
-        f"Invalid API key provided. You can find your API key at {SETTINGS}/api-keys.",
-        "invalid_request_error",
-        "invalid_api_key",
-    ),
-    "noaccess": (403, "This API key may not use the model.", "permission_error", None),
-    "nocredit": (
-        402,
-        f"Credit limit exceeded, please navigate to {SETTINGS}/billing to add credit or "
-        "upgrade your plan.",
-        "credit_limit",
-        None,
-    ),
-}
 _WINDOW_S = 10.0
 _STEP = 1.25
 _STEADY = 0.5
 _HIGHEST = 20.0
-
-
-def error(
-    status: int, message: str, kind: str, *, param: str | None = None, code: str | None = None
-) -> Answer:
-    """A failure in Together's shape."""
-    told = {"message": message, "type": kind, "param": param, "code": code}
-    body: dict[str, Any] = {"error": told}
-    if kind.startswith("dynamic_"):
-        body["error_type"] = kind
-    return Answer(body, status)
-
-
-def refuse(message: str, *, param: str | None = None, code: str | None = None) -> NoReturn:
-    """A bad request."""
-    raise Refused(error(400, message, "invalid_request_error", param=param, code=code))
 
 
 @dataclass(slots=True)
@@ -94,15 +56,6 @@ class Access:
     def __init__(self, world: World) -> None:
         self.world = world
         self._rates: dict[tuple[str, str], tuple[Buckets, Rate]] = {}
-
-    def admit(self, exchange: Exchange, *, asks: bool) -> None:
-        """Refuse a key that may not do this; ``asks``: a model, which takes money and leave."""
-        state = self.world.accounts.state(exchange.key)
-        situation: str = "nocredit" if state in ("nobilling", "spent") else state
-        if state == "good" or (situation in ("nocredit", "noaccess") and not asks):
-            return
-        status, message, kind, code = _KEYS[situation]
-        raise Refused(error(status, message, kind, code=code))
 
     def model(self, name: str) -> Model:
         """The model of a call."""

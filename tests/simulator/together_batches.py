@@ -12,7 +12,9 @@ import orjson
 from tests.simulator.batch_files import StoredFile, form_parts
 from tests.simulator.batches import HALF, WINDOW, Batch, Fate, Item, Phase, Worker
 from tests.simulator.exchange import Answer, Exchange, Handler, Refused, Route
-from tests.simulator.together_access import NAME, Access, error, refuse
+from tests.simulator.refusals import admit
+from tests.simulator.together_access import NAME, Access
+from tests.simulator.together_errors import error, refuse
 
 DISCOUNTED = frozenset({"meta-llama/Llama-3.3-70B-Instruct-Turbo"})
 """Chat models that cost half in batches; the others cost what they always do."""
@@ -60,7 +62,7 @@ class TogetherBatches:
     def routes(self) -> Iterable[Route]:
         """Under the API's base path; the store is another service, which knows no keys."""
         yield Route("POST", "/together/v1/files", self.begin_upload)
-        yield Route("PUT", "/together/store/*", self.put)
+        yield Route("PUT", "/together/store/*", self.put, open=True)
         yield Route("POST", "/together/v1/files/*", self.preprocess)
         yield Route("GET", "/together/v1/files", self.list_files)
         yield Route("GET", "/together/v1/files/*", self.file)
@@ -72,7 +74,6 @@ class TogetherBatches:
 
     def begin_upload(self, exchange: Exchange) -> Answer:
         """``POST /v1/files``: a form that tells of a file; the answer says where to put it."""
-        self._access.admit(exchange, asks=False)
         try:
             parts = form_parts(exchange.raw, exchange.headers.get("content-type", ""))
         except (ValueError, KeyError):
@@ -111,7 +112,6 @@ class TogetherBatches:
 
     def preprocess(self, exchange: Exchange) -> Answer:
         """``POST /v1/files/{id}/preprocess``: the bytes are there."""
-        self._access.admit(exchange, asks=False)
         name, _, what = exchange.tail.partition("/")
         if what != "preprocess":
             _missing(f"Invalid URL (POST {exchange.path})")
@@ -119,13 +119,11 @@ class TogetherBatches:
 
     def list_files(self, exchange: Exchange) -> Answer:
         """``GET /v1/files``."""
-        self._access.admit(exchange, asks=False)
         files = self._world.files.listed(NAME, exchange.key)
         return Answer({"data": [_file(file) for file in files]})
 
     def file(self, exchange: Exchange) -> Answer:
         """``GET /v1/files/{id}`` and its content."""
-        self._access.admit(exchange, asks=False)
         name, _, what = exchange.tail.partition("/")
         file = self._find_file(exchange, name)
         if not what:
@@ -136,7 +134,6 @@ class TogetherBatches:
 
     def delete_file(self, exchange: Exchange) -> Answer:
         """``DELETE /v1/files/{id}``."""
-        self._access.admit(exchange, asks=False)
         file = self._find_file(exchange, exchange.tail)
         self._world.files.delete(file)
         return Answer({"id": file.id, "deleted": True})
@@ -149,7 +146,7 @@ class TogetherBatches:
 
     def create(self, exchange: Exchange) -> Answer:
         """``POST /v1/batches``. The file is looked at later."""
-        self._access.admit(exchange, asks=True)
+        admit(self._world, NAME, exchange, asks=True)
         try:
             value = exchange.body
         except ValueError:
@@ -194,7 +191,6 @@ class TogetherBatches:
 
     def list_batches(self, exchange: Exchange) -> Answer:
         """``GET /v1/batches``: all of them, as a bare array."""
-        self._access.admit(exchange, asks=False)
         batches = self._world.batches.listed(NAME, exchange.key)
         for batch in batches:
             self._settle(batch, exchange.now)
@@ -202,14 +198,12 @@ class TogetherBatches:
 
     def batch(self, exchange: Exchange) -> Answer:
         """``GET /v1/batches/{id}``: the bare job."""
-        self._access.admit(exchange, asks=False)
         batch = self._find(exchange, exchange.tail)
         self._settle(batch, exchange.now)
         return Answer(self._told(batch, exchange.now))
 
     def cancel(self, exchange: Exchange) -> Answer:
         """``POST /v1/batches/{id}/cancel``."""
-        self._access.admit(exchange, asks=False)
         name, _, what = exchange.tail.partition("/")
         if what != "cancel":
             _missing(f"Invalid URL (POST {exchange.path})")

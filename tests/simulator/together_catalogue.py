@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.simulator.exchange import Answer, Exchange
 from tests.simulator.models import Model
-from tests.simulator.together_access import NAME, Access, refuse
+from tests.simulator.together_access import NAME, Access
+from tests.simulator.together_errors import refuse
 
-SLOW = "Request was rejected due to request rate limiting."
 _PRODUCTS = ("PRODUCT_SERVERLESS", "PRODUCT_DEDICATED", "PRODUCT_FINE_TUNING")
 _MODALITIES = ("MODALITY_TEXT", "MODALITY_IMAGE", "MODALITY_AUDIO", "MODALITY_VIDEO")
 _QUERY = frozenset({"adapterMode", "after", "limit", "modality", "product", "search"})
@@ -22,7 +22,6 @@ class Catalogue:
 
     def whoami(self, exchange: Exchange) -> Answer:
         """Whose key it is."""
-        self._access.admit(exchange, asks=False)
         return Answer(
             {
                 "type": "project_api_key",
@@ -34,7 +33,6 @@ class Catalogue:
 
     def supported(self, exchange: Exchange) -> Answer:
         """A page of the catalogue."""
-        self._access.admit(exchange, asks=False)
         query = {name: values[-1] for name, values in exchange.query.items()}
         for name in query:
             if name not in _QUERY:

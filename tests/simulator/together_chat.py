@@ -12,7 +12,9 @@ from tests.simulator.exchange import Answer, Bill, Exchange
 from tests.simulator.images import Image
 from tests.simulator.models import Model
 from tests.simulator.promptcache import implicit_prefixes
-from tests.simulator.together_access import NAME, Access, refuse
+from tests.simulator.refusals import admit
+from tests.simulator.together_access import NAME, Access
+from tests.simulator.together_errors import refuse
 from tests.simulator.world import price
 
 EFFORTS = ("low", "medium", "high")
@@ -48,7 +50,7 @@ class Chat:
 
     def complete(self, exchange: Exchange) -> Answer:
         """``POST /v1/chat/completions``."""
-        self._access.admit(exchange, asks=True)
+        admit(self._world, NAME, exchange, asks=True)
         value = _body(exchange)
         model = self._access.model(value["model"])
         warnings = _check(value, model)

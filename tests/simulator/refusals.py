@@ -1,10 +1,11 @@
-"""How each OpenAI-compatible server words its refusals.
+"""How each API words its refusals.
 
 A situation maps to a status and a body in which ``{names}`` are filled in. The
 situations: ``missing`` and ``wrong`` key, ``noaccess``, ``nocredit``, unknown
 ``model``, ``unrouted`` parameters, ``overflow`` of the context, ``limit``,
 ``unknown`` or ``refused`` field, wrong ``role``, ``bad`` request otherwise, and
-``failure`` for scripted statuses.
+``failure`` for scripted statuses. What an API has no row for among the first four,
+it does not mind; ``nocredit`` stands for the two other ways to have no money, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.simulator.exchange import Answer
+from tests.simulator import anthropic_checks, bedrock_checks, google_errors, openai_errors
+from tests.simulator.accounts import MONEY
+from tests.simulator.exchange import Answer, Exchange, Refused
+from tests.simulator.together_errors import SETTINGS
+from tests.simulator.together_errors import error as together
+from tests.simulator.world import World
 
 Wording = dict[str, tuple[int, Any]]
 
@@ -30,14 +36,7 @@ _NO_MODEL = "The model `{model}` does not exist or you do not have access to it.
 
 WORDINGS: dict[str, Wording] = {
     "custom": {
-        "missing": (401, _error("You didn't provide an API key.", param=None, code=None)),
         "wrong": (401, _error("Incorrect API key provided.", code="invalid_api_key")),
-        "noaccess": (403, _error("You have insufficient permissions.", param=None, code=None)),
-        "nocredit": (
-            429,
-            _error("You exceeded your current quota.", "insufficient_quota",
-                   code="insufficient_quota"),
-        ),
         "model": (404, _error(_NO_MODEL, code="model_not_found", param=None)),
         "overflow": (
             400, _error(_FULL, code="context_length_exceeded", param="messages")
@@ -141,7 +140,6 @@ WORDINGS: dict[str, Wording] = {
         "failure": (0, {"error": {"message": "{message}", "code": "{status}"}}),
     },
     "vllm": {
-        "missing": (401, {"error": "Unauthorized"}),
         "wrong": (401, {"error": "Unauthorized"}),
         "model": (
             404,
@@ -155,7 +153,6 @@ WORDINGS: dict[str, Wording] = {
                               code="{status}")),
     },
     "ollama": {
-        "missing": (401, _error("unauthorized", "authentication_error", param=None, code=None)),
         "wrong": (401, _error("unauthorized", "authentication_error", param=None, code=None)),
         "model": (
             404,
@@ -174,7 +171,6 @@ WORDINGS: dict[str, Wording] = {
         "failure": (0, _error("{message}", "api_error", param=None, code=None)),
     },
     "lmstudio": {
-        "missing": (401, {"error": "Unauthorized"}),
         "wrong": (401, {"error": "Unauthorized"}),
         "model": (404, {"error": "Model \"{model}\" not found."}),
         "overflow": (
@@ -191,7 +187,6 @@ WORDINGS: dict[str, Wording] = {
         "failure": (0, {"error": "{message}"}),
     },
     "llamacpp": {
-        "missing": (401, _error("Invalid API Key", "authentication_error", code=401)),
         "wrong": (401, _error("Invalid API Key", "authentication_error", code=401)),
         "overflow": (
             400,
@@ -218,6 +213,7 @@ WORDINGS: dict[str, Wording] = {
             _error("Authentication Fails, Your api key: ****{tail} is invalid",
                    "authentication_error", param=None, code="invalid_request_error"),
         ),
+        "noaccess": (403, _error("You have insufficient permissions.", param=None, code=None)),
         "nocredit": (
             402,
             _error("Insufficient Balance", "unknown_error", param=None,
@@ -405,9 +401,141 @@ WORDINGS: dict[str, Wording] = {
 }  # fmt: skip
 
 
-def word(flavour: str, situation: str, status: int = 0, **values: Any) -> Answer:
-    """The server's answer to a situation; what it has no words for, it says in OpenAI's."""
-    wording = WORDINGS[flavour]
+_QUOTA = (
+    "You exceeded your current quota, please check your plan and billing details.",
+    "insufficient_quota",
+)
+_BILLING = (
+    "Model access is denied due to INVALID_PAYMENT_INSTRUMENT:A valid payment instrument must be "
+    "provided. Your AWS Marketplace subscription for this model cannot be completed at this time."
+)
+
+KEYS: dict[str, dict[str, Answer]] = {
+    "anthropic": {
+        "missing": anthropic_checks.error(
+            401, "authentication_error", "authentication is required"
+        ),
+        "wrong": anthropic_checks.error(401, "authentication_error", "invalid bearer token"),
+        "noaccess": anthropic_checks.error(
+            403,
+            "permission_error",
+            "Your API key does not have permission to use the specified resource.",
+        ),
+        "nocredit": anthropic_checks.error(
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the Anthropic API. "
+            "Please go to Plans & Billing to upgrade or purchase credits.",
+        ),
+        "nobilling": anthropic_checks.error(
+            402, "billing_error", "There is a problem with your billing information."
+        ),
+        "spent": anthropic_checks.error(
+            429,
+            "rate_limit_error",
+            "You have reached the monthly usage threshold of your API tier.",
+            {"error_code": "enforced_spend_limit_reached"},
+        ),
+    },
+    "openai": {
+        "missing": openai_errors.error(
+            401,
+            "You didn't provide an API key. You need to provide your API key in an "
+            "Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).",
+        ),
+        "wrong": openai_errors.error(
+            401,
+            "Incorrect API key provided: {masked}. You can find your API key at "
+            "https://platform.openai.com/account/api-keys.",
+            code="invalid_api_key",
+        ),
+        "noaccess": openai_errors.of_status(403),
+        "nocredit": openai_errors.error(429, *_QUOTA, code="insufficient_quota"),
+    },
+    "together": {
+        "missing": together(
+            401,
+            f"Missing API key. You can find your API key at {SETTINGS}/api-keys.",
+            "invalid_request_error",
+            code="missing_api_key",
+        ),
+        "wrong": together(
+            401,
+            f"Invalid API key provided. You can find your API key at {SETTINGS}/api-keys.",
+            "invalid_request_error",
+            code="invalid_api_key",
+        ),
+        "noaccess": together(403, "This API key may not use the model.", "permission_error"),
+        "nocredit": together(
+            402,
+            f"Credit limit exceeded, please navigate to {SETTINGS}/billing to add credit or "
+            "upgrade your plan.",
+            "credit_limit",
+        ),
+    },
+    "google": {
+        "missing": google_errors.error(
+            403,
+            "Method doesn't allow unregistered callers (callers without established identity). "
+            "Please use API Key or other form of API consumer identity to call this API.",
+        ),
+        "wrong": google_errors.error(
+            400,
+            "API key not valid. Please pass a valid API key.",
+            google_errors.info("API_KEY_INVALID"),
+        ),
+        "noaccess": google_errors.wrong_project(),
+        "nocredit": google_errors.error(
+            429,
+            "Your prepayment credits are depleted. Please go to AI Studio at "
+            "https://ai.studio/projects to manage your project and billing.",
+        ),
+        "nobilling": google_errors.error(
+            400,
+            "Gemini API free tier is not available in your country. Please enable billing on "
+            "your project in Google AI Studio.",
+            name="FAILED_PRECONDITION",
+        ),
+        "spent": google_errors.quota("GenerateRequestsPerDayPerProjectPerModel", "250", 3600.0),
+    },
+    "bedrock": {
+        "noaccess": bedrock_checks.error(403),
+        "nocredit": bedrock_checks.error(403, _BILLING),
+        "spent": bedrock_checks.error(429, "Too many tokens per day, " + bedrock_checks.WAIT),
+    },
+}
+"""The same of keys alone, for vendors whose other refusals are said where they are found."""
+
+_FREE = {"together": MONEY | {"noaccess"}}
+"""States of keys that do not matter where no model is asked, if others than lack of money."""
+
+
+def admit(
+    world: World, api: str, exchange: Exchange, *, asks: bool = False, model: str = ""
+) -> None:
+    """Refuse a key that may not do this; ``asks``: have a model answer, which takes money."""
+    key = exchange.key
+    state: str = world.accounts.state(key)
+    if state in _FREE.get(api, MONEY) and not asks:
+        return
+    known = KEYS.get(api) or WORDINGS[api]
+    if state not in known and state in MONEY:
+        state = "nocredit"
+    if state in known:
+        raise Refused(word(api, state, model=model, tail=key[-4:], masked=masked(key)))
+
+
+def masked(key: str) -> str:
+    """A key as error messages show it."""
+    return f"{key[:8]}{'*' * max(0, len(key) - 12)}{key[-4:]}"
+
+
+def word(api: str, situation: str, status: int = 0, **values: Any) -> Answer:
+    """The API's answer to a situation; what it has no words for, it says in OpenAI's."""
+    if api in KEYS:
+        told = KEYS[api][situation]
+        return Answer(_filled(told.body, values), told.status, dict(told.headers))
+    wording = WORDINGS[api]
     plain = wording.get(situation) or WORDINGS["custom"].get(situation) or wording["bad"]
     usual, body = plain
     known = {"message": "", "param": None, "code": None, "status": status or usual, **values}
