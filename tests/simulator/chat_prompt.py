@@ -29,6 +29,11 @@ class ChatPrompt:
     images: int = 0
     image_tokens: int = 0
 
+    @property
+    def text(self) -> str:
+        """All that was written."""
+        return "\n".join(self.everything)
+
 
 def read(
     messages: Any,

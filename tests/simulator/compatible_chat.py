@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.simulator import chat_prompt, chat_reply
-from tests.simulator.brain import Ask, Completion
+from tests.simulator.brain import Completion
 from tests.simulator.compatible_access import Access
 from tests.simulator.exchange import Answer, Bill, Exchange, Refused
 from tests.simulator.flavours import Flavour, routable
 from tests.simulator.images import Image
 from tests.simulator.limits import written
 from tests.simulator.models import Model
-from tests.simulator.promptcache import implicit_prefixes
 from tests.simulator.refusals import word
-from tests.simulator.world import price
 
 _IMAGE_TOKENS = 576
 _UNROUTED = frozenset({"model", "messages", "provider", "models", "route", "transforms", "usage"})
@@ -44,27 +42,20 @@ class Chat:
         now = exchange.now
         buckets = self._world.limits.buckets(self.name, exchange.key, model.id, now)
         self._access.limit(buckets, now, prompt.tokens + (cap or 0), model)
-        everything = "\n".join(prompt.everything)
-        stops = value.get("stop") or ()
-        completions = [
-            self._world.brain.complete(
-                Ask(
-                    exchange.content,
-                    model.id,
-                    prompt.last,
-                    everything,
-                    min(cap or model.max_output, max(1, context - prompt.tokens)),
-                    model.chars_per_token,
-                    (stops,) if isinstance(stops, str) else tuple(stops),
-                    _effort(value, model),
-                    schema=_schema(value),
-                    choice=choice,
-                )
-            )
-            for choice in range(value.get("n") or 1 if "n" in flavour.known else 1)
-        ]
-        bill = self._bill(exchange, model, everything, prompt.tokens, completions)
-        body = self._reply(exchange, value, model, completions, bill)
+        said = chat_reply.completions(
+            self._world,
+            exchange,
+            model,
+            prompt,
+            value,
+            cap=min(cap or model.max_output, max(1, context - prompt.tokens)),
+            effort=_effort(value, model),
+            count=value.get("n") or 1 if "n" in flavour.known else 1,
+        )
+        bill = chat_reply.bill(
+            self._world, exchange, self.name, model, prompt, said, cached=self.name in _CACHING
+        )
+        body = self._reply(exchange, value, model, said, bill)
         return Answer(body, headers=written(flavour.headers, buckets, now), bill=bill)
 
     def _fields(self, exchange: Exchange, value: dict[str, Any], model: Model) -> None:
@@ -142,25 +133,6 @@ class Chat:
                 model=model.id,
             )
         )
-
-    def _bill(
-        self,
-        exchange: Exchange,
-        model: Model,
-        text: str,
-        input_tokens: int,
-        completions: list[Completion],
-    ) -> Bill:
-        bill = Bill(
-            model.id,
-            input_tokens,
-            sum(c.output_tokens for c in completions),
-            reasoning_tokens=sum(c.reasoning_tokens for c in completions),
-        )
-        if self.name in _CACHING:
-            prefixes = implicit_prefixes(text, model.chars_per_token)
-            bill.cache_read_tokens = self._world.read_cache(exchange, self.name, model.id, prefixes)
-        return price(bill, model)
 
     def _reply(
         self,
@@ -276,16 +248,6 @@ def _effort(value: dict[str, Any], model: Model) -> str:
         return ""
     nested = value.get("reasoning") if isinstance(value.get("reasoning"), dict) else None
     return value.get("reasoning_effort") or (nested or {}).get("effort") or model.default_effort
-
-
-def _schema(value: dict[str, Any]) -> dict[str, Any] | None:
-    wanted = value.get("response_format")
-    if not isinstance(wanted, dict):
-        return None
-    if wanted.get("type") == "json_schema":
-        schema: dict[str, Any] = (wanted.get("json_schema") or {}).get("schema", {})
-        return schema
-    return {"type": "object", "properties": {}} if wanted.get("type") == "json_object" else None
 
 
 def _image_tokens(model: Model, image: Image | None, detail: str) -> int:

@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 import orjson
 
-from tests.simulator.batch_files import Files, StoredFile, form_parts
+from tests.simulator.batch_files import StoredFile, form_parts
 from tests.simulator.batches import WINDOW, Batch, Fate, Item, Phase, Worker
 from tests.simulator.exchange import Answer, Exchange, Handler, Route
+from tests.simulator.file_batches import QUEUE_FULL, FileBatches
 from tests.simulator.openai_errors import invalid_value, refuse
 from tests.simulator.world import World
 
@@ -42,16 +43,15 @@ _UNSERVED: dict[Fate, tuple[str, str]] = {
         "This request was not executed because the batch was cancelled.",
     ),
 }
-_QUEUE_FULL = "token_limit_exceeded"
 _QUEUE = 90_000
 _REFUSALS = {
-    _QUEUE_FULL: "Enqueued token limit reached for {model} in organization "
+    QUEUE_FULL: "Enqueued token limit reached for {model} in organization "
     "org-simulated. Limit: {queue:,} enqueued tokens. Please try again once some in_progress "
     "batches have been completed.",
 }
 
 
-class OpenAIBatches:
+class OpenAIBatches(FileBatches):
     """``/files`` and ``/batches`` of one API.
 
     Args:
@@ -62,6 +62,8 @@ class OpenAIBatches:
         fail: an error with a status in the API's words.
     """
 
+    results = "batch_output"
+
     def __init__(
         self,
         world: World,
@@ -70,15 +72,9 @@ class OpenAIBatches:
         endpoints: Mapping[str, Handler],
         fail: Callable[[int], Answer],
     ) -> None:
-        self._world = world
-        self._api = api
+        super().__init__(world, api, Worker(self._handler, fail, self._write, self._unserved))
         self._base = base
         self._endpoints = endpoints
-        self._worker = Worker(self._handler, fail, self._write, self._unserved)
-
-    @property
-    def _files(self) -> Files:
-        return self._world.files
 
     def routes(self) -> Iterable[Route]:
         """Under the API's base path."""
@@ -126,31 +122,13 @@ class OpenAIBatches:
         kept = [_file(file) for file in files if purpose in ("", file.purpose)]
         return Answer(_page(kept, exchange, 10_000))
 
-    def file(self, exchange: Exchange) -> Answer:
-        """``GET /files/{id}`` and its content."""
-        name, _, what = exchange.tail.partition("/")
-        file = self._find_file(exchange, name)
-        if not what:
-            return Answer(_file(file))
-        if what != "content" or file.gone:
-            self._no_file(name)
-        return Answer(file.data, content_type="application/octet-stream")
+    def missing(self, message: str) -> NoReturn:
+        """404."""
+        refuse(message, status=404)
 
-    def delete_file(self, exchange: Exchange) -> Answer:
-        """``DELETE /files/{id}``."""
-        file = self._find_file(exchange, exchange.tail)
-        self._files.delete(file)
-        return Answer({"id": file.id, "object": "file", "deleted": True})
-
-    def _find_file(self, exchange: Exchange, name: str) -> StoredFile:
-        file = self._files.find(self._api, exchange.key, name)
-        if file is None:
-            self._no_file(name)
-        return file
-
-    @staticmethod
-    def _no_file(name: str) -> NoReturn:
-        refuse(f"No such File object: {name}", param="id", status=404)
+    def told_file(self, file: StoredFile) -> dict[str, Any]:
+        """A file as the API tells of it."""
+        return _file(file)
 
     def create(self, exchange: Exchange) -> Answer:
         """``POST /batches``. The file is looked at later."""
@@ -184,68 +162,19 @@ class OpenAIBatches:
             "errors": errors,
             "model": model,
         }
-        batch = self._world.batches.make(exchange, self._api, "batch_", items, about)
-        self._queue(batch, exchange)
-        return Answer(self._told(batch, created=True))
-
-    def _queue(self, batch: Batch, exchange: Exchange) -> None:
-        """Refuse a batch that does not fit beside those that wait."""
-        if batch.script.queue is None:
-            return
-        queued = 0
-        for other in self._world.batches.listed(self._api, exchange.key):
-            if other is not batch:
-                self._settle(other, exchange.now)
-            if not other.over and other.about["model"] == batch.about["model"]:
-                queued += other.asked_tokens
-        if queued > batch.script.queue:
-            batch.script.refused = _QUEUE_FULL
+        batch = self._made(exchange, "batch_", items, about)
+        return Answer(self.told(batch, exchange.now, created=True))
 
     def list_batches(self, exchange: Exchange) -> Answer:
         """``GET /batches``, newest first."""
-        batches = self._world.batches.listed(self._api, exchange.key)
-        for batch in batches:
-            self._settle(batch, exchange.now)
-        return Answer(_page([self._told(batch) for batch in batches], exchange, 20))
-
-    def batch(self, exchange: Exchange) -> Answer:
-        """``GET /batches/{id}``."""
-        batch = self._find(exchange, exchange.tail)
-        self._settle(batch, exchange.now)
-        return Answer(self._told(batch))
+        return Answer(_page(self._listed(exchange), exchange, 20))
 
     def cancel(self, exchange: Exchange) -> Answer:
         """``POST /batches/{id}/cancel``."""
-        name, _, what = exchange.tail.partition("/")
-        if what != "cancel":
-            refuse(f"Invalid URL (POST {exchange.path})", status=404)
-        batch = self._find(exchange, name)
-        self._settle(batch, exchange.now)
+        batch = self._to_cancel(exchange)
         if batch.over:
             refuse(f"Cannot cancel a batch with status '{_STATUS[batch.phase]}'.", status=409)
-        if batch.cancel_asked is None:
-            batch.cancel_asked = exchange.now
-        return Answer(self._told(batch) | {"status": "cancelling"})
-
-    def _find(self, exchange: Exchange, name: str) -> Batch:
-        batch = self._world.batches.find(self._api, exchange.key, name)
-        if batch is None:
-            refuse(f"No batch found with id '{name}'.", status=404)
-        return batch
-
-    def _settle(self, batch: Batch, now: float) -> None:
-        if batch.over:
-            return
-        self._world.batches.settle(batch, now, self._worker)
-        if batch.over and batch.phase != "refused":
-            for kind, good in (("output", True), ("error", False)):
-                data = batch.results(good=good)
-                if not data:
-                    continue
-                name = f"{batch.id}_{kind}.jsonl"
-                file = self._files.store(self._api, batch.key, name, "batch_output", data, now)
-                file.gone = batch.script.gone
-                batch.about[f"{kind}_file_id"] = file.id
+        return Answer(self.told(batch, exchange.now) | {"status": "cancelling"})
 
     def _read(
         self, file: StoredFile, endpoint: str
@@ -306,7 +235,7 @@ class OpenAIBatches:
             }
         )
 
-    def _told(self, batch: Batch, *, created: bool = False) -> dict[str, Any]:
+    def told(self, batch: Batch, now: float, *, created: bool = False) -> dict[str, Any]:
         """A batch as the API tells of it."""
         about, script = batch.about, batch.script
         phase: Phase = "waiting" if created else batch.phase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.simulator import chat_prompt, chat_reply, openai_access
-from tests.simulator.brain import Ask, Completion
+from tests.simulator.brain import Completion
 from tests.simulator.exchange import Answer, Bill, Exchange
 from tests.simulator.limits import openai_headers, written
 from tests.simulator.models import Model
@@ -96,38 +96,29 @@ def complete(world: World, exchange: Exchange) -> Answer:
     now = exchange.now
     buckets = world.limits.buckets(openai_access.NAME, exchange.key, model.id, now)
     openai_access.limit(world, buckets, model.id, now, prompt.tokens + (cap or 0))
-    everything = "\n".join(prompt.everything)
-    stops = value.get("stop") or ()
-    completions = [
-        world.brain.complete(
-            Ask(
-                exchange.content,
-                model.id,
-                prompt.last,
-                everything,
-                min(cap or model.max_output, model.context - prompt.tokens),
-                model.chars_per_token,
-                (stops,) if isinstance(stops, str) else tuple(stops),
-                effort,
-                schema=_schema(value),
-                choice=choice,
-            )
-        )
-        for choice in range(value.get("n") or 1)
-    ]
+    said = chat_reply.completions(
+        world,
+        exchange,
+        model,
+        prompt,
+        value,
+        cap=min(cap or model.max_output, model.context - prompt.tokens),
+        effort=effort,
+        count=value.get("n") or 1,
+    )
     tier = value.get("service_tier") or "auto"
     bill = openai_access.bill(
         world,
         exchange,
         model,
-        everything,
+        prompt.text,
         input_tokens=prompt.tokens,
-        output_tokens=sum(c.output_tokens for c in completions),
-        reasoning_tokens=sum(c.reasoning_tokens for c in completions),
+        output_tokens=sum(one.output_tokens for one in said),
+        reasoning_tokens=sum(one.reasoning_tokens for one in said),
         tier=tier,
         cache_key=value.get("prompt_cache_key") or "",
     )
-    body = _body(exchange, value, model, completions, bill, prompt.image_tokens)
+    body = _body(exchange, value, model, said, bill, prompt.image_tokens)
     return Answer(body, headers=written(openai_headers, buckets, now), bill=bill)
 
 
@@ -245,14 +236,6 @@ def _format(value: dict[str, Any]) -> None:
                 code="missing_required_parameter",
             )
         check_schema(inner, "response_format")
-
-
-def _schema(value: dict[str, Any]) -> dict[str, Any] | None:
-    wanted = value.get("response_format") or {}
-    if wanted.get("type") == "json_schema":
-        schema: dict[str, Any] = wanted["json_schema"].get("schema", {})
-        return schema
-    return {"type": "object", "properties": {}} if wanted.get("type") == "json_object" else None
 
 
 def _body(

@@ -96,13 +96,12 @@ def respond(world: World, exchange: Exchange) -> Answer:
     now = exchange.now
     buckets = world.limits.buckets(openai_access.NAME, exchange.key, model.id, now)
     openai_access.limit(world, buckets, model.id, now, prompt.tokens + (cap or 0))
-    everything = "\n".join(prompt.everything)
     completion = world.brain.complete(
         Ask(
             exchange.content,
             model.id,
             prompt.last,
-            everything,
+            prompt.text,
             min(cap or model.max_output, model.context - prompt.tokens),
             model.chars_per_token,
             effort=effort,
@@ -113,7 +112,7 @@ def respond(world: World, exchange: Exchange) -> Answer:
         world,
         exchange,
         model,
-        everything,
+        prompt.text,
         input_tokens=prompt.tokens,
         output_tokens=completion.output_tokens,
         reasoning_tokens=completion.reasoning_tokens,

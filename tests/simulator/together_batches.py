@@ -12,6 +12,7 @@ import orjson
 from tests.simulator.batch_files import StoredFile, form_parts
 from tests.simulator.batches import HALF, WINDOW, Batch, Fate, Item, Phase, Worker
 from tests.simulator.exchange import Answer, Exchange, Handler, Refused, Route
+from tests.simulator.file_batches import QUEUE_FULL, FileBatches
 from tests.simulator.refusals import admit
 from tests.simulator.together_access import NAME, Access
 from tests.simulator.together_errors import error, refuse
@@ -41,10 +42,9 @@ _UNSERVED: dict[Fate, str] = {
     "expired": "The batch expired before this request was processed.",
     "cancelled": "The batch was cancelled before this request was processed.",
 }
-_QUEUE_FULL = "token_limit_exceeded"
 
 
-class TogetherBatches:
+class TogetherBatches(FileBatches):
     """``/v1/files`` and ``/v1/batches``, and the store that files are put into.
 
     Args:
@@ -53,11 +53,13 @@ class TogetherBatches:
         fail: an error with a status in the API's words.
     """
 
+    results = "batch-api"
+
     def __init__(self, access: Access, complete: Handler, fail: Callable[[int], Answer]) -> None:
+        worker = Worker(lambda _: complete, fail, _write, _unserved, _factor)
+        super().__init__(access.world, NAME, worker)
         self._access = access
-        self._world = access.world
         self._checksums: dict[str, str] = {}
-        self._worker = Worker(lambda _: complete, fail, _write, _unserved, _factor)
 
     def routes(self) -> Iterable[Route]:
         """Under the API's base path; the store is another service, which knows no keys."""
@@ -114,7 +116,7 @@ class TogetherBatches:
         """``POST /v1/files/{id}/preprocess``: the bytes are there."""
         name, _, what = exchange.tail.partition("/")
         if what != "preprocess":
-            _missing(f"Invalid URL (POST {exchange.path})")
+            self.missing(f"Invalid URL (POST {exchange.path})")
         return Answer(_file(self._find_file(exchange, name)))
 
     def list_files(self, exchange: Exchange) -> Answer:
@@ -122,27 +124,13 @@ class TogetherBatches:
         files = self._world.files.listed(NAME, exchange.key)
         return Answer({"data": [_file(file) for file in files]})
 
-    def file(self, exchange: Exchange) -> Answer:
-        """``GET /v1/files/{id}`` and its content."""
-        name, _, what = exchange.tail.partition("/")
-        file = self._find_file(exchange, name)
-        if not what:
-            return Answer(_file(file))
-        if what != "content" or file.gone:
-            _missing(f"File {name} not found")
-        return Answer(file.data, content_type="application/octet-stream")
+    def missing(self, message: str) -> NoReturn:
+        """404."""
+        raise Refused(error(404, message, "invalid_request_error"))
 
-    def delete_file(self, exchange: Exchange) -> Answer:
-        """``DELETE /v1/files/{id}``."""
-        file = self._find_file(exchange, exchange.tail)
-        self._world.files.delete(file)
-        return Answer({"id": file.id, "deleted": True})
-
-    def _find_file(self, exchange: Exchange, name: str) -> StoredFile:
-        file = self._world.files.find(NAME, exchange.key, name)
-        if file is None:
-            _missing(f"File {name} not found")
-        return file
+    def told_file(self, file: StoredFile) -> dict[str, Any]:
+        """A file as the API tells of it."""
+        return _file(file)
 
     def create(self, exchange: Exchange) -> Answer:
         """``POST /v1/batches``. The file is looked at later."""
@@ -172,66 +160,19 @@ class TogetherBatches:
             "errors": wrong,
             "model": model,
         }
-        batch = self._world.batches.make(exchange, NAME, "batch-", items, about)
-        self._queue(batch, exchange)
-        return Answer({"job": self._told(batch, exchange.now, created=True)}, 201)
-
-    def _queue(self, batch: Batch, exchange: Exchange) -> None:
-        """Refuse a batch that does not fit beside those that wait."""
-        if batch.script.queue is None:
-            return
-        queued = 0
-        for other in self._world.batches.listed(NAME, exchange.key):
-            if other is not batch:
-                self._settle(other, exchange.now)
-            if not other.over and other.about["model"] == batch.about["model"]:
-                queued += other.asked_tokens
-        if queued > batch.script.queue:
-            batch.script.refused = _QUEUE_FULL
+        batch = self._made(exchange, "batch-", items, about)
+        return Answer({"job": self.told(batch, exchange.now, created=True)}, 201)
 
     def list_batches(self, exchange: Exchange) -> Answer:
         """``GET /v1/batches``: all of them, as a bare array."""
-        batches = self._world.batches.listed(NAME, exchange.key)
-        for batch in batches:
-            self._settle(batch, exchange.now)
-        return Answer([self._told(batch, exchange.now) for batch in batches])
-
-    def batch(self, exchange: Exchange) -> Answer:
-        """``GET /v1/batches/{id}``: the bare job."""
-        batch = self._find(exchange, exchange.tail)
-        self._settle(batch, exchange.now)
-        return Answer(self._told(batch, exchange.now))
+        return Answer(self._listed(exchange))
 
     def cancel(self, exchange: Exchange) -> Answer:
         """``POST /v1/batches/{id}/cancel``."""
-        name, _, what = exchange.tail.partition("/")
-        if what != "cancel":
-            _missing(f"Invalid URL (POST {exchange.path})")
-        batch = self._find(exchange, name)
-        self._settle(batch, exchange.now)
+        batch = self._to_cancel(exchange)
         if batch.over:
-            refuse(f"Batch {name} is {_STATUS[batch.phase]} and cannot be cancelled")
-        if batch.cancel_asked is None:
-            batch.cancel_asked = exchange.now
-        return Answer(self._told(batch, exchange.now))
-
-    def _find(self, exchange: Exchange, name: str) -> Batch:
-        batch = self._world.batches.find(NAME, exchange.key, name)
-        if batch is None:
-            _missing(f"Batch {name} not found")
-        return batch
-
-    def _settle(self, batch: Batch, now: float) -> None:
-        if batch.over:
-            return
-        self._world.batches.settle(batch, now, self._worker)
-        if batch.over and batch.phase != "refused":
-            for kind, good in (("output", True), ("error", False)):
-                if data := batch.results(good=good):
-                    name = f"{batch.id}_{kind}.jsonl"
-                    file = self._world.files.store(NAME, batch.key, name, "batch-api", data, now)
-                    file.gone = batch.script.gone
-                    batch.about[f"{kind}_file_id"] = file.id
+            refuse(f"Batch {batch.id} is {_STATUS[batch.phase]} and cannot be cancelled")
+        return Answer(self.told(batch, exchange.now))
 
     def _read(self, file: StoredFile) -> tuple[list[Item], str, str | None]:
         """The requests of a file, what is wrong with it, and its model."""
@@ -272,7 +213,7 @@ class TogetherBatches:
             return message
         return ""
 
-    def _told(self, batch: Batch, now: float, *, created: bool = False) -> dict[str, Any]:
+    def told(self, batch: Batch, now: float, *, created: bool = False) -> dict[str, Any]:
         """A job as the API tells of it; what is not known yet is not in it."""
         about = batch.about
         phase: Phase = "waiting" if created else batch.phase
@@ -300,7 +241,7 @@ class TogetherBatches:
 
     @staticmethod
     def _refusal(batch: Batch) -> str:
-        if batch.script.refused != _QUEUE_FULL:
+        if batch.script.refused != QUEUE_FULL:
             return "The batch could not be validated."
         queue = batch.script.queue or _QUEUE
         model = batch.about["model"]
@@ -347,7 +288,3 @@ def _file(file: StoredFile) -> dict[str, Any]:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(min(seconds, 4e9), UTC).isoformat().replace("+00:00", "Z")
-
-
-def _missing(message: str) -> NoReturn:
-    raise Refused(error(404, message, "invalid_request_error"))

@@ -7,15 +7,13 @@ import binascii
 from typing import Any
 
 from tests.simulator import chat_prompt, chat_reply
-from tests.simulator.brain import Ask, Completion
+from tests.simulator.brain import Completion
 from tests.simulator.exchange import Answer, Bill, Exchange
 from tests.simulator.images import Image
 from tests.simulator.models import Model
-from tests.simulator.promptcache import implicit_prefixes
 from tests.simulator.refusals import admit
 from tests.simulator.together_access import NAME, Access
 from tests.simulator.together_errors import refuse
-from tests.simulator.world import price
 
 EFFORTS = ("low", "medium", "high")
 _IMAGE_TOKENS = 576
@@ -57,27 +55,19 @@ class Chat:
         prompt = _read(value, model)
         cap = self._room(exchange, value, model, prompt.tokens)
         headers = self._access.limit(exchange, model, prompt.tokens + cap)
-        everything = "\n".join(prompt.everything)
-        stops = value.get("stop") or []
-        completions = [
-            self._world.brain.complete(
-                Ask(
-                    exchange.content,
-                    model.id,
-                    prompt.last,
-                    everything,
-                    cap,
-                    model.chars_per_token,
-                    tuple(stops),
-                    _effort(value, model),
-                    schema=_schema(value),
-                    choice=choice,
-                )
-            )
-            for choice in range(value.get("n") or 1)
-        ]
-        bill = self._bill(exchange, model, everything, prompt.tokens, completions)
-        body = _reply(exchange, value, model, completions, bill)
+        said = chat_reply.completions(
+            self._world,
+            exchange,
+            model,
+            prompt,
+            value,
+            cap=cap,
+            effort=_effort(value, model),
+            count=value.get("n") or 1,
+        )
+        cached = model.price is not None and model.price.cache_read < model.price.input
+        bill = chat_reply.bill(self._world, exchange, NAME, model, prompt, said, cached=cached)
+        body = _reply(exchange, value, model, said, bill)
         if warnings:
             body["warnings"] = [{"message": warning} for warning in warnings]
         return Answer(body, headers=headers, bill=bill)
@@ -97,26 +87,6 @@ class Chat:
             )
         exchange.notes["context_truncated_from"] = tokens + (asked or 0)
         return max(1, model.context - tokens)
-
-    def _bill(
-        self,
-        exchange: Exchange,
-        model: Model,
-        text: str,
-        input_tokens: int,
-        completions: list[Completion],
-    ) -> Bill:
-        bill = Bill(
-            model.id,
-            input_tokens,
-            sum(c.output_tokens for c in completions),
-            reasoning_tokens=sum(c.reasoning_tokens for c in completions),
-        )
-        cached = model.price is not None and model.price.cache_read < model.price.input
-        if cached:
-            prefixes = implicit_prefixes(text, model.chars_per_token)
-            bill.cache_read_tokens = self._world.read_cache(exchange, NAME, model.id, prefixes)
-        return price(bill, model)
 
 
 def _body(exchange: Exchange) -> dict[str, Any]:
@@ -202,14 +172,6 @@ def _effort(value: dict[str, Any], model: Model) -> str:
     if not model.thinks_unasked or (value.get("reasoning") or {}).get("enabled") is False:
         return ""
     return (value.get("reasoning_effort") if model.efforts else None) or model.default_effort
-
-
-def _schema(value: dict[str, Any]) -> dict[str, Any] | None:
-    wanted = value.get("response_format") or {}
-    if wanted.get("type") == "json_schema":
-        schema: dict[str, Any] = wanted["json_schema"]["schema"]
-        return schema
-    return {"type": "object", "properties": {}} if wanted.get("type") == "json_object" else None
 
 
 def _read(value: dict[str, Any], model: Model) -> chat_prompt.ChatPrompt:
