@@ -48,7 +48,6 @@ class Compatible(Api):
         base, chat, lists, text = self.base_path, self._chat, self._lists, self._text
         yield Route("POST", f"{base}/chat/completions", chat.complete, open=True)
         yield Route("GET", f"{base}/models", lists.models, open=self._public)
-        yield Route("GET", f"{base}/models/*", lists.model)
         if self._batches:
             yield from self._batches.routes()
         if not self._hosted:

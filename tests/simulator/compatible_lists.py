@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.simulator.compatible_access import Access
-from tests.simulator.exchange import Answer, Exchange, Refused
+from tests.simulator.exchange import Answer, Exchange
 from tests.simulator.models import Model
-from tests.simulator.refusals import word
 
 
 class Lists:
@@ -24,13 +23,6 @@ class Lists:
         known = self._world.catalogue.list(self.name)
         data = [self._line(model) for model in known if model.lifecycle != "retired"]
         return Answer({"object": "list", "data": data})
-
-    def model(self, exchange: Exchange) -> Answer:
-        """One model."""
-        known = self._world.catalogue.find(self.name, exchange.tail)
-        if known is None:
-            raise Refused(word(self.name, "model", 404, model=exchange.tail))
-        return Answer(self._line(known))
 
     def _line(self, model: Model) -> dict[str, Any]:
         return {"id": model.id, **self._flavour.fields(model)}
