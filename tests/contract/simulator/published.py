@@ -37,11 +37,7 @@ def fields(vendor: str, name: str) -> set[str]:
     if vendor == "google":
         return set(_google()[0][name]["properties"])
     document = {"anthropic": _anthropic, "openai": _openai}[vendor]()
-    schema = document["components"]["schemas"][name]
-    parts = [*schema.get("allOf", ()), schema]
-    named = [part["$ref"].rpartition("/")[2] for part in parts if "$ref" in part]
-    own = {field for part in parts for field in part.get("properties", ())}
-    return own.union(*(fields(vendor, part) for part in named))
+    return set(_properties(document["components"]["schemas"], name))
 
 
 # -- OpenAPI -----------------------------------------------------------------------------
@@ -79,6 +75,8 @@ def _openai() -> dict[str, Any]:
     properties["usage"] = {"anyOf": [properties["usage"], {"type": "null"}]}
     shared = schemas["ModelResponseProperties"]["properties"]
     shared["user"] = {"anyOf": [shared["user"], {"type": "null"}]}
+    # In the document's examples only.
+    shared["store"] = {}
     # Newer than the document.
     schemas["Model"]["properties"]["shutdown_date"] = {}
     return document
@@ -142,11 +140,19 @@ def _unlike(document: Callable[[], dict[str, Any]], name: str, value: Any) -> Pr
     yield from _unknown(document()["components"]["schemas"], name, value)
 
 
+def _properties(schemas: dict[str, Any], name: str) -> dict[str, Any]:
+    """The properties of a schema and of all that it is made of."""
+    found: dict[str, Any] = {}
+    for part in (*schemas[name].get("allOf", ()), schemas[name]):
+        if "$ref" in part:
+            found |= _properties(schemas, part["$ref"].rpartition("/")[2])
+        found |= part.get("properties", {})
+    return found
+
+
 def _unknown(schemas: dict[str, Any], name: str, value: dict[str, Any]) -> Problems:
-    properties = schemas[name].get("properties")
-    if properties is None:
-        return
-    for field, inner in value.items():
+    properties = _properties(schemas, name)
+    for field, inner in value.items() if properties else ():
         if field not in properties:
             yield f"{name} has no field {field}"
         known = properties.get(field, {}).get("$ref")
