@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -12,9 +13,13 @@ from hypothesis import strategies as st
 
 from tests.contract.bodies.lanes import Lane, Path
 from tests.contract.bodies.server import Response
+from tests.spellings import spellings
 
-KEY = "sk-planted-key-0123456789abcdef"
+KEY = "sk-planted/KEY+0123456789&abcdefghijKLMNOPqrstuv-wxyz_ABCDEFGH=="
+"""Has what spellings differ in, and is so long that its base64 goes over several lines."""
 ANSWER = "Answer: B"
+SPELLINGS = list(spellings(KEY).values())
+IN_HEADERS = [one for one in SPELLINGS if one.isascii() and one.isprintable()]
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,21 @@ TOKENS = [
     *("[" * 300 + "]" * 300, "[" * 1500 + "]" * 1500, '{"a":' * 260 + "1" + "}" * 260),
     *('"\\ud83d"', '"\\udc00\\ud83d"', '"\\u0000"', "{}", "[]", '""', "true", "null"),
 ]
-TEXTS = ["ten", "9", "", "error", "abort", "stop", KEY, f"{KEY} said", "\ud83d", "STOP", "\t"]
+TEXTS = ["ten", "9", "", "error", "abort", "stop", "\ud83d", "STOP", "\t"]
 NAMES = [
     *("error", "detail", "message", "status", "usage", "warnings", "refusal", "text", "code"),
     *("type", "choices", "output", "content", "candidates", "promptFeedback", "__type", "id"),
 ]
+places_for_keys = st.builds(
+    "<<key {} {}>>{}".format,
+    st.integers(0, len(SPELLINGS) - 1),
+    st.sampled_from(["escaped", "as it is"]),
+    st.sampled_from(["", "", " said"]),
+)
+"""Where :func:`planted` puts a key: a body that is cut must not hold half of one."""
 scalars = st.one_of(
     st.sampled_from(TOKENS).map(Token),
-    st.sampled_from(TEXTS),
+    st.sampled_from(TEXTS) | places_for_keys,
     st.none() | st.booleans() | st.integers(-10, 10**10) | st.floats(),
     st.text(max_size=6),
 )
@@ -78,7 +90,8 @@ headers = st.lists(
                 *("X-Ratelimit-Limit-Requests", "X-Ratelimit-Reset", "Set-Cookie"),
             ]
         ),
-        st.sampled_from(["0", "-1", "1e309", "nan", "6m0s", "9" * 30, KEY, "ThrottlingException"])
+        st.sampled_from(["0", "-1", "1e309", "nan", "6m0s", "9" * 30, "ThrottlingException"])
+        | st.sampled_from(IN_HEADERS)
         | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=12),
     ),
     max_size=3,
@@ -103,6 +116,21 @@ def written(value: Any, *, ascii_only: bool = True) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(written(one, ascii_only=ascii_only) for one in value) + "]"
     return json.dumps(value, ensure_ascii=ascii_only)
+
+
+_PLACE = re.compile(rb"<<key (\d+) (escaped|as it is|bare)>>")
+
+
+def planted(body: bytes) -> bytes:
+    """A body with keys in the places for them: in strings of JSON, or ``bare``."""
+
+    def key(found: re.Match[bytes]) -> bytes:
+        spelled = SPELLINGS[int(found[1])]
+        if found[2] == b"bare":
+            return spelled.encode()
+        return json.dumps(spelled, ensure_ascii=found[2] == b"escaped")[1:-1].encode()
+
+    return _PLACE.sub(key, body)
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -133,6 +161,9 @@ def answers(draw: st.DrawFn, lane: Lane) -> Case:
     fixed = {place[:n] for place in (lane.text, *lane.fixed) for n in range(len(place) + 1)}
     free = [place for place in places(lane.body) if place not in fixed]
     said = draw(st.sampled_from(["", "x \ud83d ", "é ", "\t", "\x00 ", "✅ ", "\udc00"])) + ANSWER
+    if draw(st.booleans()):
+        key = draw(places_for_keys)
+        said = draw(st.sampled_from([f"{key} {said}", f"{said} {key}", f"{said}\n{key}\n"]))
     body = put(deepcopy(dict(lane.body)), lane.text, said)
     for place in draw(st.lists(st.sampled_from(free), max_size=3, unique=True)):
         if _is_there(body, place):
@@ -141,6 +172,7 @@ def answers(draw: st.DrawFn, lane: Lane) -> Case:
         # A name that is there already would be the answer's own.
         body.setdefault(draw(st.sampled_from(NAMES)), draw(values))
     raw = written(body, ascii_only=draw(st.booleans())).encode("utf-8", "surrogatepass")
+    raw = planted(raw)
     how = draw(st.sampled_from(["", "", "", "", "mark", "blank", "tail", "utf-16", "latin", "raw"]))
     line = None if how in ("utf-16", "mark", "blank", "tail") else raw
     match how:
@@ -197,7 +229,9 @@ def anything(draw: st.DrawFn, lane: Lane) -> Case:
         case "cut":
             raw, line = raw[: draw(st.integers(0, len(raw)))], None
         case "page":
-            raw, line = b"<!doctype html><title>Hi</title>", None
+            key = f"<<key {draw(st.integers(0, len(SPELLINGS) - 1))} bare>>"
+            raw, line = b"<!doctype html><title>Hi</title>" + key.encode(), None
+    raw, line = planted(raw), line and planted(line)
     packed = [("Content-Encoding", "gzip")] * draw(st.sampled_from([0, 0, 0, 0, 1]))
     response = Response(
         raw,
