@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import re
+from functools import lru_cache
 from urllib.parse import quote, quote_plus
 
 HIDDEN = ("\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\x00", "\x1b")
@@ -28,6 +29,10 @@ def spellings(key: str) -> dict[str, str]:
         "HTML": html.escape(key),
         "HTML, numbers": "".join(f"&#{ord(one)};" for one in key),
         "HTML, hexadecimal": "".join(f"&#x{ord(one):X};" for one in key),
+        "HTML, numbers, twice": "".join(f"&amp;#{ord(one)};" for one in key),
+        "HTML, numbers, percent": quote("".join(f"&#{ord(one)};" for one in key), safe=""),
+        "percent, HTML": "".join(f"&#37;{byte:02X}" for byte in key.encode()),
+        "HTML, hidden, twice": "".join(f"&amp;\x00#{ord(one)};" for one in key),
         "soft hyphens in HTML": "&shy;".join(html.escape(one) for one in key),
         "hex": key.encode().hex(),
         "HEX": key.encode().hex().upper(),
@@ -38,6 +43,7 @@ def spellings(key: str) -> dict[str, str]:
     found |= {
         name: text for before in ("", "u", "us", "user:") for name, text in _codes(before, key)
     }
+    found |= dict(_letters(key))
     found |= {f"{name}, in JSON": text for name, text in _in_json(key).items()}
     found["split, escaped, in JSON"] = json.dumps("\u200b".join(key))[1:-1]
     found["HTML, numbers, in JSON"] = found["HTML, numbers"].replace("&", "\\u0026")
@@ -77,6 +83,60 @@ def _codes(before: str, key: str) -> list[tuple[str, str]]:
             (f"{name}, slashes", code.replace("/", "\\/")),
         ]
     return found
+
+
+def _letters(key: str) -> list[tuple[str, str]]:
+    """In base64 of several lines, as letters, certificates and headers have it."""
+    found = []
+    for before in ("", "u" * 25, "u" * 50 + ":"):
+        code = base64.b64encode(f"{before}{key}".encode()).decode()
+        for width in (64, 76):
+            lines = [code[at : at + width] for at in range(0, len(code), width)]
+            name = f"base64 after {len(before)}, lines of {width}"
+            found += [
+                (name, "\n".join(lines)),
+                (f"{name}, of a letter", "\r\n".join(lines)),
+                (f"{name}, of a header", "\r\n ".join(lines)),
+                (f"{name}, in JSON", "\\r\\n".join(lines)),
+                (f"{name}, in Unicode escapes", "\\u000a".join(lines)),
+                (f"{name}, percent", quote("\n".join(lines), safe="")),
+                (f"{name}, HTML", "&#10;".join(lines)),
+                (f"{name}, escaped twice", "\\\\n".join(lines)),
+            ]
+    return found
+
+
+def remains(key: str, text: str) -> list[str]:
+    """What can be read of a key in a text: spellings of it, and pieces of its codes.
+
+    A code that was taken out in part is found by its pieces.
+    """
+    shown = _bare(text)
+    return [name for name, sought in _traces(key).items() if sought in shown]
+
+
+@lru_cache(4)
+def _traces(key: str) -> dict[str, str]:
+    """What tells that a key was there, without line breaks."""
+    raw = key.encode()
+    codes = [raw.hex(), raw.hex().upper()]
+    for shift in range(3):
+        code = base64.b64encode(bytes(shift) + raw).decode()
+        # The ends are shared with what stands around the key.
+        codes.append(code[4 if shift else 0 : len(code) - 4])
+    pieces = [
+        code[at : at + _PIECE] for code in codes for at in range(0, len(code) - _PIECE + 1, 4)
+    ]
+    whole = {name: _bare(spelled) for name, spelled in spellings(key).items()}
+    return whole | {f"{piece} of base64 or hex": piece for piece in pieces}
+
+
+_PIECE = 12
+_BREAK = re.compile(r"\s+|\\+[rn]|\\+u000a|%0A|&#10;")
+
+
+def _bare(text: str) -> str:
+    return _BREAK.sub("", text)
 
 
 def _unit(one: str) -> str:

@@ -2,13 +2,14 @@
 
 A secret is found as it is and with letters in the other case; with any of its characters
 escaped as in JSON, Python, an address or HTML, twice over where one stands inside another;
-split by characters that no screen shows; in base64, alone or behind a user's name, and in
-hexadecimal digits.
+split by characters that no screen shows; in base64, alone or behind a user's name, in one
+line or several, and in hexadecimal digits.
 
 Every reply comes by here, so the work is in two steps. :meth:`Redactor._suspects` looks at
 bytes with the string searches of C alone, and lets nearly all of them pass. Only where it
 sees a secret, or an escape that could hide a part of one, escapes are undone one by one
 with their places kept, so that exactly the spelling is cut out and nothing around it.
+Most escapes of HTML and of addresses stand for what is in no secret, and are passed over.
 """
 
 from __future__ import annotations
@@ -72,18 +73,27 @@ _ESCAPE = re.compile(
     """,
     re.VERBOSE,
 )
+_AT_ESCAPES = re.compile(f"({_ESCAPE.pattern})", re.VERBOSE)
 _UNIT = re.compile(f"{_ESCAPE.pattern}|[{_HIDDEN}{_CONTROL}{_TAGS}]+", re.VERBOSE)
 _WHITE = {"b": "", "f": "", "v": "", "n": "\n", "r": "\r", "t": "\t"}
 _DELETED = bytes([*range(9), 11, 12, *range(14, 32), 127])
 _FOLD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ-_", b"abcdefghijklmnopqrstuvwxyz+/")
 """One case, and one of the two alphabets of base64."""
 _BASE64 = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+/")
-_PERCENT = re.compile(rb"%[0-9a-fA-F]{2}")
-_ENTITY = re.compile(rb"&(?:#[0-9xX]|[a-zA-Z]{2,31};)")
 _SPACE = re.compile(r"\s+")
-_LINE = 76
-"""Longest line of base64 in a letter. Source: RFC 2045, section 6.8."""
-_END = 36
+_PIECE = 16
+"""A code broken into lines of twice as many characters or more has one such piece unbroken."""
+_FORMS_ESCAPES = frozenset("\\%&#;{}")
+_NAMES = {
+    " ": ("nbsp",),
+    '"': ("quot",),
+    "'": ("apos",),
+    "<": ("lt",),
+    ">": ("gt",),
+    "—": ("mdash", "ndash", "hellip", "lsquo", "rsquo", "ldquo", "rdquo", "bull", "middot"),
+    "é": ("eacute", "auml", "ouml", "uuml", "szlig", "copy", "euro", "times"),
+}
+"""The names that HTML has most of, by what they stand for, or by another letter beyond ASCII."""
 
 
 def _fold(text: str) -> str:
@@ -187,6 +197,10 @@ class _Layer:
             return start, end
         return self._above.origin(self._up(start), self._up(end - 1, end=True))
 
+    def touch(self, place: int) -> bool:
+        """Whether the characters before and at a place stand side by side above, too."""
+        return self._up(place - 1, end=True) == self._up(place)
+
     def _up(self, place: int, *, end: bool = False) -> int:
         """Where the character at a place begins above, or ends."""
         at = bisect_right(self._starts, place) - 1
@@ -258,7 +272,9 @@ def _percent(run: str) -> Iterator[tuple[int, str]]:
 def _undo(text: str) -> str:
     """A text with one level of escapes undone, and nothing hidden left."""
     if "\\" in text or "%" in text or "&" in text:
-        text = _ESCAPE.sub(lambda found: _meaning(found[0]), text)
+        parts = _AT_ESCAPES.split(text)
+        parts[1::2] = map(_meaning, parts[1::2])
+        text = "".join(parts)
     return _shown(text)
 
 
@@ -281,7 +297,7 @@ class Redactor:
         self._secrets: set[str] = set()
         self._found: list[_Needle] = []
         self._direct: list[bytes] = []
-        self._escape = self._json_escape = re.compile(rb"(?!)")
+        self._escape = self._json_escape = self._percent = self._entity = re.compile(rb"(?!)")
         self._foreign = False
         self.learn(*secrets)
 
@@ -298,6 +314,7 @@ class Redactor:
         self._direct = sorted({piece for needle in self._found for piece in _pieces(needle)})
         self._direct += _in_json(self._secrets)
         self._escape, self._json_escape = _escapes_of(self._secrets)
+        self._percent, self._entity = _telling({one for needle in every for one in needle.text})
         self._foreign = not all(secret.isascii() for secret in self._secrets)
 
     # -- looking ---------------------------------------------------------------------
@@ -315,9 +332,9 @@ class Redactor:
                 return True
         if b"\\" in data and (self._json_escape if json else self._escape).search(data):
             return True
-        if b"%" in data and _PERCENT.search(data):
+        if b"%" in data and self._percent.search(folded):
             return True
-        if b"&" in data and _ENTITY.search(data):
+        if b"&" in data and self._entity.search(folded):
             return True
         if data.isascii():
             return False
@@ -366,9 +383,13 @@ class Redactor:
             start = folded.find(needle.text)
             while start >= 0:
                 end = start + len(needle.text)
-                first = start - (needle.before and folded[start - 1 : start] in _BASE64)
-                last = end + (needle.after and folded[end : end + 1] in _BASE64)
-                yield layer.origin(first, last)
+                before = needle.before and folded[start - 1 : start] in _BASE64
+                after = needle.after and folded[end : end + 1] in _BASE64
+                if code_only:
+                    # A word after a space is none of the code, though it looks like base64.
+                    before = before and layer.touch(start)
+                    after = after and layer.touch(end)
+                yield layer.origin(start - before, end + after)
                 start = folded.find(needle.text, start + 1)
 
     # -- taking out ------------------------------------------------------------------
@@ -465,11 +486,13 @@ class Redactor:
 
 
 def _pieces(needle: _Needle) -> Iterator[bytes]:
-    """What is searched for a needle: the whole, or both ends of a code that may be broken."""
+    """What is searched for a needle: the whole, or two pieces of a code, of which a line break
+    leaves one whole."""
     text = needle.text.encode("utf-8", "surrogatepass").translate(_FOLD, _DELETED)
-    if needle.code and len(text) > _LINE:
-        yield text[:_END]
-        yield text[-_END:]
+    if needle.code:
+        size = min(_PIECE, len(text) // 2)
+        yield text[:size]
+        yield text[size : 2 * size]
     elif text:
         yield text
 
@@ -492,4 +515,36 @@ def _escapes_of(secrets: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]
     control = rb"(?<!\\\\)(?:\\\\)*[bf]"
     return re.compile(rb"\\(?:" + some + rb")"), re.compile(
         rb"\\(?:" + some + b"|" + control + rb")"
+    )
+
+
+def _telling(marks: set[str]) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Find escapes of addresses, and of HTML, in folded bytes; most harmless ones are left out.
+
+    An escape is harmless if it stands for what is neither in a text that is looked for nor in
+    an escape. A space is harmless to codes, as what is looked for of them is in one line.
+
+    Args:
+        marks: every character of the texts that are looked for.
+    """
+    ascii_only = all(mark.isascii() for mark in marks)
+    harmless = [
+        one
+        for one in map(chr, (9, 10, 13, *range(32, 127)))
+        if _fold(one) not in marks and one not in _FORMS_ESCAPES and not one.isalnum()
+    ]
+    codes = "|".join(f"{ord(one):02x}" for one in harmless)
+    numbers = "|".join(f"{ord(one)}|x{ord(one):x}" for one in harmless)
+    names = [
+        name
+        for one, those in _NAMES.items()
+        if one in harmless or (ascii_only and not one.isascii())
+        for name in those
+    ]
+    if "&" not in marks:
+        # What it stands for may begin another escape.
+        names.append("amp(?!;(?:#|[a-z]{2,31};))")
+    known = "|".join([f"#(?:{numbers})" if numbers else "(?!)", *names])
+    return re.compile(f"%(?!{codes or '(?!)'})[0-9a-f]{{2}}".encode()), re.compile(
+        f"&(?!(?:{known});)(?:#[0-9x]|[a-z]{{2,31}};)".encode()
     )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls.redaction import SHORTEST, Redactor
-from tests.spellings import escaped, spellings
+from tests.spellings import escaped, remains, spellings
 
 MARK = "␟"
 KEYS = {
@@ -22,6 +22,7 @@ KEYS = {
     "quotes": "pass\"word\\with/every<thing>&%41'",
     "foreign": "schlüssel-пароль-0123",
     "short": "abcd/123",
+    "long": "sk-proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f" * 3,
 }
 AROUND = ("{}", "the key {} is wrong", '{{"a": "{}"}}', "<b>{}</b>", "\n{}\n")
 
@@ -58,6 +59,12 @@ def survivors(key: str, around: Sequence[str] = AROUND) -> list[str]:
             }
             left += [f"{name} in {kind}" for kind, out in shown.items() if MARK not in out]
             left += [f"{name} in {kind}" for kind, out in shown.items() if spelled in out]
+            left += [
+                f"{name} in {kind}: {piece}"
+                for kind, out in shown.items()
+                if out != MARK
+                for piece in remains(key, out)
+            ]
     return left
 
 
@@ -127,6 +134,9 @@ def test_only_the_spelling_is_cut_out() -> None:
     take = redactor("planted-key-0123")
     assert take.text("a%20planted%2Dkey%2D0123%20b") == f"a%20{MARK}%20b"
     assert take.text("x \u200bplanted-\u200bkey-0123\u200b y") == f"x \u200b{MARK}\u200b y"
+    for space in " ", "\n":
+        bare = f"cGxhbnRlZC1rZXktMDEyMw{space}Answer: B"
+        assert take.text(bare) == f"{MARK}{space}Answer: B"
     assert take.text("Basic dXNlcjpwbGFudGVkLWtleS0wMTIz!") == f"Basic dXNlcj{MARK}!"
 
 
