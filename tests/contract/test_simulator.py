@@ -293,8 +293,8 @@ class Reply:
     text: str
 
     @property
-    def told(self) -> str:
-        """Headers and body, for patterns that do not care where something stands."""
+    def message(self) -> str:
+        """Headers and body, for patterns that do not care where a match is."""
         return f"{dict(self.headers)} {self.text}"
 
 
@@ -355,7 +355,7 @@ def test_a_key_that_may_not(sim: Handle, api: str, state: str) -> None:
     key = "" if state == "missing" else f"planted-{state}-0123456789"
     reply = call(sim, api, key=key)
     assert reply.status == status
-    assert re.search(words, reply.told)
+    assert re.search(words, reply.message)
     assert not key or key not in reply.text
     assert sim.summary()["billed_requests"] == 0
     # Looking around costs nothing, so only the key itself matters there.
@@ -373,9 +373,9 @@ def test_servers_of_ones_own_ask_for_no_key(sim: Handle, api: str, state: str) -
 @pytest.mark.parametrize("api", UNKNOWN_MODELS)
 def test_an_unknown_model_and_a_retired_one(sim: Handle, api: str) -> None:
     status, words = UNKNOWN_MODELS[api]
-    reply = call(sim, api, model="unheard-of")
+    reply = call(sim, api, model="no-such-model")
     assert reply.status == status
-    assert re.search(words.replace("MODEL", "unheard-of"), reply.told)
+    assert re.search(words.replace("MODEL", "no-such-model"), reply.message)
     name = ENDPOINTS[api].model.removeprefix("us.")
     sim.model(api.split()[0], name, lifecycle="retired")
     # Amazon and OpenAI's Responses say of a retired model that it has been there.
@@ -384,7 +384,7 @@ def test_an_unknown_model_and_a_retired_one(sim: Handle, api: str) -> None:
 
 @pytest.mark.parametrize("api", [api for api in ENDPOINTS if api not in UNKNOWN_MODELS])
 def test_a_server_of_one_model_takes_any_name(sim: Handle, api: str) -> None:
-    assert call(sim, api, model="unheard-of").status == 200
+    assert call(sim, api, model="no-such-model").status == 200
 
 
 @pytest.mark.parametrize("api", ENDPOINTS)
@@ -401,7 +401,7 @@ def test_a_scripted_status(sim: Handle, api: str, status: int) -> None:
     sim.fault(status=status, retry_after=2)
     reply = call(sim, api)
     assert reply.status == status
-    assert re.search(STATUSES[api][status], reply.told)
+    assert re.search(STATUSES[api][status], reply.message)
     # Google tells delays in the body.
     assert reply.headers.get("retry-after") == (None if api == "google" else "2")
     assert ('"retryDelay":"2s"' in reply.text) == (api == "google")

@@ -8,6 +8,7 @@ server, so a handler is always quick and always deterministic.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -176,24 +177,24 @@ class Route:
     open: bool = False
 
 
-class Api:
+class Api(ABC):
     """One provider's protocol; what most of them have in common."""
 
     name: str
     base_path: str
     """What a client adds to the server's address to get the base URL."""
 
+    @abstractmethod
     def routes(self) -> Iterable[Route]:
         """Every route, with the API's own prefix."""
-        raise NotImplementedError
 
+    @abstractmethod
     def admit(self, exchange: Exchange) -> None:
         """Refuse a key that may do nothing at all."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error(self, status: int, message: str = "") -> Answer:
         """A failure with ``status`` as this provider words it; for scripted faults."""
-        raise NotImplementedError
 
     def dress(self, exchange: Exchange, answer: Answer) -> None:
         """Add what every answer of this provider carries: request ids and the like."""

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
-import httpx2
 import pytest
 import pytest_asyncio
 
+from tests.contract.simulator.clients import anthropic_client
 from tests.contract.simulator.images import base64_png
 from tests.simulator.handle import Handle
 
@@ -19,22 +19,9 @@ OLD = {"anthropic-version": "2023-06-01"}
 KEY = "sk-ant-api03-planted"
 
 
-def client_of(sim: Handle, key: str = KEY, **options: Any) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(
-        api_key=key,
-        base_url=sim.base_url("anthropic"),
-        max_retries=0,
-        timeout=10,
-        # Reading the trust store takes longer than any of these tests, and there is no TLS here.
-        http_client=httpx2.AsyncClient(verify=False),
-        _strict_response_validation=True,
-        **options,
-    )
-
-
 @pytest_asyncio.fixture
 async def client(sim: Handle) -> AsyncIterator[anthropic.AsyncAnthropic]:
-    async with client_of(sim) as made:
+    async with anthropic_client(sim, KEY) as made:
         yield made
 
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
-import httpx2
 import openai
 import pytest
 import pytest_asyncio
 
+from tests.contract.simulator.clients import anthropic_client, openai_client
 from tests.simulator.handle import Handle
 
 pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
@@ -23,27 +23,13 @@ CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
 
 @pytest_asyncio.fixture
 async def client(sim: Handle) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        api_key=KEY,
-        base_url=sim.base_url("openai"),
-        max_retries=0,
-        timeout=10,
-        http_client=httpx2.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    ) as made:
+    async with openai_client(sim, KEY) as made:
         yield made
 
 
 @pytest_asyncio.fixture
 async def claude(sim: Handle) -> AsyncIterator[anthropic.AsyncAnthropic]:
-    async with anthropic.AsyncAnthropic(
-        api_key=KEY,
-        base_url=sim.base_url("anthropic"),
-        max_retries=0,
-        timeout=10,
-        http_client=httpx2.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    ) as made:
+    async with anthropic_client(sim, KEY) as made:
         yield made
 
 

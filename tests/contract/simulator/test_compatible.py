@@ -8,10 +8,10 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 
+from tests.contract.simulator.clients import openai_client
 from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 from tests.simulator.model_tables import COMPATIBLE
@@ -32,18 +32,7 @@ PLAIN = {
     "custom": "any-model",
 }
 HOSTED = ("groq", "openrouter", "deepseek", "mistral", "xai", "fireworks")
-
-
-def client_of(sim: Handle, api: str, key: str = "sk-planted-0123") -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(
-        api_key=key,
-        base_url=sim.base_url(api),
-        max_retries=0,
-        timeout=10,
-        # Reading the trust store takes longer than any of these tests, and there is no TLS here.
-        http_client=httpx2.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    )
+KEY = "sk-planted-0123"
 
 
 async def ask(sim: Handle, api: str, model: str = "", key: str = "sk-planted", **more: Any) -> Any:
@@ -52,7 +41,7 @@ async def ask(sim: Handle, api: str, model: str = "", key: str = "sk-planted", *
         "messages": [{"role": "user", "content": "What is asked?"}],
         **more,
     }
-    async with client_of(sim, api, key) as client:
+    async with openai_client(sim, key, api) as client:
         return await client.chat.completions.create(**body)
 
 
@@ -319,7 +308,7 @@ async def test_deepseek_cache_fields(sim: Handle) -> None:
 
 @pytest.mark.parametrize("api", [api for api in PLAIN if api not in ("openrouter", "mistral")])
 async def test_model_list(sim: Handle, api: str) -> None:
-    async with client_of(sim, api) as client:
+    async with openai_client(sim, KEY, api) as client:
         if api in ("lmstudio", "deepseek"):
             # These two leave out the date that OpenAI's own list always has.
             with pytest.raises(openai.APIResponseValidationError):
@@ -373,7 +362,7 @@ def test_own_endpoints(sim: Handle) -> None:
 @pytest.mark.parametrize("api", ["vllm", "ollama", "lmstudio", "llamacpp"])
 async def test_raw_text(sim: Handle, api: str) -> None:
     sim.rule("capital of", text=" Paris")
-    async with client_of(sim, api) as client:
+    async with openai_client(sim, KEY, api) as client:
         completion = await client.completions.create(
             model=PLAIN[api], prompt="The capital of France is", max_tokens=5
         )

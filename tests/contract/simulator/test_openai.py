@@ -8,11 +8,11 @@ import math
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx2
 import openai
 import pytest
 import pytest_asyncio
 
+from tests.contract.simulator.clients import openai_client
 from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 
@@ -21,21 +21,9 @@ pytestmark = pytest.mark.share(4)
 KEY = "sk-proj-planted"
 
 
-def client_of(sim: Handle, key: str = KEY) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(
-        api_key=key,
-        base_url=sim.base_url("openai"),
-        max_retries=0,
-        timeout=10,
-        # Reading the trust store takes longer than any of these tests, and there is no TLS here.
-        http_client=httpx2.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    )
-
-
 @pytest_asyncio.fixture
 async def client(sim: Handle) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with client_of(sim) as made:
+    async with openai_client(sim, KEY) as made:
         yield made
 
 

@@ -8,11 +8,11 @@ import urllib.request
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 import pytest_asyncio
 import together
 
+from tests.contract.simulator.clients import together_client
 from tests.contract.simulator.images import data_uri
 from tests.simulator.handle import Handle
 from tests.simulator.model_tables import TOGETHER
@@ -26,20 +26,9 @@ SEES = "Qwen/Qwen3.5-9B"
 USABLE = [model for model in TOGETHER if model.serverless]
 
 
-def client_of(sim: Handle, key: str = KEY) -> together.AsyncTogether:
-    return together.AsyncTogether(
-        api_key=key,
-        base_url=sim.base_url("together"),
-        max_retries=0,
-        timeout=10,
-        http_client=httpx.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    )
-
-
 @pytest_asyncio.fixture
 async def client(sim: Handle) -> AsyncIterator[together.AsyncTogether]:
-    async with client_of(sim) as made:
+    async with together_client(sim, KEY) as made:
         yield made
 
 

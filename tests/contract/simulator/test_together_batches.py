@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 import pytest_asyncio
 import together
 
+from tests.contract.simulator.clients import together_client
 from tests.simulator.handle import Handle
 
 pytestmark = [pytest.mark.usefixtures("still"), pytest.mark.share(4)]
@@ -24,14 +24,7 @@ DAY = 86_400
 
 @pytest_asyncio.fixture
 async def client(sim: Handle) -> AsyncIterator[together.AsyncTogether]:
-    async with together.AsyncTogether(
-        api_key=KEY,
-        base_url=sim.base_url("together"),
-        max_retries=0,
-        timeout=10,
-        http_client=httpx.AsyncClient(verify=False),
-        _strict_response_validation=True,
-    ) as made:
+    async with together_client(sim, KEY) as made:
         yield made
 
 
