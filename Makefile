@@ -79,11 +79,7 @@ lint: .make/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# mypy cannot see a namespace whose folders are mapped by packaging, so it is
-# shown the same layout as links. What it reads is in pyproject.toml.
 types: .make/dev
-	@mkdir -p .make/types/evalbench
-	@for room in engine providers themes tui; do ln -sfn ../../../$$room .make/types/evalbench/$$room; done
 	$(BIN)/mypy
 
 imports: .make/dev

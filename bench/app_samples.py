@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "plugins"
 from bench.figures import Figure, declare, tell
 from bench.made_run import make
 from bench.own_home import own_home
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.bootstrap import prepare_environment
 
 Figures = dict[str, list[float]]

@@ -63,8 +63,8 @@ def main() -> None:
 
 def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
     """Start the run, watch it in every way, print medians and give them."""
-    from evalbench.engine.process import start_run, stop_run
-    from evalbench.engine.settings import make_spec
+    from evalbench.engine.config.spec import make_spec
+    from evalbench.engine.process.launch import launch_runs, stop_run
 
     env = dict(os.environ)
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -83,7 +83,7 @@ def measure(home: Path, rounds: int, seconds: float, rate: int) -> list[Figure]:
             options={"size": size},
             concurrency=round(_MORE * rate * _LATENCY_S),
         )
-        run = start_run(spec).runs[0]
+        run = launch_runs(spec).runs[0]
         begun = time.monotonic()
         look("run page", "full", "attach", run.id, text="score and outcomes")
         look("run page, low bandwidth", "low", "attach", run.id, text="score and outcomes")

@@ -26,20 +26,20 @@ from typing import Any
 import orjson
 
 from bench.figures import Figure, declare, tell
-from evalbench.engine import registry
-from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, ModelRef, Reply, generate
-from evalbench.engine.dispatch.batches import Batching, BatchWishes
+from evalbench.engine.config import registry
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.driver import Driver
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
+from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.status import State
 
 LANES: Mapping[str, tuple[str, str, Callable[[str], dict[str, Any]]]] = {
     "openai": (

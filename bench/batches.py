@@ -22,8 +22,8 @@ import orjson
 
 from bench.figures import Figure, declare, tell
 from bench.own_home import own_home
-from evalbench.engine import registry
 from evalbench.engine.calls import BatchJob, Call, JobState, ModelRef, generate
+from evalbench.engine.config import registry
 from tests.simulator.handle import InProcess
 
 LANES = {

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 
 from bench.figures import Figure, declare, tell
-from evalbench.engine.process import start_run
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.process.launch import launch_runs
 from tests.faults.ray_nodes import small_cluster
 from tests.faults.workers import Homely
 
@@ -34,7 +34,7 @@ _PATIENCE_S = 600.0
 
 def seconds(size: int, **how: Any) -> float:
     """Seconds a run of so many calls takes, from the first call to the last score."""
-    engine = start_run(make_spec("synthetic", "homely/any", options={"size": size}, **how))
+    engine = launch_runs(make_spec("synthetic", "homely/any", options={"size": size}, **how))
     run = engine.runs[0]
     end = time.monotonic() + _PATIENCE_S
     while not run.status().at_rest and time.monotonic() < end:

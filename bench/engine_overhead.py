@@ -37,15 +37,15 @@ from evalbench_bench import Instant, prompt  # noqa: E402
 
 from bench.figures import Figure, declare, tell  # noqa: E402
 from bench.own_home import own_home  # noqa: E402
-from evalbench.engine import desk  # noqa: E402
 from evalbench.engine.benchmark import Sample  # noqa: E402
 from evalbench.engine.calls import Call, ModelRef  # noqa: E402
-from evalbench.engine.dataset import read_samples  # noqa: E402
+from evalbench.engine.config.registry import benchmark_class  # noqa: E402
+from evalbench.engine.config.spec import RunSpec, make_spec  # noqa: E402
+from evalbench.engine.data.dataset import read_samples  # noqa: E402
 from evalbench.engine.journal import JournalReader  # noqa: E402
-from evalbench.engine.process import Engine, resume_run, start_run  # noqa: E402
-from evalbench.engine.registry import benchmark_class  # noqa: E402
-from evalbench.engine.runfolder import RunFolder  # noqa: E402
-from evalbench.engine.settings import RunSpec, make_spec  # noqa: E402
+from evalbench.engine.preflight import desk  # noqa: E402
+from evalbench.engine.process.launch import Engine, launch_runs, resume_run  # noqa: E402
+from evalbench.engine.runs.folder import RunFolder  # noqa: E402
 
 MODEL = ModelRef("instant", "instant-1")
 SHARED = _HERE.parents[1] / "shared" / "data" / "mmlu" / "test.parquet"
@@ -172,7 +172,7 @@ def measure(size: int, body: str, data: Path | None, home: Path, best: float) ->
     bare_ms = bare(spec, file)
     first_file = home / "first"
     os.environ["BENCH_FIRST_REQUEST"] = str(first_file)
-    engine = start_run(spec)
+    engine = launch_runs(spec)
     life = watch(engine, best)
     run = engine.runs[0]
     assert run.status().done == size

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.figures import median
-from evalbench.engine.gpu import Gpus
+from evalbench.engine.hardware.gpu import Gpus
 
 _MIB = 1 << 20
 

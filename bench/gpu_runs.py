@@ -16,8 +16,8 @@ from bench import gpu_questions
 from bench.figures import median
 from bench.plan import ROOT
 from bench.writing import TABLE
+from evalbench.engine.hardware.measures import Measures
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.measures import Measures
 
 LIMIT = "LIMIT"
 """Stands in a step's words for the memory limit."""

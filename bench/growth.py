@@ -29,10 +29,10 @@ from bench.engine_overhead import MODEL, Life, watch, yardstick
 from bench.figures import Figure, declare, median, tell
 from bench.on_pty import OnPty
 from bench.own_home import own_home
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
-from evalbench.engine.process import resume_run, start_run
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import make_spec
+from evalbench.engine.process.launch import launch_runs, resume_run
+from evalbench.engine.runs.folder import RunFolder
 
 _APP = ("-m", "evalbench.tui.cli.main")
 _PAGE = "score and outcomes"
@@ -151,7 +151,7 @@ def main() -> None:
     args = parser.parse_args()
     sizes = sorted(int(size) for size in args.sizes.split(","))
     with own_home():
-        engine = start_run(make_spec("questions", str(MODEL), options={"size": sizes[0]}))
+        engine = launch_runs(make_spec("questions", str(MODEL), options={"size": sizes[0]}))
         watch(engine, 1.0)
         runs = {sizes[0]: engine.runs[0]}
         runs |= {size: longer(runs[sizes[0]], size) for size in sizes[1:]}

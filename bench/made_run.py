@@ -26,13 +26,13 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.schema import create
-from evalbench.engine.runfolder import RunFolder, make_run
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.status import State, metrics_json
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.settings import make_spec
-from evalbench.engine.status import State, metrics_json
 
 MODEL = ModelRef("scripted", "good")
 LETTERS = "ABCD"

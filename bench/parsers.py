@@ -26,11 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.figures import Figure, declare, tell
 from evalbench.engine.benchmark import Sample
-from evalbench.engine.benchmarks import custom
-from evalbench.engine.benchmarks.custom_file import CustomFile
+from evalbench.engine.benchmarks.custom import benchmark as custom
+from evalbench.engine.benchmarks.custom.file import CustomFile
+from evalbench.engine.benchmarks.parsers import KINDS, Parser
 from evalbench.engine.scoring import letters, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
-from evalbench.engine.scoring.parsers import KINDS, Parser
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
 PROMISED_MS = 50.0

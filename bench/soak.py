@@ -72,8 +72,8 @@ def around(looks: Sequence[Look], who: str, at: float) -> float:
 
 def soak(home: Path, minutes: float, rate: float, every: float) -> tuple[list[Look], int]:
     """Run, watch, and stop: what was seen, and how many samples were done."""
-    from evalbench.engine.process import start_run, stop_run
-    from evalbench.engine.settings import make_spec
+    from evalbench.engine.config.spec import make_spec
+    from evalbench.engine.process.launch import launch_runs, stop_run
 
     looks: list[Look] = []
     with quick_server(_PAUSE_S) as url:
@@ -85,7 +85,7 @@ def soak(home: Path, minutes: float, rate: float, every: float) -> tuple[list[Lo
             concurrency=max(2, round(2 * rate * _PAUSE_S)),
             qps=rate,
         )
-        engine = start_run(spec)
+        engine = launch_runs(spec)
         run = engine.runs[0]
         words = [sys.executable, "-m", "evalbench.tui.cli.main", "attach", run.id]
         app = OnPty(words, dict(os.environ), 120, 40)

@@ -22,8 +22,8 @@ from pathlib import Path
 from bench.engine_overhead import MODEL, yardstick
 from bench.figures import Figure, declare, tell
 from bench.own_home import own_home
-from evalbench.engine.process import Engine, start_run
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.process.launch import Engine, launch_runs
 
 _SINK = """
 import http.server
@@ -81,7 +81,7 @@ def measure(size: int, otlp: str | None) -> tuple[float, float, float]:
         otlp=otlp,
     )
     loops = [yardstick()]
-    engine = start_run(spec)
+    engine = launch_runs(spec)
     alone, others = cpu_of(engine)
     loops.append(yardstick())
     status = engine.runs[0].status()

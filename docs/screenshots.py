@@ -43,7 +43,7 @@ def evalbench(words: str, *, json: bool = True) -> None:
 
 async def take(home: Path) -> None:
     """Walk through the app and keep what it shows."""
-    from evalbench.engine.runfolder import all_runs
+    from evalbench.engine.runs.folder import all_runs
     from evalbench.tui.app import EvalbenchApp
     from evalbench.tui.state.preferences import Preferences
 

@@ -27,9 +27,9 @@ from typing import Any, ClassVar, Protocol
 import orjson
 
 from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.files import read_plain
-from evalbench.engine.options import Option
 from evalbench.engine.scoring.tally import Metric, Tally
 
 

@@ -149,7 +149,7 @@ STATUS = record(
         "traces": list_of(_TRACES),
     },
 )
-"""The status file: see :class:`evalbench.engine.status.Status`."""
+"""The status file: see :class:`evalbench.engine.runs.status.Status`."""
 
 COMMAND = record({"do": text}, {"value": maybe(either(text, number(0)))})
 """A request that is left for an engine."""

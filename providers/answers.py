@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, ModelInfo, Reply
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected
-from evalbench.engine.options import Option
 
 
 class Answers:

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evalbench.engine.ask import bind, call_key
 from evalbench.engine.benchmark import Asked, Item, Sample, repeat_of, sample_ids
 from evalbench.engine.calls import Outcome, Prompt, Reply
-from evalbench.engine.dataset import DataHeader
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.dataset import DataHeader
+from evalbench.engine.execution.ask import bind, call_key
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.reader import tally_of
 from evalbench.engine.journal.schema import create
-from evalbench.engine.record import identity, record
-from evalbench.engine.runfolder import RunFolder, make_run
-from evalbench.engine.settings import RunSpec, build_benchmark
-from evalbench.engine.status import State, exit_code, metrics_json
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.record import identity, record
+from evalbench.engine.runs.status import State, exit_code, metrics_json
 
 Say = Callable[[Sample, int, str, str, int], Reply | None]
 """The reply to a sample, epoch, role, step and repeat; None for a call that fails."""

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from evalbench.engine.importing.recorded import Recorded, write_run
+from evalbench.engine.execution.rescoring import rescore
+from evalbench.engine.formats.recorded import Recorded, write_run
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.rescoring import rescore
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 
 
 class Written(NamedTuple):

@@ -18,9 +18,9 @@ from typing import Any
 from evalbench.engine.benchmark import Item
 from evalbench.engine.calls import Reply
 from evalbench.engine.calls.replies import Usage
-from evalbench.engine.results.exporting import export_run
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.formats import export_run
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.cli.main import main
 from tests.finished import finished
 

@@ -12,12 +12,12 @@ import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, Outcome, Reply, generate
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.schema import create
-from evalbench.engine.runfolder import RunFolder, make_run, process_start
-from evalbench.engine.settings import make_spec
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder, make_run, process_start
+from evalbench.engine.runs.status import State
 
 ACCURACY = {"value": 0.25, "low": 0.2, "high": 0.31, "k": 25, "n": 100, "title": "accuracy"}
 

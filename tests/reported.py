@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 from evalbench.engine.benchmark import Item, Sample
-from evalbench.engine.benchmarks.mmlu_subjects import SUBJECTS
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS
 from evalbench.engine.calls import Call, Outcome, Reply, Usage, generate
+from evalbench.engine.config.spec import build_benchmark, make_spec
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.journal.reader import tally_of
-from evalbench.engine.runfolder import RunFolder, make_run
-from evalbench.engine.settings import build_benchmark, make_spec
-from evalbench.engine.status import State, metrics_json
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.status import State, metrics_json
 from tests.finished import finished
 from tests.pretending import PretendEngine
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
+from evalbench.engine.config.spec import build_benchmark
 from evalbench.engine.journal import Journal
-from evalbench.engine.record import identity
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import build_benchmark
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.record import identity
+from evalbench.engine.runs.status import State
 from tests.pretending import pretend
 
 MODELS = ("local/smollm2-135m-instruct", "local/smollm2-360m-instruct", "openai/gpt-4.1")

@@ -32,7 +32,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Self
 
 PRELOADED = (
-    *("evalbench.engine.host", "evalbench.engine.desk_answers", "evalbench.engine.run"),
+    *("evalbench.engine.process.main", "evalbench.engine.preflight.answers", "evalbench.run"),
     *("evalbench.tui.cli.main", "evalbench.tui.cli.output", "evalbench.tui.cli.live"),
     *("evalbench.providers.anthropic", "evalbench.providers.openai"),
     *("evalbench.providers.compatible", "evalbench.providers.google"),

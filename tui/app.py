@@ -23,7 +23,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from evalbench.engine.errors import EvalbenchError, nearest
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.screens.home import HomePage

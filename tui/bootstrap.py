@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalbench.engine.runfolder import RunFolder
+    from evalbench.engine.runs.folder import RunFolder
     from evalbench.tui.state.preferences import Preferences
 
 

@@ -35,7 +35,7 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.options import Option
+from evalbench.engine.calls.options import Option
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _LETTERS = "ABCD"

@@ -21,8 +21,8 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.benchmarks.reading import read_rows
 from evalbench.engine.calls import Outcome, Prompt, generate
+from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, short_answers
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_lenient import read_lenient

@@ -15,8 +15,8 @@ import orjson
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import Outcome, generate
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import DataError
-from evalbench.engine.options import Option
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.tally import Metric, Tally
 

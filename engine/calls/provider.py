@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from evalbench.engine.calls.messages import Call
+from evalbench.engine.calls.options import Option
 from evalbench.engine.calls.replies import Reply
-from evalbench.engine.options import Option
 
 
 @dataclass(frozen=True, slots=True)

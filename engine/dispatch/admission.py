@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from evalbench.engine.cost.budget import Budget, BudgetReached, Ticket
 from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Report
-from evalbench.engine.money.budget import Budget, BudgetReached, Ticket
 
 
 class Admission:

@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.paths import make_private
-from evalbench.engine.runfolder import process_start
+from evalbench.engine.runs.folder import process_start
 
 SHRINK = 0.7
 """What is left of a concurrency after a burst of refusals."""

@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
+from evalbench.engine.cost.budget import Ticket
+from evalbench.engine.cost.purse import Purse
 from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import ZERO, Halted, Report, SendLog, failed_reply
 from evalbench.engine.dispatch.limits import Limiter
@@ -16,8 +18,6 @@ from evalbench.engine.dispatch.outage import Outage, says_nobody_is_there
 from evalbench.engine.dispatch.retry import Patience, told_to_wait
 from evalbench.engine.dispatch.warming import Turn, Warming
 from evalbench.engine.errors import ProviderError, RunFatal
-from evalbench.engine.money.budget import Ticket
-from evalbench.engine.money.purse import Purse
 
 _MOST_IN_WORK = 4096
 

@@ -77,7 +77,7 @@ class ScoreRow:
 class BatchRow:
     """A provider batch as stored.
 
-    ``body`` is made and read by :mod:`evalbench.engine.dispatch.batches.state`.
+    ``body`` is made and read by :mod:`evalbench.engine.dispatch.batch.state`.
     """
 
     id: int

@@ -29,7 +29,7 @@ HUGGINGFACE = KeyNeed(
 """The Hugging Face hub is no provider, but private models and data need its token."""
 
 GALILEO_KEY = KeyNeed(("GALILEO_API_KEY",), page="https://app.galileo.ai/settings/api-keys")
-"""For traces, see :mod:`evalbench.engine.traces`."""
+"""For traces, see :mod:`evalbench.engine.telemetry`."""
 
 OTLP_HEADERS = KeyNeed(
     ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"), required=False

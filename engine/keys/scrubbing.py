@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
 from urllib.parse import unquote
 
-from evalbench.engine import registry
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.redaction import Redactor
+from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 
 _OTHER_SECRETS = frozenset(

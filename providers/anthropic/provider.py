@@ -15,8 +15,8 @@ from evalbench.engine.calls import (
     ModelInfo,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected, ServerFault
-from evalbench.engine.options import Option
 from evalbench.providers.anthropic import catalogue
 from evalbench.providers.anthropic.batches import REQUEST_ID, MessageBatches
 from evalbench.providers.anthropic.errors import filtered, hidden_status, read_error

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, SpecError
-from evalbench.engine.options import Option
 from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.errors import NAMES
 from evalbench.providers.bedrock.prepare import as_json

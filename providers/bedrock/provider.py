@@ -15,6 +15,7 @@ from evalbench.engine.calls import (
     ModelInfo,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -25,7 +26,6 @@ from evalbench.engine.errors import (
     SpecError,
     nearest,
 )
-from evalbench.engine.options import Option
 from evalbench.providers.bedrock.batches import BATCH_OPTIONS, InvocationJobs, read_place
 from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account, Boto
 from evalbench.providers.bedrock.catalogue import listed_models

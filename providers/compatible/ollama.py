@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import NETWORK_OPTIONS, Call, KeyNeed, ParamNote, Reply, TextPart
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import ContextTooLong
-from evalbench.engine.options import Option
 from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible.ollama_native import native, native_failure, read_native
 from evalbench.providers.compatible.provider import Compatible

@@ -15,8 +15,8 @@ from evalbench.engine.calls import (
     RateLimits,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import AccessDenied
-from evalbench.engine.options import Option
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible import routes
 from evalbench.providers.compatible.provider import Compatible

@@ -16,8 +16,8 @@ from evalbench.engine.calls import (
     RateLimits,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
-from evalbench.engine.options import Option
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http

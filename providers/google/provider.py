@@ -16,6 +16,7 @@ from evalbench.engine.calls import (
     ParamNote,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -24,7 +25,6 @@ from evalbench.engine.errors import (
     ProviderError,
     ServerFault,
 )
-from evalbench.engine.options import Option
 from evalbench.providers.google import catalogue
 from evalbench.providers.google.access import Access
 from evalbench.providers.google.batches import GeminiBatches

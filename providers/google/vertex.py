@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import Option
 from evalbench.providers.google.access import Access
 from evalbench.providers.google.provider import OPTIONS, Gemini
 from evalbench.providers.wire.address import api_address

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import NoSuchModel, SpecError
-from evalbench.engine.fit import FIXED_BATCH, Footprint, parse_bytes
-from evalbench.engine.options import Option
+from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
 from evalbench.providers.local.shapes import footprint, known_footprint
@@ -180,7 +180,7 @@ class Local:
         ]
 
     def footprint(self, model: str) -> Footprint:
-        """See :class:`evalbench.engine.fit.Sized`."""
+        """See :class:`evalbench.engine.hardware.fit.Sized`."""
         return footprint(resolve(model))
 
     def worker_command(self, model: str) -> WorkerCommand:

@@ -12,7 +12,7 @@ import torch
 
 from evalbench.engine.calls import Prompt
 from evalbench.engine.errors import OutOfMemory, WorkerFailed
-from evalbench.engine.fit import parse_bytes
+from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.providers.local import loading, memory, weights
 from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.catalogue import Source

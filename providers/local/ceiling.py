@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
-from evalbench.engine.fit import Loading, Work, fit, flag
-from evalbench.engine.room import Room
+from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.fit import Loading, Work, fit, flag
 from evalbench.providers.local import loading, memory
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.shapes import footprint

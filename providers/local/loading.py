@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from evalbench.engine.errors import WorkerFailed
-from evalbench.engine.fit import parse_bytes
+from evalbench.engine.hardware.fit import parse_bytes
 from evalbench.providers.local.cache import cache_argument
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate

@@ -15,8 +15,8 @@ from evalbench.engine.calls import (
     Params,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected, ServerFault
-from evalbench.engine.options import Option
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.chat.reply import read_chat

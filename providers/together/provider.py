@@ -16,8 +16,8 @@ from evalbench.engine.calls import (
     ModelInfo,
     Reply,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import CallRejected, ServerFault
-from evalbench.engine.options import Option
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.together import catalogue
 from evalbench.providers.together.batches import TogetherBatches

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -23,7 +24,6 @@ from evalbench.engine.errors import (
     TransientError,
     nearest,
 )
-from evalbench.engine.options import Option
 from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.address import Address

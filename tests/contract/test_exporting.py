@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.benchmark import Item
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.importing import fastchat, mmlu_experiment, openseesime, speceval
-from evalbench.engine.importing.recorded import Place, Recorded, Told, write_run
+from evalbench.engine.formats import export_run, formats_of
+from evalbench.engine.formats.fastchat import reader as fastchat
+from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
+from evalbench.engine.formats.openseesime import reader as openseesime
+from evalbench.engine.formats.recorded import Place, Recorded, Told, write_run
+from evalbench.engine.formats.speceval import reader as speceval
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.results.exporting import export_run, formats_of
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.runs.folder import RunFolder
 from tests.imports import Written, write_json, write_lines, written
 
 STATEMENTS = [

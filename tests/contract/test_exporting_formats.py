@@ -19,15 +19,16 @@ import pytest
 
 from evalbench.engine.benchmark import Item, Sample
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Reply, Usage, generate, user
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.importing import bedrock, openseesime
-from evalbench.engine.importing.whole import import_whole
+from evalbench.engine.execution.rescoring import rescore
+from evalbench.engine.formats import FORMATS, export_run, export_runs
+from evalbench.engine.formats.bedrock import reader as bedrock
+from evalbench.engine.formats.full.reader import import_whole
+from evalbench.engine.formats.openseesime import reader as openseesime
 from evalbench.engine.journal import CallKey, Journal, JournalReader
-from evalbench.engine.rescoring import rescore
-from evalbench.engine.results.exporting import FORMATS, export_run, export_runs
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import make_spec
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 from tests.finished import finished
 from tests.imports import written
 from tests.nasty import nasty_run

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.importing import inspect_log, lm_eval
+from evalbench.engine.formats import export_run
+from evalbench.engine.formats.inspect import reader as inspect_log
+from evalbench.engine.formats.lm_eval import reader as lm_eval
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.results.exporting import export_run
 from tests.contract.test_exporting_formats import metrics_of, mmlu_run, mt_bench_run
 from tests.imports import written
 from tests.nasty import nasty_run

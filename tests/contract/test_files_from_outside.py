@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs
 from tests.outside import (
     ODDITIES,
     Source,

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing import bedrock
-from evalbench.engine.importing.recorded import Recorded
+from evalbench.engine.formats.bedrock import reader as bedrock
+from evalbench.engine.formats.recorded import Recorded
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, written
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.fastchat import read_judgments, read_results
+from evalbench.engine.formats.fastchat.reader import read_judgments, read_results
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, write_lines, written
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.compare import compare
 from evalbench.engine.errors import DataError, EvalbenchError
-from evalbench.engine.importing import inspect_log, lm_eval
-from evalbench.engine.importing.whole import import_whole
+from evalbench.engine.formats import export_run
+from evalbench.engine.formats.full.reader import import_whole
+from evalbench.engine.formats.inspect import reader as inspect_log
+from evalbench.engine.formats.lm_eval import reader as lm_eval
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.results.comparing import compare
-from evalbench.engine.results.exporting import export_run
 from tests.contract.test_exporting_formats import metrics_of, mmlu_run
 from tests.imports import write_json, write_lines, written
 

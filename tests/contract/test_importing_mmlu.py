@@ -13,8 +13,8 @@ import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.mmlu_experiment import read_experiment
-from evalbench.engine.importing.recorded import write_run
+from evalbench.engine.formats.mmlu_experiment.reader import read_experiment
+from evalbench.engine.formats.recorded import write_run
 from tests.imports import write_json, written
 
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.speceval import read_folder
+from evalbench.engine.formats.speceval.reader import read_folder
 from evalbench.engine.journal import JournalReader
 from tests.imports import write_json, written
 

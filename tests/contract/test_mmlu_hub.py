@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmarks.mmlu_data import HUB_ID, REVISION
+from evalbench.engine.benchmarks.mmlu.data import HUB_ID, REVISION
 from tests.simulator.dataset_hub import DatasetHub
 
 FETCH = """
 import json, sys
 from pathlib import Path
 from evalbench.engine.benchmark import DataSource
-from evalbench.engine.benchmarks.mmlu_data import read_data
+from evalbench.engine.benchmarks.mmlu.data import read_data
 from evalbench.engine.errors import DataError
 try:
     data = read_data(DataSource(None, Path(sys.argv[1])), sys.argv[2], int(sys.argv[3]))

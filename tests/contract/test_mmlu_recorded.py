@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from evalbench.engine.benchmark import Asked, DataSource, Sample, sample_ids
-from evalbench.engine.benchmarks.mmlu import Mmlu
-from evalbench.engine.benchmarks.mmlu_subjects import SUBJECTS, category_tag
+from evalbench.engine.benchmarks.mmlu.benchmark import Mmlu
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.calls import Prompt, Reply
-from evalbench.engine.options import parse_options
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.tally import Tally
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmarks.mt_bench_data import QUESTIONS, REFERENCES, SPACE
-from evalbench.engine.benchmarks.openseesime_data import SETS
-from evalbench.engine.benchmarks.openseesime_hub import WINDOW, Draw
+from evalbench.engine.benchmarks.mt_bench.data import QUESTIONS, REFERENCES, SPACE
+from evalbench.engine.benchmarks.openseesime.data import SETS
+from evalbench.engine.benchmarks.openseesime.hub import WINDOW, Draw
 from tests.simulator.dataset_hub import DatasetHub
 
 NAME = SETS["structural-mini"]
@@ -26,11 +26,11 @@ pytestmark = pytest.mark.slow
 FETCH = """
 import json, sys
 from pathlib import Path
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from evalbench.engine.benchmark import DataSource
-from evalbench.engine.benchmarks import openseesime_hub
+from evalbench.engine.benchmarks.openseesime import hub as openseesime_hub
 from evalbench.engine.errors import DataError
-from evalbench.engine.options import parse_options
+from evalbench.engine.calls.options import parse_options
 
 openseesime_hub.WINDOW = 5
 for line in sys.stdin:

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import registry
-from evalbench.engine.ask import Contestant
-from evalbench.engine.benchmarks import custom_example
-from evalbench.engine.dataset import prepare, read_header
-from evalbench.engine.driver import Driver
+from evalbench.engine.benchmarks.custom import example as custom_example
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import answers_model
+from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
+from evalbench.engine.data.dataset import prepare, read_header
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.loading import load_samples
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
-from evalbench.engine.loading import load_samples
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.roles import answers_model
-from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.post import Post, batching
 from tests.unit.engine.virtual_time import virtual_time
 

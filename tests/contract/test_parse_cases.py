@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from evalbench.engine.scoring.parsers import KINDS, ReplyKind
+from evalbench.engine.benchmarks.parsers import KINDS, ReplyKind
 
 NOTHING = (-1, "error", "invalid")
 """How the files of ratings, verdicts, letters and choices say that nothing is read."""

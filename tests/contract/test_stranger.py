@@ -14,14 +14,14 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from evalbench.engine import registry
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.config import registry
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from tests.stranger.server import Stranger, answer, app, error
 
 MODELS = {

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from evalbench.engine.keys import strip_environment
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 LONG_S = 200.0
@@ -124,7 +124,7 @@ class CommandLine:
 
         def look() -> int | None:
             for process in psutil.Process(child.pid).children():
-                if "evalbench.engine.desk_answers" in process.cmdline():
+                if "evalbench.engine.preflight.answers" in process.cmdline():
                     return process.pid
             return None
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.faults.engines import Ledger, replied
 from tests.simulator.handle import Handle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from tests.e2e.commandline import CommandLine
 from tests.e2e.schema import check_line
 

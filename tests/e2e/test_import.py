@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from tests.e2e.commandline import CommandLine
 from tests.e2e.schema import check_line
 from tests.imports import write_json, write_lines

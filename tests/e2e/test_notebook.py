@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from tests.e2e.commandline import plain_environment
 from tests.simulator.handle import Handle
 

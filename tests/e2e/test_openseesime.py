@@ -14,7 +14,7 @@ import pytest
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.contract.local import tiny
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle

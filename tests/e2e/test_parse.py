@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.scoring.parsers import KINDS
+from evalbench.engine.benchmarks.parsers import KINDS
 from tests.e2e.commandline import CommandLine
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.formats import FORMATS, export_runs
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.results.exporting import FORMATS, export_runs
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.e2e.commandline import CommandLine, Finished, wait_until
 from tests.simulator.collector import collecting
 from tests.simulator.handle import Handle

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import Run, errors, open_run, registry, start_run
+from evalbench import Run, open_run, start_run
+from evalbench.engine import errors
+from evalbench.engine.config import registry
 from tests.e2e.commandline import PLUGINS, wait_until
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -263,6 +265,6 @@ async def test_the_examples_of_the_documentation_work(
 def test_the_api_is_light_to_import() -> None:
     import subprocess
 
-    code = "from evalbench.engine import start_run; import sys; print(*sys.modules, sep='\\n')"
+    code = "from evalbench import start_run; import sys; print(*sys.modules, sep='\\n')"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pandas", "torch", "datasets", "scipy"} & set(told.stdout.split())

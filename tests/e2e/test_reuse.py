@@ -11,7 +11,7 @@ import pytest
 
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.reader import reused_replies
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.contract.local import tiny
 from tests.e2e.commandline import CommandLine, alike, wait_until
 from tests.e2e.test_planted_key import files_with, told_by_journal

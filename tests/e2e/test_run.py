@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.e2e.commandline import LONG_S, CommandLine, wait_until
 from tests.e2e.schema import check_line
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from tests.e2e.commandline import LONG_S, CommandLine, Finished
 
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "20", "--no-ui")

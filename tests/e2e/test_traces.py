@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.e2e.schema import check_line
 from tests.simulator.collector import Collector, collecting

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from tests.faults.engines import Engines, Ledger
 
 _PLUGINS = Path(__file__).parents[1] / "plugins"

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Outcome
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, JournalReader, SampleRow
-from evalbench.engine.process import Engine, resume_run, start_run
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.engine.status import Status
+from evalbench.engine.process.launch import Engine, launch_runs, resume_run
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
 
 LONG_S = 200.0
 
@@ -70,7 +70,7 @@ class Engines:
 
     def start(self, spec: RunSpec | list[RunSpec], **how: Any) -> RunFolder:
         """Start one engine on one run or several; the first of them."""
-        engine = start_run(spec, **how)
+        engine = launch_runs(spec, **how)
         self.started.append(engine)
         return engine.runs[0]
 

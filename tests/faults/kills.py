@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, answered, replied, scores, wait_until
 
 KILLS = 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
 from tests.faults.engines import Engines, wait_until
 from tests.faults.workers import Homely
 

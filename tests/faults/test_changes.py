@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import DataError, RunChanged, SpecError
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 from tests.faults.kills import Trial, riddles
 from tests.faults.ray_nodes import Nodes, small_cluster

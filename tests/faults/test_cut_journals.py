@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import JournalError
+from evalbench.engine.formats import export_run
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
-from evalbench.engine.results.exporting import export_run
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines
 from tests.unit.engine.journals import fill, journal
 

@@ -8,7 +8,7 @@ import pytest
 
 from evalbench.engine.errors import JournalError, JournalTooNew
 from evalbench.engine.journal.schema import VERSION
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, wait_until
 
 

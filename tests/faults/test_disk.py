@@ -14,7 +14,7 @@ import pytest
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, replied
 
 needs_mount = pytest.mark.skipif(

@@ -14,8 +14,8 @@ import pytest
 
 from evalbench.engine.errors import RunBusy
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.process import stop_run
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.process.launch import stop_run
+from evalbench.engine.runs.folder import RunFolder, all_runs
 from tests.faults.engines import Engines, replied, wait_until
 
 
@@ -64,9 +64,9 @@ def test_a_hang_up_changes_nothing(engines: Engines) -> None:
 
 _STARTER = """
 import json, sys
-from evalbench.engine.process import start_run
-from evalbench.engine.settings import make_spec
-engine = start_run(make_spec("synthetic", "scripted/good", options={"size": 100}, concurrency=4))
+from evalbench.engine.process.launch import launch_runs
+from evalbench.engine.config.spec import make_spec
+engine = launch_runs(make_spec("synthetic", "scripted/good", options={"size": 100}, concurrency=4))
 print(json.dumps([engine.pid, str(engine.runs[0].path)]), flush=True)
 sys.stdin.read()
 """

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
+from evalbench.engine.config import registry
+from evalbench.engine.execution.rescoring import rescore
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.rescoring import rescore
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs
 from evalbench.tui.state.watch import Watch
 from tests.faults.engines import LONG_S, Engines, replied, scores, wait_until
 from tests.unit.engine.plugins import Installed

@@ -6,8 +6,8 @@ from collections import Counter
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 from tests.faults.engines import Engines, replied, scores, wait_until
 
 JUDGES = ["scripted/better,temperature=0", "scripted/good"]

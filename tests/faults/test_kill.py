@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 from tests.faults.engines import Engines, replied, scores, wait_until
 
 CALLS = 500

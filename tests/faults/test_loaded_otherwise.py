@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.settings import make_spec
 from tests.faults.engines import Engines, wait_until
 from tests.faults.test_cards import WORKER
 from tests.faults.workers import Homely

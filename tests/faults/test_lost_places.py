@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.state.watch import Watch
 from tests.faults.engines import Engines, replied, wait_until
 

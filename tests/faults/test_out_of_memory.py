@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, wait_until
 
 PATIENCE_S = 250.0

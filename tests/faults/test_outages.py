@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage, generate
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.outage import LONGEST_S
@@ -26,9 +29,6 @@ from evalbench.engine.errors import (
     RunFatal,
     ServerFault,
 )
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from tests.unit.engine.test_realtime import Acted
 from tests.unit.engine.virtual_time import now, virtual_time
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import all_runs
-from evalbench.engine.settings import make_spec
+from evalbench.engine.runs.folder import all_runs
 from tests.faults.engines import Engines
 from tests.unit.engine.plugins import Installed
 

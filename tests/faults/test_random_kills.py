@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
 from tests.faults.engines import Engines, scores, wait_until
 from tests.faults.kills import AT_ONCE, KILLS, Trial, riddles
 from tests.faults.workers import Homely

@@ -8,9 +8,9 @@ import sqlite3
 import pytest
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.rescoring import rescore
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.execution.rescoring import rescore
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 from tests.faults.engines import Engines, scores
 
 JUDGES = ["scripted/better", "scripted/good"]

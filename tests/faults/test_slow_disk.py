@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import STALE_S, RunFolder
+from evalbench.engine.runs.folder import STALE_S, RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 
 AT_ONCE = 16

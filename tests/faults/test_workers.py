@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 from tests.faults.workers import Homely
 

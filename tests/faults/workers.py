@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from tests.faults.engines import Ledger
 from tests.unit.engine.plugins import Installed
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from textual.notifications import Notification
 
-from evalbench.engine import registry, room
+from evalbench.engine.config import registry
+from evalbench.engine.hardware import devices as room
+from evalbench.engine.hardware.devices import Room
 from evalbench.engine.keys import scrubbing
-from evalbench.engine.room import Room
 from tests.e2e.commandline import PLUGINS
 
 

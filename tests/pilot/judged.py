@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from evalbench.engine.benchmarks import mt_bench_metrics
+from evalbench.engine.benchmarks.mt_bench import metrics as mt_bench_metrics
 from evalbench.engine.calls import Outcome
+from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Tally
-from evalbench.engine.status import State
 from tests.pretending import PretendEngine, pretend
 
 JUDGES = ("openai/gpt-5-mini", "anthropic/claude-haiku-4-5")

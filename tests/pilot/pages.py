@@ -14,10 +14,10 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
+from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
 from evalbench.tui.screens import key_entry, keys, new_probe, starting

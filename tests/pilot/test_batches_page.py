@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.dispatch.batches.state import Batch, Stage
+from evalbench.engine.dispatch.batch.state import Batch, Stage
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import batches, starting
 from evalbench.tui.screens.batches import BatchesPage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import compare
 from evalbench.tui.screens.compare import ComparePage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.cli.main import main
 from evalbench.tui.screens.run_compared import Compared

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widgets._toast import Toast
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import compare
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble

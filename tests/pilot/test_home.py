@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from evalbench.engine.runfolder import Lock, RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import Lock, RunFolder
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import starting
 from evalbench.tui.screens.dialogs import Confirm, Trouble

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from textual.widgets import Input
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage

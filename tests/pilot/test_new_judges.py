@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.state.preferences import Preferences

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.runfolder import all_runs
+from evalbench.engine.runs.folder import all_runs
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.state import offered

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import run
 from evalbench.tui.screens.dialogs import Trouble

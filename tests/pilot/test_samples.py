@@ -16,7 +16,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.sample import SamplePage

@@ -38,8 +38,8 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import DataError, NoSuchModel, nearest
-from evalbench.engine.options import Option
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _RUBRIC = os.environ.get(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.settings import COMMON
 from evalbench.tui.cli import grammar as grammars
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.main import APP_FLAGS

@@ -10,7 +10,7 @@ from functools import partial
 import psutil
 import pytest
 
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.terminal.screen import Terminal
 from tests.terminal.test_guard import assert_usable

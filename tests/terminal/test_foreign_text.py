@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.nasty import STORABLE, nasty_run
 from tests.terminal.screen import Terminal
 

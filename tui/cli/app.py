@@ -12,7 +12,7 @@ from evalbench.tui.cli.output import plain_terminal
 if TYPE_CHECKING:
     import argparse
 
-    from evalbench.engine.runfolder import RunFolder
+    from evalbench.engine.runs.folder import RunFolder
     from evalbench.tui.cli.parser import Parser
 
 

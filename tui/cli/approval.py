@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evalbench.engine.desk import Checked
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.preflight.desk import Checked
 from evalbench.tui.cli.confirm import Declined, confirmed
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine.process import open_run
+from evalbench.engine.runs.folder import find_run
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.launch import NO_UI, in_app, make_view, show_app
 from evalbench.tui.cli.parser import Parser
@@ -29,7 +29,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Show it in the app, or follow to the end; a run that has ended is shown at once."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     folder.spec()
     if in_app(args):
         return show_app([Watch(folder)], make_view(json=False))

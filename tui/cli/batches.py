@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import RunNotFound
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout

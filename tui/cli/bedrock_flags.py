@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalbench.engine import registry
-from evalbench.engine.settings import COMMON
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON
 from evalbench.tui.cli.parser import Parser, add_alias, flag_values
 
 PROVIDER = "bedrock"

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
-from evalbench.engine.options import Option, parse_options
-from evalbench.engine.roles import CANDIDATE, JUDGE
 from evalbench.engine.scoring.tally import Metric, Tally
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, default_words, filter_options

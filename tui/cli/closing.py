@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbench.engine.runfolder import INTERRUPTED
+from evalbench.engine.runs.folder import INTERRUPTED
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.table import print_scores
 from evalbench.tui.state import figures

@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.process import open_run, resume_runs
-from evalbench.engine.runfolder import RunFolder, all_runs
-from evalbench.engine.status import STILL_WAITING, State
+from evalbench.engine.process.launch import resume_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs, find_run
+from evalbench.engine.runs.status import STILL_WAITING, State
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.launch import declare_run_dir, make_view
@@ -42,7 +42,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Look after each run by itself, so that the trouble of one is not that of the others."""
-    named = [open_run(name) for name in args.runs]
+    named = [find_run(name) for name in args.runs]
     waiting = named or [folder for folder in all_runs(args.run_dir) if _has_something_out(folder)]
     if not waiting:
         (stderr() if args.json else stdout()).line("no run waits for batches")

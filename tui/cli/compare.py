@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import UsageError
-from evalbench.engine.runfolder import RunFolder, all_runs, find_run
+from evalbench.engine.runs.folder import RunFolder, all_runs, find_run
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -16,8 +16,8 @@ from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.compared import Compared, score_words
 
 if TYPE_CHECKING:
-    from evalbench.engine.results.comparing import Comparison, Contender
-    from evalbench.engine.results.comparing.pairs import Pair
+    from evalbench.engine.compare import Comparison, Contender
+    from evalbench.engine.compare.pairs import Pair
 
 _FLIPS = 10
 _LONGEST = 72
@@ -58,7 +58,7 @@ def execute(args: argparse.Namespace) -> int:
     """Compare and print."""
     folders = _folders(args.runs, args.tag)
     most = _most(args.flips)
-    from evalbench.engine.results.comparing import compare
+    from evalbench.engine.compare import compare
 
     cluster = "" if args.cluster == "none" else args.cluster
     lines = list(_lines(compare(folders, args.metric, cluster), most))
@@ -161,7 +161,7 @@ def _pair(pair: Pair, runs: Sequence[str]) -> dict[str, Any]:
 
 def _questions(found: Comparison, numbers: Sequence[int]) -> dict[int, str]:
     """The questions of some samples of the first run, by number."""
-    from evalbench.engine.results.browse import Samples
+    from evalbench.engine.runs.browse import Samples
     from evalbench.tui.state.sample_words import question_words
 
     lines = Samples(found.contenders[0].scores.folder.journal).lines(numbers)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.grammar import (

@@ -10,14 +10,14 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.dataset import prepared_path, read_header, verify_prepared
-from evalbench.engine.desk import prepare_data
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON, RunSpec, make_spec
+from evalbench.engine.data.dataset import prepared_path, read_header, verify_prepared
 from evalbench.engine.errors import DataError
-from evalbench.engine.options import Option
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.settings import COMMON, RunSpec, make_spec
+from evalbench.engine.preflight.desk import prepare_data
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.cli.plain import Plain

@@ -13,13 +13,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from evalbench.engine import registry
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
 from evalbench.engine.paths import cache_dir, config_dir, runs_dir
-from evalbench.engine.process import logout_warning
+from evalbench.engine.process.launch import logout_warning
 from evalbench.tui.cli.doctor_gpu import gpu_findings
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser

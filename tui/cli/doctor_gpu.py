@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from evalbench.engine.gpu import Gpus
+from evalbench.engine.hardware.gpu import Gpus
 from evalbench.tui.state import figures
 
 Finding = tuple[Literal["ok", "note", "bad"], str, str]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine import desk
-from evalbench.engine.run_keys import price_keys
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import price_keys
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser

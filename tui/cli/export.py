@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.paths import expand
-from evalbench.engine.process import open_run
+from evalbench.engine.runs.folder import find_run
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -16,7 +16,7 @@ from evalbench.tui.state.clean import one_line
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    from evalbench.engine.results.exporting import FORMATS
+    from evalbench.engine.formats import FORMATS
 
     lines = [f"  {name:<17}{one.summary}" for name, one in FORMATS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
@@ -47,9 +47,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Write the files and say which."""
-    from evalbench.engine.results.exporting import export_runs
+    from evalbench.engine.formats import export_runs
 
-    folders = [open_run(name) for name in dict.fromkeys(args.runs)]
+    folders = [find_run(name) for name in dict.fromkeys(args.runs)]
     done = export_runs(folders, args.format, expand(args.output))
     out = stdout()
     if args.json:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from evalbench.engine.journal import Event
-from evalbench.engine.stopping import Stop
+from evalbench.engine.process.stopping import Stop
 from evalbench.tui.cli import menu
 from evalbench.tui.cli.output import stderr
 from evalbench.tui.cli.signals import Signals

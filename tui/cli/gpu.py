@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.gpu import Gpus
-from evalbench.engine.options import Option
-from evalbench.engine.runfolder import all_runs
-from evalbench.engine.status import State
+from evalbench.engine.calls.options import Option
+from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.runs.folder import all_runs
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.output import plain_terminal, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures

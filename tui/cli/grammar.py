@@ -9,8 +9,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine import registry
-from evalbench.engine.options import Option
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config import registry
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.parser import Parser, add_options, filter_options
 
@@ -121,11 +121,11 @@ def _argument(command: str, action: argparse.Action) -> Argument:
 def _own_values(command: str, dest: str) -> tuple[str, ...]:
     """Values that a command tells in its description or looks up elsewhere."""
     if (command, dest) == ("export", "format"):
-        from evalbench.engine.results.exporting import FORMATS
+        from evalbench.engine.formats import FORMATS
 
         return tuple(FORMATS)
     if (command, dest) == ("parse", "name"):
-        from evalbench.engine.scoring.parsers import KINDS
+        from evalbench.engine.benchmarks.parsers import KINDS
 
         return tuple(KINDS)
     if (command, dest) == ("", "theme"):

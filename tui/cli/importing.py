@@ -18,8 +18,8 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 if TYPE_CHECKING:
-    from evalbench.engine.importing.recorded import Recorded
-    from evalbench.engine.runfolder import RunFolder
+    from evalbench.engine.formats.recorded import Recorded
+    from evalbench.engine.runs.folder import RunFolder
 
 _KINDS = {
     "json": "a run that evalbench export --format json wrote",
@@ -68,12 +68,12 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Read everything, then write the runs, and say what they came to."""
-    from evalbench.engine.importing.recorded import write_run
+    from evalbench.engine.formats.recorded import write_run
 
     given = _existing(args.kind, args.path, args.data, args.answers)
     out = stdout()
     if args.kind == "json":
-        from evalbench.engine.importing.whole import import_whole
+        from evalbench.engine.formats.full.reader import import_whole
 
         folder = asyncio.run(import_whole(given[0], args.run_dir))
         _tell(out, folder, [], json=args.json)
@@ -88,13 +88,13 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _inspect(path: Path, benchmark: str) -> list[Recorded]:
-    from evalbench.engine.importing.inspect_log import read_log
+    from evalbench.engine.formats.inspect.reader import read_log
 
     return [read_log(path, benchmark)]
 
 
 def _lm_eval(path: Path, benchmark: str) -> list[Recorded]:
-    from evalbench.engine.importing.lm_eval import read_samples
+    from evalbench.engine.formats.lm_eval.reader import read_samples
 
     return read_samples(path, benchmark)
 
@@ -175,23 +175,23 @@ def _read(kind: str, path: Path, data: Path | None, answers: Path | None) -> lis
 
 def _readers(kind: str, path: Path, data: Path | None, answers: Path | None) -> list[Recorded]:
     if kind == "fastchat":
-        from evalbench.engine.importing import fastchat
+        from evalbench.engine.formats.fastchat import reader as fastchat
 
         assert data
         return fastchat.read_results(path, data, answers)
     if kind == "speceval":
-        from evalbench.engine.importing.speceval import read_folder
+        from evalbench.engine.formats.speceval.reader import read_folder
 
         assert data
         return [read_folder(path, data)]
     if kind == "mmlu-experiment":
-        from evalbench.engine.importing.mmlu_experiment import read_experiment
+        from evalbench.engine.formats.mmlu_experiment.reader import read_experiment
 
         return [read_experiment(path)]
     if kind == "bedrock":
-        from evalbench.engine.importing import bedrock
+        from evalbench.engine.formats.bedrock import reader as bedrock
 
         return bedrock.read_results(path, data)
-    from evalbench.engine.importing import openseesime
+    from evalbench.engine.formats.openseesime import reader as openseesime
 
     return openseesime.read_results(path)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.journal import Event
-from evalbench.engine.status import Status
+from evalbench.engine.runs.status import Status
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state.spending import forecast
 from evalbench.tui.state.watch import Watch, eta

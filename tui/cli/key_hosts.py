@@ -2,7 +2,7 @@
 
 A suite, a configuration or a run's folder may be somebody else's, and name the address that a
 key goes to. What is typed as a flag is the user's own word, and where a key has been used
-before needs no second one; see :mod:`evalbench.engine.run_keys`.
+before needs no second one; see :mod:`evalbench.engine.process.run_keys`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine.run_keys import AskHosts, Bound, bound_words, check_hosts, unknown_hosts
-from evalbench.engine.settings import COMMON, RunSpec
+from evalbench.engine.config.spec import COMMON, RunSpec
+from evalbench.engine.process.run_keys import (
+    AskHosts,
+    Bound,
+    bound_words,
+    check_hosts,
+    unknown_hosts,
+)
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import given

@@ -11,7 +11,6 @@ from pathlib import Path
 from threading import Timer
 from typing import NamedTuple
 
-from evalbench.engine import desk
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import (
     BadKey,
@@ -39,7 +38,8 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
-from evalbench.engine.run_keys import remember_place
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
-from evalbench.engine.process import Engine, logout_warning, resume_runs
-from evalbench.engine.run_keys import keys_bound
-from evalbench.engine.status import STILL_WAITING
+from evalbench.engine.process.launch import Engine, logout_warning, resume_runs
+from evalbench.engine.process.run_keys import keys_bound
+from evalbench.engine.runs.status import STILL_WAITING
 from evalbench.tui.cli.app import can_show, open_app
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.confirm import can_ask, confirmed

@@ -10,7 +10,7 @@ from rich.live import Live as RichLive
 from rich.text import Text
 
 from evalbench.engine.journal import Event
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.closing import print_closing
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures

@@ -11,7 +11,7 @@ from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 
 if TYPE_CHECKING:
-    from evalbench.engine.options import Option
+    from evalbench.engine.calls.options import Option
     from evalbench.tui.cli.grammar import Argument, Grammar
 
 EXIT_CODES = {
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def page() -> Iterator[str]:
     """The lines of the page, in the man macros of roff."""
-    from evalbench.engine import registry
+    from evalbench.engine.config import registry
     from evalbench.tui.cli import grammar as known
     from evalbench.tui.cli.commands import COMMANDS
 

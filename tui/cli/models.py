@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.config import registry
 from evalbench.engine.errors import (
     BadKey,
     ConnectionFailed,
@@ -19,7 +19,8 @@ from evalbench.engine.errors import (
     SpecError,
 )
 from evalbench.engine.keys import find_key
-from evalbench.engine.run_keys import remember_place
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
@@ -95,7 +96,7 @@ def execute(args: argparse.Namespace) -> int:
 def _price(provider: str, name: str) -> dict[str, float] | None:
     """US dollars per million tokens of a call with few of them; None when unknown."""
     from evalbench.engine.calls import ModelRef
-    from evalbench.engine.money.prices import PriceBook
+    from evalbench.engine.cost.prices import PriceBook
 
     prices = PriceBook().prices(ModelRef(provider, name))
     if prices is None:

@@ -6,9 +6,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalbench.engine import desk, registry
-from evalbench.engine.fit import Fit
-from evalbench.engine.options import Option
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config import registry
+from evalbench.engine.hardware.fit import Fit
+from evalbench.engine.preflight import desk
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, flag_values, given
 from evalbench.tui.cli.plain import Plain

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine.benchmarks.custom_example import FILE, TABLE
+from evalbench.engine.benchmarks.custom.example import FILE, TABLE
 from evalbench.engine.errors import UsageError
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
+from evalbench.engine.benchmarks.parsers import KINDS, ReplyKind, kind
 from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.scoring.parsers import KINDS, ReplyKind, kind
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state.clean import one_line

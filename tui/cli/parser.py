@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import UsageError, nearest
-from evalbench.engine.options import Option
 from evalbench.tui.cli.output import Out
 
 _GIVEN = "given:"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from evalbench.engine.cost.estimated import Range
 from evalbench.engine.journal import Event, JournalReader
-from evalbench.engine.money.estimate import project
-from evalbench.engine.money.estimated import Range
-from evalbench.engine.status import State
+from evalbench.engine.preflight.estimate import project
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures

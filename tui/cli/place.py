@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from evalbench.engine import registry
 from evalbench.engine.calls import PLACES
-from evalbench.engine.options import Option
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config import registry
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON, parse_model
 from evalbench.engine.keys import find_key, looks_like_key, not_here
-from evalbench.engine.options import parse_options
-from evalbench.engine.run_keys import remember_place
-from evalbench.engine.settings import COMMON, parse_model
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.state.probe_words import probe_facts

@@ -7,8 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from evalbench.engine import desk, registry
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.preflight import desk
 from evalbench.tui.cli.output import Out, stderr
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.target import benchmark_name, wanted_specs

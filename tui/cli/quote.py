@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalbench.engine.settings import RunSpec
+from evalbench.engine.config.spec import RunSpec
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
@@ -19,7 +19,7 @@ from evalbench.tui.state.money_words import (
 )
 
 Estimate = Mapping[str, Any]
-"""As :func:`evalbench.engine.money.estimated.estimate_to_json` gives it."""
+"""As :func:`evalbench.engine.cost.estimated.estimate_to_json` gives it."""
 
 
 def print_estimates(out: Out, specs: Sequence[RunSpec], estimates: Sequence[Estimate]) -> None:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import absolute, expand
-from evalbench.engine.process import open_run
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
@@ -70,7 +69,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("--samples cannot be less than 0", cure="--samples 0 shows none")
     if args.json and args.plots == _TERMINAL:
         raise UsageError("--plots - is for people, --json for programs", cure="--plots FOLDER")
-    folders = [open_run(name) for name in args.run]
+    folders = [find_run(name) for name in args.run]
     files = _files(args, folders)
     for file in files:
         check_name(file)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import RunNotFound
-from evalbench.engine.process import RETRY, open_run, resume_run
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import COMMON
+from evalbench.engine.process.launch import RETRY, resume_run
+from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given
@@ -49,7 +49,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     declare_settings(parser, None, ())
     for word in bare_words(parser, words)[:1]:
         try:
-            spec = open_run(word).spec()
+            spec = find_run(word).spec()
         except RunNotFound:
             # Told when the command is executed, unless only help was wanted.
             continue
@@ -64,7 +64,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Resume and follow."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     stored = folder.spec()
     spec = changed(stored, args)
     typed = given(args, [*COMMON, *registry.provider_class(spec.candidate.provider).options])

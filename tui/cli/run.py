@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError
-from evalbench.engine.process import PILOT, Engine, start_run
-from evalbench.engine.runfolder import RunFolder, newest_runs
-from evalbench.engine.settings import RunSpec
-from evalbench.engine.status import State
+from evalbench.engine.process.launch import PILOT, Engine, launch_runs
+from evalbench.engine.runs.folder import RunFolder, newest_runs
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
@@ -77,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
         approve = None
         if can_ask(json=args.json):
             approve = approval(view, specs, pilot=pilot, yes=args.yes)
-        return start_run(
+        return launch_runs(
             specs,
             run_dir=args.run_dir,
             foreground=args.foreground,

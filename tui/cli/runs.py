@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.runfolder import RunFolder, all_runs
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import RunFolder, all_runs
+from evalbench.engine.runs.status import Status
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser

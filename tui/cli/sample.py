@@ -10,8 +10,8 @@ from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader
-from evalbench.engine.results.browse import Line, Samples
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state.clean import clean, one_line

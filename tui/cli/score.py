@@ -7,9 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from evalbench.engine.process import open_run
-from evalbench.engine.rescoring import Rescored, rescore
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.execution.rescoring import Rescored, rescore
+from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import second_interrupt_ends
@@ -25,7 +24,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Score anew and tell what changed."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     done = asyncio.run(_anew(folder))
     out = stdout()
     if args.json:

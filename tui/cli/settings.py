@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON, RunSpec, load_suite, make_spec, parse_model
 from evalbench.engine.errors import SpecError
-from evalbench.engine.settings import COMMON, RunSpec, load_suite, make_spec, parse_model
 from evalbench.tui.cli.parser import Parser, add_options, filter_options, given
 
 DEFAULT_MODEL = "local/smollm2-135m-instruct"

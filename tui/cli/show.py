@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from evalbench.engine.process import open_run
-from evalbench.engine.roles import CANDIDATE
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
-from evalbench.engine.settings import RunSpec
-from evalbench.engine.status import Status
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.runs.folder import INTERRUPTED, RunFolder, find_run
+from evalbench.engine.runs.status import Status
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.runs import summary
@@ -48,7 +47,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Print the run, or one of its samples."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     spec = folder.spec()
     out = stdout()
     if args.sample:

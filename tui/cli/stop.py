@@ -6,9 +6,9 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from evalbench.engine.process import open_run, stop_run, wait_for_rest
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.stopping import Stop
+from evalbench.engine.process.launch import stop_run, wait_for_rest
+from evalbench.engine.process.stopping import Stop
+from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 
@@ -32,7 +32,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Ask the engine, and wait a while for the run to rest."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     out = stdout()
     before = folder.status()
     stop = None if args.pause else Stop(folder)

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine import registry
-from evalbench.engine.benchmarks.custom_file import is_custom
+from evalbench.engine.benchmarks.custom.file import is_custom
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON, RunSpec
+from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
-from evalbench.engine.settings import COMMON, RunSpec
-from evalbench.engine.yaml_configs import SUFFIXES, read_config
 from evalbench.tui.cli.bedrock_flags import (
     declare_bedrock_flags,
     declare_model_id,

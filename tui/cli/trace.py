@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.config.traces import TRACE_OPTIONS, completed
 from evalbench.engine.errors import UsageError
-from evalbench.engine.process import open_run
-from evalbench.engine.run_keys import check_hosts
-from evalbench.engine.settings import RunSpec
-from evalbench.engine.traces.afterwards import tell_run
-from evalbench.engine.traces.options import TRACE_OPTIONS, completed
+from evalbench.engine.process.run_keys import check_hosts
+from evalbench.engine.runs.folder import find_run
+from evalbench.engine.telemetry.afterwards import tell_run
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -38,7 +38,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Send, and say what arrived."""
-    folder = open_run(args.run)
+    folder = find_run(args.run)
     spec = _with(folder.spec(), args)
     if not spec.get("otlp") and not spec.get("enable_galileo"):
         raise UsageError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
+from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.differences import doubts
 from evalbench.tui.report.reading import ReadRun, ReadRuns, read_runs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evalbench.engine.results.comparing import Comparison
-from evalbench.engine.results.comparing.pairs import Pair
+from evalbench.engine.compare import Comparison
+from evalbench.engine.compare.pairs import Pair
 from evalbench.tui.report.tables import Cell, Row, Table
 from evalbench.tui.state import figures
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from evalbench.engine.compare import Comparison, compare
+from evalbench.engine.compare.scores import RunScores, read_scores
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
-from evalbench.engine.results.comparing import Comparison, compare
-from evalbench.engine.results.comparing.scores import RunScores, read_scores
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import RunSpec
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
 from evalbench.tui.report.samples import Shelf
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import Heatmap, heatmaps

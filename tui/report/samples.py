@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from evalbench.engine.results.browse import Filter, Samples
-from evalbench.engine.results.comparing.scores import RunScores
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.compare.scores import RunScores
+from evalbench.engine.runs.browse import Filter, Samples
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_view import CallView, media_words, sample_view
 from evalbench.tui.state.sample_words import choice_words, read_words

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from evalbench.engine.compare.sameness import NOTHING
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.results.comparing.sameness import NOTHING
-from evalbench.engine.results.exporting.harmless import without_logins
+from evalbench.engine.runs.harmless import without_logins
 from evalbench.tui.report.charts import (
     Chart,
     Paces,

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import write_file
-from evalbench.engine.results.exporting.harmless import without_keys
+from evalbench.engine.runs.harmless import without_keys
 from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.content import Report

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 
-from evalbench.engine.results.batch_lines import BatchedCall
+from evalbench.engine.runs.batch_lines import BatchedCall
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.widgets.text import Plain
 

@@ -10,7 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.batch_list import BatchLine, BatchList

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.compared import Compared, score_words

@@ -10,7 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_list import RunLine, RunList, matching
@@ -183,7 +183,7 @@ class HomePage(FilteredPage):
 
     def action_stop(self) -> None:
         """See the commands."""
-        from evalbench.engine.process import stop_run
+        from evalbench.engine.process.launch import stop_run
 
         if (line := self._current()) and stop_run(line.folder):
             self.notify(f"stopping {line.folder.id}", markup=False)
@@ -192,7 +192,7 @@ class HomePage(FilteredPage):
     async def action_delete(self) -> None:
         """See the commands."""
         from evalbench.engine.errors import EvalbenchError
-        from evalbench.engine.process import delete_run
+        from evalbench.engine.process.launch import delete_run
         from evalbench.tui.screens.dialogs import Confirm
 
         line = self._current()

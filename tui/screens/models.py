@@ -11,9 +11,10 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from evalbench.engine import registry, room
+from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.room import Room
+from evalbench.engine.hardware import devices as room
+from evalbench.engine.hardware.devices import Room
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count

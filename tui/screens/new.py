@@ -10,10 +10,10 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from evalbench.engine import room
 from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.hardware import devices as room
+from evalbench.engine.hardware.devices import Room
 from evalbench.engine.keys import looks_like_key
-from evalbench.engine.room import Room
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.key_entry import set_key

@@ -13,8 +13,8 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.process import stop_run
-from evalbench.engine.runfolder import INTERRUPTED, UNREADABLE, RunFolder
+from evalbench.engine.process.launch import stop_run
+from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens import run_panels, run_tables
 from evalbench.tui.screens.dialogs import Enter, Trouble

@@ -15,8 +15,8 @@ from textual.widget import Widget
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
-from evalbench.engine.results.browse import Line, Samples
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
@@ -212,7 +212,7 @@ class SamplePage(Page):
     @work(exclusive=True, group="batch")
     async def action_batch(self) -> None:
         """See the commands."""
-        from evalbench.engine.results.batch_lines import batched_calls
+        from evalbench.engine.runs.batch_lines import batched_calls
         from evalbench.tui.screens.batch_lines import BatchLines
 
         try:

@@ -15,8 +15,8 @@ from textual.containers import Horizontal
 from textual.widgets import Input
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.results.browse import Facets, Filter, Samples, TextSearch
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.browse import Facets, Filter, Samples, TextSearch
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.sample import SamplePage

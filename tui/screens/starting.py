@@ -10,7 +10,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Vertical
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.state.errand import Line, errand
 from evalbench.tui.state.wording import step_words

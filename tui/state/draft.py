@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalbench.engine.calls import PLACES
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config.roles import JUDGE
+from evalbench.engine.config.spec import COMMON, existing_data
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
-from evalbench.engine.options import Option
-from evalbench.engine.roles import JUDGE
-from evalbench.engine.settings import COMMON, existing_data
 from evalbench.tui.state.judges import FORM, read_judges, split_judges
 from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.fit import Fit, Footprint, Loading, Verdict, fit
-from evalbench.engine.room import Room
+from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.fit import Fit, Footprint, Loading, Verdict, fit
 from evalbench.tui.state import figures
 
 FORMS = {"8bit": "8-bit", "4bit": "4-bit"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from evalbench.engine.config.roles import JUDGE, RoleSpec, parse_judge
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
-from evalbench.engine.roles import JUDGE, RoleSpec, parse_judge
 
 FORM = "PROVIDER/NAME,temperature=0,qps=10"
 """How one judge is written."""

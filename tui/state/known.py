@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.options import Option, parse_options
 
 Made = TypeVar("Made")
 

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.files import parse_json, read_plain
-from evalbench.engine.fit import Footprint
+from evalbench.engine.hardware.fit import Footprint
 from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.state.errand import Line, errand
 

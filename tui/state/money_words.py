@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.tui.state import figures
 
 Pair = Sequence[float] | None

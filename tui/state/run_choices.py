@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalbench.engine.room import Room
+from evalbench.engine.hardware.devices import Room
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.draft import Draft
 from evalbench.tui.state.fit_words import fit_here, fit_words, why_not

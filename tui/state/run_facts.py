@@ -7,15 +7,15 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import metrics_of
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
 from evalbench.engine.errors import SpecError
+from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.reader import reused_replies
 from evalbench.engine.keys import KeyRef, KeySource
-from evalbench.engine.measures import Measures, together
-from evalbench.engine.roles import CANDIDATE
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.settings import COMMON, RunSpec, build_benchmark
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import resend_words, saved
 from evalbench.tui.state.money_words import price_words

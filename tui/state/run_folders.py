@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import RunNotFound
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.runfolder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs
 
 
 class RunFolders:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from evalbench.engine.runfolder import INTERRUPTED, RunFolder
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import RunFolders, stamp_of
 from evalbench.tui.state.spending import is_free, spent_words

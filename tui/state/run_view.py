@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from evalbench.engine.errors import JournalError, RunNotFound
+from evalbench.engine.hardware.measures import Measures, together
 from evalbench.engine.journal import Event, JournalReader
-from evalbench.engine.measures import Measures, together
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state.answers import Answer, LatestAnswers
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.pace import Left, Pace

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.results.browse import Line, Samples
+from evalbench.engine.runs.browse import Line, Samples
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_words import (
     gold_words,

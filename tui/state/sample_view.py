@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
-from evalbench.engine.results.browse import Line
+from evalbench.engine.runs.browse import Line
 from evalbench.tui.state import figures
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (

@@ -9,7 +9,7 @@ import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
-from evalbench.engine.results.browse import WAITING, Line, headline
+from evalbench.engine.runs.browse import WAITING, Line, headline
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

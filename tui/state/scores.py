@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runfolder import RunFolder
+from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 

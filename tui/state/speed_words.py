@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbench.engine.measures import Measures
+from evalbench.engine.hardware.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 

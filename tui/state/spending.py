@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalbench.engine.status import Status
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
 
 

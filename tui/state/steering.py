@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from evalbench.engine.status import Status
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state import figures
 
 MOST_CALLS = 10_000

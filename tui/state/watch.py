@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evalbench.engine.errors import JournalError
 from evalbench.engine.files import read_plain
 from evalbench.engine.paths import identity
-from evalbench.engine.runfolder import INTERRUPTED, UNREADABLE, RunFolder
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder
+from evalbench.engine.runs.status import Status
 
 if TYPE_CHECKING:
     from evalbench.engine.journal import Event

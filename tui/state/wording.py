@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from evalbench.engine.measures import Measures
+from evalbench.engine.hardware.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.speed_words import speed_words

@@ -11,8 +11,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Select
 
-from evalbench.engine.options import Option
-from evalbench.engine.roles import JUDGE
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config.roles import JUDGE
 from evalbench.tui.state.draft import FIRST_TITLE, MORE, Section, default_words
 from evalbench.tui.widgets.text import Plain
 

@@ -11,17 +11,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine import registry
-from evalbench.engine.ask import CallFailed, Contestant, SampleAsk
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.config import registry
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import RunFatal
+from evalbench.engine.execution.ask import CallFailed, Contestant, SampleAsk
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from tests.contract.bodies.lanes import Lane
 from tests.contract.bodies.server import Response, Server
 from tests.contract.providers.conftest import pair_of_aws

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine import registry
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage
+from evalbench.engine.config import registry
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.schema import SLOT_BITS
 from evalbench.providers.wire.exchange import Answered

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import generate
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import WorkerFailed
-from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]

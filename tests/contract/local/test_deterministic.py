@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import Prompt, Reply, TextPart, choose, generate, system, user
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 from tests.contract.local import tiny
 from tests.contract.local.driver import Worker

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from evalbench.engine.calls import choose, generate
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import WorkerFailed
-from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 from tests.contract.local.driver import Worker
 from tests.contract.local.reference import Plain

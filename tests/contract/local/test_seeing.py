@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, choose, generate, user
-from evalbench.engine.options import parse_options
+from evalbench.engine.calls.options import parse_options
 from evalbench.providers.local import Local
 from tests.contract.local import tiny
 from tests.contract.local.driver import Worker

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from tests.simulator.handle import Handle
 
 KEY = "sk-planted-key-0123456789"

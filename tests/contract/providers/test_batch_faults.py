@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-import evalbench.engine.driver
-from evalbench.engine.ask import Contestant
+import evalbench.engine.execution.driver
 from evalbench.engine.calls import ModelRef
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
 from evalbench.engine.dispatch import retry
-from evalbench.engine.dispatch.batches import Batching, BatchWishes, download, waits
+from evalbench.engine.dispatch.batch import Batching, BatchWishes, download, waits
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.driver import Driver
 from evalbench.engine.errors import AccessDenied, BadKey, RateLimited
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.status import State
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.runs.status import State
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 from tests.unit.engine.driving import Solving, World, one_question
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("still")
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses are as many as ever, and short."""
     monkeypatch.setattr(retry, "_CAP_S", 0.01)
-    monkeypatch.setattr(evalbench.engine.driver, "_PARKED_LOOK_S", 0.02)
+    monkeypatch.setattr(evalbench.engine.execution.driver, "_PARKED_LOOK_S", 0.02)
 
 
 MODELS = {

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine import registry
 from evalbench.engine.calls import (
     BatchJob,
     BatchProvider,
@@ -22,6 +21,7 @@ from evalbench.engine.calls import (
     Reply,
     generate,
 )
+from evalbench.engine.config import registry
 from evalbench.providers.anthropic import batches as anthropic_batches
 from evalbench.providers.chat import batches as chat_batches
 from evalbench.providers.google import batches as google_batches

@@ -12,9 +12,9 @@ import pytest_asyncio
 from aiohttp import web
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.dispatch.batches.download import problem_of
-from evalbench.engine.dispatch.batches.results import Results
-from evalbench.engine.dispatch.batches.state import Batch
+from evalbench.engine.dispatch.batch.download import problem_of
+from evalbench.engine.dispatch.batch.results import Results
+from evalbench.engine.dispatch.batch.state import Batch
 from evalbench.engine.errors import ServerFault
 from tests.contract.providers.conftest import Make
 

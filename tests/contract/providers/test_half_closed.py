@@ -13,12 +13,12 @@ import pytest_asyncio
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Outcome
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from tests.contract.providers.conftest import Make
 from tests.contract.providers.crossing import Crossing, Trouble
 from tests.contract.providers.test_answers import ASKED, LANES

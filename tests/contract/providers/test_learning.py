@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine import registry
 from evalbench.engine.calls import Reply
+from evalbench.engine.config import registry
 from evalbench.providers.wire import provider as wire_provider
 from tests.contract.providers.conftest import KEY, Make, pair_of_aws
 from tests.contract.providers.test_answers import ASKED, LANES, lane

@@ -20,11 +20,11 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.money.budget import Budget, Ticket
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.told_prices import keep_told
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
+from evalbench.engine.cost.budget import Budget, Ticket
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.told_prices import keep_told
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.providers.compatible.ollama import check_whole_prompt
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle

@@ -17,13 +17,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from evalbench.engine.calls import Call, ModelRef, generate
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import ProviderError
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 from tests.contract.providers.conftest import KEY, Make, pair_of_aws
 
 MODELS = {

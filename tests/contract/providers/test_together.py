@@ -9,8 +9,8 @@ import pytest
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Reply, generate, user
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.told_prices import keep_told
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.told_prices import keep_told
 from tests.contract.providers.conftest import KEY, Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot

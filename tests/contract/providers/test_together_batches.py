@@ -10,7 +10,7 @@ import pytest
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, JobState, ModelRef, Reply, generate
-from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.cost.prices import PriceBook
 from tests.contract.providers.conftest import Make
 from tests.contract.providers.test_batches import HALVED, NAME, Desk, questions
 from tests.simulator.handle import Handle

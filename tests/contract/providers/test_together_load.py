@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
 from evalbench.engine.dispatch.base import SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 

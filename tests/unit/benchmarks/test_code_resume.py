@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.benchmark import Ask, Sample, Score
-from evalbench.engine.benchmarks.code_benchmark import CodeBenchmark
-from evalbench.engine.benchmarks.code_choice import CodeChoice
-from evalbench.engine.benchmarks.code_prediction import CodePrediction
+from evalbench.engine.benchmarks.code.choice import CodeChoice
+from evalbench.engine.benchmarks.code.common import CodeBenchmark
+from evalbench.engine.benchmarks.code.prediction import CodePrediction
 from evalbench.engine.calls import Call, Reply
 from evalbench.engine.dispatch.base import Halted
+from evalbench.engine.execution.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.journal import CallRow
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.benchmarks.code_models import benchmark, problem
 from tests.unit.engine.driving import Answers, World
 from tests.unit.engine.journals import MODEL, journal

@@ -12,18 +12,19 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import DataSource, Sample, Score, ScoringTimeout, sample_ids
-from evalbench.engine.benchmarks import custom_example, custom_work
-from evalbench.engine.benchmarks.custom import Custom
-from evalbench.engine.benchmarks.custom_file import is_custom, read_file
+from evalbench.engine.benchmarks.custom import example as custom_example
+from evalbench.engine.benchmarks.custom import work as custom_work
+from evalbench.engine.benchmarks.custom.benchmark import Custom
+from evalbench.engine.benchmarks.custom.file import is_custom, read_file
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply
-from evalbench.engine.dataset import prepare, prepared_path, read_header
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.data.dataset import prepare, prepared_path, read_header
 from evalbench.engine.errors import DataError, SpecError
 from evalbench.engine.limited import LimitedProcess
-from evalbench.engine.money.estimate import estimate_samples
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.options import parse_options
+from evalbench.engine.preflight.estimate import estimate_samples
 from evalbench.engine.scoring.tally import Tally
-from evalbench.engine.settings import make_spec
 
 Write = Callable[..., Path]
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Item, Sample, sample_ids
-from evalbench.engine.benchmarks.mmlu import Mmlu
+from evalbench.engine.benchmarks.mmlu.benchmark import Mmlu
 from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Tally
 
 EXAMPLE = {"question": "1 + 1?", "choices": ["1", "2", "3", "4"], "answer": 1}

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from evalbench.engine.benchmark import DataSet, DataSource, Sample, sample_ids
-from evalbench.engine.benchmarks.mmlu_data import read_data
+from evalbench.engine.benchmarks.mmlu.data import read_data
 from evalbench.engine.errors import DataError
 
 Row = dict[str, Any]
@@ -243,8 +243,8 @@ def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_solved_examples_beside_a_file_belong_to_its_data(tmp_path: Path) -> None:
-    from evalbench.engine.benchmarks.mmlu import Mmlu
-    from evalbench.engine.options import parse_options
+    from evalbench.engine.benchmarks.mmlu.benchmark import Mmlu
+    from evalbench.engine.calls.options import parse_options
 
     questions = _write(tmp_path / "test.jsonl", [_row(1)])
     solved = _write(tmp_path / "dev.jsonl", [_row(2)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalbench.engine.benchmarks.mmlu_prompts import chat, cot, original
-from evalbench.engine.benchmarks.mmlu_styles import Shown
+from evalbench.engine.benchmarks.mmlu.prompts import chat, cot, original
+from evalbench.engine.benchmarks.mmlu.styles import Shown
 from evalbench.engine.calls import TextPart
 
 EXAMPLES = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.benchmarks.mmlu_styles import STYLES, show
+from evalbench.engine.benchmarks.mmlu.styles import STYLES, show
 
 CHOICES = ["one", "two", "Three ½", "ONE"]
 

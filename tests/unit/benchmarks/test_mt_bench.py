@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Asked, DataSource, Sample, Score, repeat_of, sample_ids
-from evalbench.engine.benchmarks import mt_bench_data
-from evalbench.engine.benchmarks.mt_bench import MtBench
-from evalbench.engine.benchmarks.mt_bench_prompts import OWN, fill
+from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
+from evalbench.engine.benchmarks.mt_bench.benchmark import MtBench
+from evalbench.engine.benchmarks.mt_bench.prompts import OWN, fill
 from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import DataError
-from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Metric, Tally
 
 JUDGES = ("judge/openai/one", "judge/local/two")

@@ -14,15 +14,15 @@ import pytest
 from PIL import Image
 
 from evalbench.engine.benchmark import DataSource, Sample, Score, sample_ids
-from evalbench.engine.benchmarks import pictures
-from evalbench.engine.benchmarks.openseesime import BrokenMedia, OpenSeeSimE
+from evalbench.engine.benchmarks.openseesime.benchmark import BrokenMedia, OpenSeeSimE
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, TextPart
-from evalbench.engine.dataset import is_prepared, prepare, read_header
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data import pictures
+from evalbench.engine.data.dataset import is_prepared, prepare, read_header
+from evalbench.engine.data.media import MediaCache
 from evalbench.engine.errors import DataError
-from evalbench.engine.media import MediaCache
-from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Tally
-from evalbench.engine.settings import make_spec
 
 ROW = {
     "file_name": "structural_File_1.png",

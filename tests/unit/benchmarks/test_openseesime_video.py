@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import DataSource, Sample, sample_ids
-from evalbench.engine.benchmarks import pictures
-from evalbench.engine.benchmarks.openseesime import OpenSeeSimE
+from evalbench.engine.benchmarks.openseesime.benchmark import OpenSeeSimE
 from evalbench.engine.calls import MediaPart, Message, Prompt, Reply, TextPart
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config.spec import check_spec, make_spec
+from evalbench.engine.data import pictures
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import parse_options
-from evalbench.engine.settings import check_spec, make_spec
 
 
 @pytest.fixture(autouse=True)

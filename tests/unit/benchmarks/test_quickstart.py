@@ -13,8 +13,8 @@ import pytest
 from evalbench.engine.benchmark import DataSource, Sample, sample_ids
 from evalbench.engine.benchmarks import quickstart as module
 from evalbench.engine.benchmarks.quickstart import Quickstart
-from evalbench.engine.benchmarks.reading import read_rows
 from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring.tally import Tally
 
 KINDS = {"choice": 16, "exact": 14, "arithmetic": 14, "code": 14, "yesno": 14}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.benchmarks.reading import read_csv_records, read_rows
+from evalbench.engine.data.reading import read_csv_records, read_rows
 from evalbench.engine.errors import DataError
 
 

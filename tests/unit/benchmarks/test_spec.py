@@ -19,13 +19,13 @@ from evalbench.engine.benchmark import (
     repeat_of,
     sample_ids,
 )
-from evalbench.engine.benchmarks import spec_data
-from evalbench.engine.benchmarks.spec_comply import NoAnswer, SpecComply
-from evalbench.engine.benchmarks.spec_generate import SpecGenerate
-from evalbench.engine.benchmarks.spec_rank import SpecRank
+from evalbench.engine.benchmarks.spec import data as spec_data
+from evalbench.engine.benchmarks.spec.comply import NoAnswer, SpecComply
+from evalbench.engine.benchmarks.spec.generate import SpecGenerate
+from evalbench.engine.benchmarks.spec.rank import SpecRank
 from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import DataError, SpecError
-from evalbench.engine.options import parse_options
 from evalbench.engine.scoring.tally import Metric, Tally
 
 JUDGES = ("judge/x/one", "judge/x/two")

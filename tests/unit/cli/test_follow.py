@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from evalbench.engine.journal import Event
-from evalbench.engine.status import State, Status
+from evalbench.engine.runs.status import State, Status
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.signals import Cancelled, Signals
 from evalbench.tui.state.watch import Watch, eta, last_event

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli import doctor_gpu, gpu
 from evalbench.tui.cli.main import main
 from tests.pretending import pretend

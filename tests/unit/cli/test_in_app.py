@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import State
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli import launch
 from evalbench.tui.cli.launch import in_app, make_view, show_app
 from evalbench.tui.state.watch import Watch

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk
-from evalbench.engine.run_keys import Bound, keys_bound, price_keys
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import Bound, keys_bound, price_keys
 from evalbench.tui.cli import key_hosts, run
 from evalbench.tui.cli.main import main
 

@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk, process, run_keys
-from evalbench.engine import run as api
+from evalbench import run as api
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import fingerprint
 from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
-from evalbench.engine.run_keys import Bound, keys_bound, remember_place, unknown_hosts
-from evalbench.engine.runfolder import RunFolder, make_run
-from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.engine.status import State
+from evalbench.engine.preflight import desk
+from evalbench.engine.process import launch as process
+from evalbench.engine.process import run_keys
+from evalbench.engine.process.run_keys import Bound, keys_bound, remember_place, unknown_hosts
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli import confirm, key_hosts
 from evalbench.tui.cli.main import main
 

@@ -93,7 +93,7 @@ def test_the_default_model_is_said_plainly(
     def refuse(*_: object, **__: object) -> None:
         raise UsageError("enough")
 
-    monkeypatch.setattr("evalbench.tui.cli.run.start_run", refuse)
+    monkeypatch.setattr("evalbench.tui.cli.run.launch_runs", refuse)
     assert main(["run", "quickstart"]) == 1
     assert "no --model given: asking local/smollm2-135m-instruct" in capsys.readouterr().out
     assert main(["run", "quickstart", "--model", "local/smollm2-135m-instruct"]) == 1

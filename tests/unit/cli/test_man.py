@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.grammar import grammar
 from evalbench.tui.cli.main import main

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk, registry
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.config import registry
 from evalbench.engine.errors import BadKey, ConnectionFailed
+from evalbench.engine.preflight import desk
 from evalbench.tui.cli.main import main
 
 MODEL = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk, fitting
-from evalbench.engine.room import Room
+from evalbench.engine.hardware.devices import Room
+from evalbench.engine.preflight import desk, fitting
 from evalbench.tui.cli.main import main
 
 GB = 1_000_000_000

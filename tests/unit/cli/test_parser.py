@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import UsageError
-from evalbench.engine.options import Option
 from evalbench.tui.cli.parser import (
     Parser,
     add_options,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
-from evalbench.engine.settings import make_spec
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.settings import changed, declare_settings, new_specs
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.jsonlines import JsonLines
 from evalbench.tui.cli.live import Live
 from evalbench.tui.cli.output import Out

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evalbench.engine.compare import compare
+from evalbench.engine.compare.paired import MCNEMAR, T_TEST, TANGO, WILCOXON, tango
+from evalbench.engine.compare.sameness import Difference
+from evalbench.engine.config.spec import build_benchmark
 from evalbench.engine.errors import UsageError
-from evalbench.engine.results.comparing import compare
-from evalbench.engine.results.comparing.paired import MCNEMAR, T_TEST, TANGO, WILCOXON, tango
-from evalbench.engine.results.comparing.sameness import Difference
-from evalbench.engine.settings import build_benchmark
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.scored_runs import MODELS, right_or_wrong, scored_run
 
 pytestmark = pytest.mark.usefixtures("home")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalbench.engine.results.comparing.bootstrap import bootstrap
-from evalbench.engine.results.comparing.paired import cluster_sums, clustered_t, paired_t, tango
+from evalbench.engine.compare.bootstrap import bootstrap
+from evalbench.engine.compare.paired import cluster_sums, clustered_t, paired_t, tango
 
 PAIRS = 10_000
 

@@ -13,9 +13,9 @@ from statsmodels.stats.contingency_tables import mcnemar as mcnemar_of_statsmode
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import NormalIndPower
 
-from evalbench.engine.results.comparing.bootstrap import bootstrap
-from evalbench.engine.results.comparing.families import benjamini_hochberg, holm
-from evalbench.engine.results.comparing.paired import (
+from evalbench.engine.compare.bootstrap import bootstrap
+from evalbench.engine.compare.families import benjamini_hochberg, holm
+from evalbench.engine.compare.paired import (
     Mean,
     cluster_sums,
     clustered_t,

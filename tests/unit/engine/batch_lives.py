@@ -8,11 +8,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.driver import Driver
+from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.journal.records import BatchRow
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Solve, World, one_question
 from tests.unit.engine.journals import journal
 from tests.unit.engine.post import Post, batching

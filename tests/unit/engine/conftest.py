@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
-from evalbench.engine.dispatch import replica
+from evalbench.engine.config import registry
+from evalbench.engine.dispatch.local import replica
 from tests.unit.engine.plugins import PLUGINS, Installed
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.dispatch.base import Dispatcher, Halted
-from evalbench.engine.driver import Driver
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal import CallRow, Journal, JournalReader
+from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.status import State
 from tests.unit.engine.journals import MODEL, journal, sample
 
 Solve = Callable[[Sample, Ask], Awaitable[Score]]

@@ -24,15 +24,15 @@ from evalbench.engine.calls import (
     Reply,
     Usage,
 )
-from evalbench.engine.dispatch.batches import Batching, BatchWishes
+from evalbench.engine.calls.options import Option
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.dispatch.batch import Batching, BatchWishes
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import CallRejected, DeadlineExceeded, ProviderError, ServerFault
 from evalbench.engine.journal import Journal
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.options import Option
 from tests.unit.engine.journals import MODEL
 
 REALTIME = UnitPrices(Rates(Decimal(2), Decimal(2)))

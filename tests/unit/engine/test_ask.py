@@ -11,7 +11,6 @@ from typing import cast
 
 import pytest
 
-from evalbench.engine.ask import CallFailed, MissingReply, ReplayOnly, bind, newest
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import (
     Call,
@@ -24,8 +23,9 @@ from evalbench.engine.calls import (
     choose,
     generate,
 )
+from evalbench.engine.execution.ask import CallFailed, MissingReply, ReplayOnly, bind, newest
 from evalbench.engine.journal import CallKey, CallRow
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Answers, World, error, one_question, right, until
 from tests.unit.engine.journals import KEY, MODEL, journal
 

@@ -14,10 +14,10 @@ import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import JobState, ModelRef, Usage, generate
-from evalbench.engine.driver import Driver
+from evalbench.engine.cost.budget import Budget
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.status import State
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
 from tests.unit.engine.driving import Solve, one_question, right, two_questions
 from tests.unit.engine.journals import MODEL, journal

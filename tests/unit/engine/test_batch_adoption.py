@@ -13,7 +13,7 @@ import pytest
 
 from evalbench.engine.calls import BatchJob, JobState
 from evalbench.engine.errors import CallRejected, ConnectionFailed, ResultsNotFetched
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
 from tests.unit.engine.driving import one_question, two_questions
 from tests.unit.engine.post import Parcel, Post

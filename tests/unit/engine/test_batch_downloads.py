@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.dispatch.batches import download, life
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.dispatch.batch import download, life
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -23,8 +24,7 @@ from evalbench.engine.errors import (
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.journal.reader import totals
 from evalbench.engine.journal.records import BatchRow
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
 from tests.unit.engine.driving import World, one_question
 from tests.unit.engine.journals import journal

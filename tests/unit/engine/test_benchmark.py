@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-import evalbench.engine
-from evalbench.engine import run
+import evalbench
+from evalbench import run
 from evalbench.engine.benchmark import answer_outcome
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.results import result
-from evalbench.engine.settings import build_benchmark, make_spec
+from evalbench.engine.config.spec import build_benchmark, make_spec
+from evalbench.engine.runs import result
 
 OK, TRUNCATED, UNPARSED = Outcome.OK, Outcome.TRUNCATED, Outcome.UNPARSED
 
@@ -61,9 +61,9 @@ def test_a_benchmark_generates_unless_it_says_otherwise() -> None:
 
 
 def test_the_python_api_is_at_the_front_door() -> None:
-    assert evalbench.engine.start_run is run.start_run
-    assert evalbench.engine.open_run is run.open_run
-    assert evalbench.engine.Run is run.Run
-    assert evalbench.engine.Result is result.Result
+    assert evalbench.start_run is run.start_run
+    assert evalbench.open_run is run.open_run
+    assert evalbench.Run is run.Run
+    assert evalbench.Result is result.Result
     with pytest.raises(AttributeError, match="stop_everything"):
-        _ = evalbench.engine.stop_everything
+        _ = evalbench.stop_everything

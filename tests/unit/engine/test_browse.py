@@ -10,7 +10,7 @@ import pytest
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.schema import FILE
-from evalbench.engine.results.browse import WAITING, Filter, Samples, TextSearch, headline
+from evalbench.engine.runs.browse import WAITING, Filter, Samples, TextSearch, headline
 from tests.unit.engine.journals import ask, journal, sample
 
 SCORES: Mapping[int, tuple[Outcome, float | None]] = {

@@ -9,9 +9,9 @@ import pytest
 
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
-from evalbench.engine.changes import paid_again, refuse
 from evalbench.engine.errors import RunChanged
-from evalbench.engine.record import differences
+from evalbench.engine.execution.changes import paid_again, refuse
+from evalbench.engine.runs.record import differences
 from tests.unit.engine.driving import (
     Answers,
     Solve,

@@ -18,20 +18,20 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Reply, generate
-from evalbench.engine.cluster_address import check_address
-from evalbench.engine.dispatch import carrier as carriers
+from evalbench.engine.config.cluster_address import check_address
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.carrier import Carrier
-from evalbench.engine.dispatch.cluster import (
+from evalbench.engine.dispatch.local import carrier as carriers
+from evalbench.engine.dispatch.local.carrier import Carrier
+from evalbench.engine.dispatch.local.cluster import (
     Cluster,
     refuse_other_versions,
     spots,
     unreachable,
 )
-from evalbench.engine.dispatch.links import end_process
-from evalbench.engine.dispatch.local import Local
+from evalbench.engine.dispatch.local.dispatcher import Local
+from evalbench.engine.dispatch.local.links import end_process
 from evalbench.engine.errors import SpecError, UsageError, WorkerFailed
-from evalbench.engine.settings import make_spec
 from tests.unit.engine.test_local import ANSWERS, LANGUAGE, Scripted, until
 
 

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Item, Sample, sample_ids
-from evalbench.engine.dataset import (
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.data.dataset import (
     prepare,
     prepared_path,
     read_dictionary,
@@ -27,7 +28,6 @@ from evalbench.engine.dataset import (
     verify_prepared,
 )
 from evalbench.engine.errors import DataError, SpecError
-from evalbench.engine.settings import RunSpec, make_spec
 from tests.unit.engine.plugins import Installed
 from tests.unit.engine.properties import quickly
 

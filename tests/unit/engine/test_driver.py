@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import driver as module
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Call, Outcome, ParamNote, Reply, Usage, generate
 from evalbench.engine.dispatch.base import BudgetSpent
-from evalbench.engine.driver import SAME_FAILURES, Driver
 from evalbench.engine.errors import BadKey, DataError, EvalbenchError, JournalError, RunFatal
-from evalbench.engine.status import State
+from evalbench.engine.execution import driver as module
+from evalbench.engine.execution.driver import SAME_FAILURES, Driver
+from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Answers, World, error, one_question, two_questions, until
 from tests.unit.engine.journals import journal, sample
 

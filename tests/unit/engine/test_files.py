@@ -18,9 +18,15 @@ import zstandard
 
 from evalbench.engine import files
 from evalbench.engine.benchmark import DataSource
-from evalbench.engine.benchmarks import code_data, mt_bench_data, parquet_pages, spec_data
-from evalbench.engine.benchmarks.custom_file import is_custom, read_file, read_items
-from evalbench.engine.benchmarks.reading import read_json, read_rows
+from evalbench.engine.benchmarks.code import data as code_data
+from evalbench.engine.benchmarks.custom.file import is_custom, read_file, read_items
+from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
+from evalbench.engine.benchmarks.spec import data as spec_data
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config.spec import load_suite, make_spec
+from evalbench.engine.cost.price_file import read_prices
+from evalbench.engine.data import parquet_pages
+from evalbench.engine.data.reading import read_json, read_rows
 from evalbench.engine.errors import DataError, EvalbenchError, JournalError
 from evalbench.engine.files import (
     MB,
@@ -31,15 +37,13 @@ from evalbench.engine.files import (
     read_plain,
     read_toml,
 )
-from evalbench.engine.importing import inspect_log, lm_eval
-from evalbench.engine.importing.whole import import_whole
+from evalbench.engine.formats.full.reader import import_whole
+from evalbench.engine.formats.inspect import reader as inspect_log
+from evalbench.engine.formats.lm_eval import reader as lm_eval
+from evalbench.engine.formats.yaml_configs import read_config
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.keys.env_file import read_env_file
-from evalbench.engine.money.price_file import read_prices
-from evalbench.engine.options import Option
-from evalbench.engine.runfolder import RunFolder, all_runs, make_run
-from evalbench.engine.settings import load_suite, make_spec
-from evalbench.engine.yaml_configs import read_config
+from evalbench.engine.runs.folder import RunFolder, all_runs, make_run
 from evalbench.tui.cli.main import main
 from evalbench.tui.state.preferences import load_preferences, preferences_file
 from evalbench.tui.state.theme_files import theme_files, themes_dir
@@ -539,7 +543,7 @@ def test_a_picture_of_billions_of_pixels_is_refused(tmp_path: Path) -> None:
     import struct
     import zlib
 
-    from evalbench.engine.benchmarks.pictures import Unreadable, encode
+    from evalbench.engine.data.pictures import Unreadable, encode
 
     def chunk(name: bytes, body: bytes) -> bytes:
         check = zlib.crc32(name + body)

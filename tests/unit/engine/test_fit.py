@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
-from evalbench.engine.room import Room, named_cards, system_memory, visible
+from evalbench.engine.hardware.devices import Room, named_cards, system_memory, visible
+from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
 
 GB = 1_000_000_000
 MODEL = Footprint(

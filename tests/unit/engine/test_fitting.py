@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk, fitting
-from evalbench.engine.dataset import prepare
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.data.dataset import prepare
 from evalbench.engine.errors import SpecError
-from evalbench.engine.fit import Fit, Verdict
-from evalbench.engine.fitting import fit_models, fits, longest
-from evalbench.engine.room import Room
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.fit import Fit, Verdict
+from evalbench.engine.preflight import desk, fitting
+from evalbench.engine.preflight.fitting import fit_models, fits, longest
 
 GB = 1_000_000_000
 CUDA = Room("cuda", "Pretend 9000", 80 * GB, 80 * GB)

@@ -9,7 +9,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from evalbench.engine.gpu import Gpus
+from evalbench.engine.hardware.gpu import Gpus
 
 GB = 1 << 30
 NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED

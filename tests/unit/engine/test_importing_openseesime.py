@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.openseesime import read_results
+from evalbench.engine.formats.openseesime.reader import read_results
 from tests.imports import written
 
 Row = dict[str, Any]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.benchmark import Item
-from evalbench.engine.benchmarks.mmlu import Mmlu
+from evalbench.engine.benchmarks.mmlu.benchmark import Mmlu
+from evalbench.engine.config.spec import make_spec, parse_model
 from evalbench.engine.errors import DataError
-from evalbench.engine.importing.recorded import (
+from evalbench.engine.formats.recorded import (
     Recorded,
     Told,
     known_as,
@@ -17,9 +18,8 @@ from evalbench.engine.importing.recorded import (
     write_run,
 )
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.process import resume_run
-from evalbench.engine.runfolder import all_runs
-from evalbench.engine.settings import make_spec, parse_model
+from evalbench.engine.process.launch import resume_run
+from evalbench.engine.runs.folder import all_runs
 from tests.imports import written
 
 SPEC_WORDS = {"options": {"family": "chat"}}

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.errors import JournalError
+from evalbench.engine.execution.lost_replies import lost_replies
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
-from evalbench.engine.lost_replies import lost_replies
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.status import Status
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
 from tests.unit.engine.journals import fill, journal
 
 CREATED = 1_800_000_000.5

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from evalbench.engine.calls import Outcome, Reply, generate
-from evalbench.engine.dataset import prepare
+from evalbench.engine.config.spec import build_benchmark, make_spec
+from evalbench.engine.data.dataset import prepare
+from evalbench.engine.execution.loading import load_samples
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.loading import load_samples
-from evalbench.engine.settings import build_benchmark, make_spec
 from tests.unit.engine.journals import ask, journal
 
 pytestmark = pytest.mark.usefixtures("plugins")

@@ -31,12 +31,12 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.calls.messages import call_from_json
-from evalbench.engine.dispatch.answer_frames import answer_frames
+from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
-from evalbench.engine.dispatch.local import WINDOW, Local
+from evalbench.engine.dispatch.local.answer_frames import answer_frames
+from evalbench.engine.dispatch.local.dispatcher import WINDOW, Local
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
-from evalbench.engine.measures import together
-from evalbench.engine.options import Option
+from evalbench.engine.hardware.measures import together
 from tests.unit.engine.virtual_time import settle, virtual_time
 
 LANGUAGE = """
@@ -583,7 +583,7 @@ def test_a_worker_that_will_not_go_is_killed(tmp_path: Path) -> None:
 async def test_images_travel_once_in_each_frame_of_bounded_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("evalbench.engine.dispatch.answer_frames._MEDIA_BYTES", 10)
+    monkeypatch.setattr("evalbench.engine.dispatch.local.answer_frames._MEDIA_BYTES", 10)
     one, two = MediaPart("image/png", b"111111"), MediaPart("image/png", b"222222")
     gone = MediaPart("image/png", b"", "ab" * 32)
     shown = {"a": [one], "b": [one, gone], "c": [one, two], "d": [], "e": [two]}

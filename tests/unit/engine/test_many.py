@@ -10,7 +10,7 @@ from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Call, Outcome, Reply, generate
 from evalbench.engine.dispatch.base import BudgetSpent, Halted
 from evalbench.engine.errors import BadKey
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Answers, World, error
 from tests.unit.engine.journals import journal, sample
 

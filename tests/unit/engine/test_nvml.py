@@ -16,8 +16,8 @@ MIB = 1 << 20
 
 _READ = """
 import json
-from evalbench.engine.gpu import Gpus
-from evalbench.engine.room import find_room
+from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.hardware.devices import find_room
 gpus = Gpus()
 gpus.read()
 cards = gpus.read()

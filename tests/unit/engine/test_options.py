@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import Option, parse_options
 from tests.unit.engine.properties import quickly
 
 SHOTS = Option("few_shots", int, 5, "examples", minimum=0, maximum=10)

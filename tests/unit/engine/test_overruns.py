@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.ask import Contestant
 from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Reply, Usage, generate
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.driver import Driver
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -27,12 +27,12 @@ from evalbench.engine.errors import (
     RateLimited,
     ServerFault,
 )
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.purses import Purses
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.purses import Purses
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from tests.unit.engine.driving import Solving, right
 from tests.unit.engine.journals import MODEL, sample
 from tests.unit.engine.test_realtime import Acted

@@ -23,6 +23,10 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
+from evalbench.engine.calls.options import Option
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, SendLog
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
@@ -34,10 +38,6 @@ from evalbench.engine.errors import (
     RunFatal,
     ServerFault,
 )
-from evalbench.engine.money.budget import Budget
-from evalbench.engine.money.purse import Purse
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.options import Option
 from tests.unit.engine.virtual_time import now, settle, virtual_time
 
 Answer = Callable[[str, int], Awaitable[Reply]]

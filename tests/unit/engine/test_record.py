@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from evalbench.engine.dataset import DataHeader
-from evalbench.engine.record import identity, record
-from evalbench.engine.settings import RunSpec, build_benchmark, make_spec
+from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
+from evalbench.engine.data.dataset import DataHeader
+from evalbench.engine.runs.record import identity, record
 
 pytestmark = pytest.mark.usefixtures("plugins")
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.benchmarks.quickstart import Quickstart
+from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
 from tests.unit.engine.plugins import Installed
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.dataset import prepare
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.dataset import prepare
 from evalbench.engine.errors import SpecError
-from evalbench.engine.rehearsal import rehearse
-from evalbench.engine.settings import make_spec
+from evalbench.engine.preflight.rehearsal import rehearse
 
 CLAUDE = "anthropic/claude-sonnet-4-5"
 

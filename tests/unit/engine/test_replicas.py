@@ -16,9 +16,9 @@ import pytest
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, TextPart, WorkerCommand, generate
 from evalbench.engine.calls import user as said
 from evalbench.engine.dispatch.base import Halted, SendLog
-from evalbench.engine.dispatch.links import PlaceLost
-from evalbench.engine.dispatch.local import Local
-from evalbench.engine.dispatch.machine import Machine, places_for
+from evalbench.engine.dispatch.local.dispatcher import Local
+from evalbench.engine.dispatch.local.links import PlaceLost
+from evalbench.engine.dispatch.local.machine import Machine, places_for
 from evalbench.engine.errors import JournalError, RunChanged, UsageError, WorkerFailed
 from tests.unit.engine.virtual_time import virtual_time
 

@@ -26,15 +26,15 @@ from evalbench.engine.calls import (
     choose,
     user,
 )
+from evalbench.engine.config.roles import RoleSpec
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.execution.loaded import note_model
+from evalbench.engine.execution.reuse import EarlierReplies, maker, replies_at_hand, taken
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.reader import Shelf, Totals, reused_replies, totals
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import connect, create
-from evalbench.engine.loaded import note_model
-from evalbench.engine.reuse import EarlierReplies, maker, replies_at_hand, taken
-from evalbench.engine.roles import RoleSpec
-from evalbench.engine.runfolder import RunFolder, make_run
-from evalbench.engine.settings import RunSpec, make_spec
+from evalbench.engine.runs.folder import RunFolder, make_run
 from tests.unit.engine.journals import sample
 
 MODEL = "openai/gpt-4.1-mini"

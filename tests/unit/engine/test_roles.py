@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.config.roles import parse_judge
+from evalbench.engine.config.spec import check_spec, load_suite, make_spec
 from evalbench.engine.errors import SpecError
-from evalbench.engine.roles import parse_judge
-from evalbench.engine.settings import check_spec, load_suite, make_spec
 
 pytestmark = pytest.mark.usefixtures("plugins")
 

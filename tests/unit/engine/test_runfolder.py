@@ -16,10 +16,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from evalbench.engine import runfolder
+from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import RunBusy, RunNotFound, UsageError
 from evalbench.engine.paths import write_file
-from evalbench.engine.runfolder import (
+from evalbench.engine.runs import folder as runfolder
+from evalbench.engine.runs.folder import (
     STALE_S,
     Lock,
     RunFolder,
@@ -28,8 +29,7 @@ from evalbench.engine.runfolder import (
     make_run,
     process_start,
 )
-from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.engine.status import State, Status
+from evalbench.engine.runs.status import State, Status
 
 NOBODY = 2**22 + 1
 """A process id that no Linux or macOS system gives out."""
@@ -232,7 +232,7 @@ def test_a_run_is_interrupted_when_its_engine_is_gone_and_not_while_it_comes_up(
 ) -> None:
     status = run.status()
     assert run.shown_state(status) == "created"
-    monkeypatch.setattr("evalbench.engine.runfolder.time.time", lambda: status.updated + 11)
+    monkeypatch.setattr("evalbench.engine.runs.folder.time.time", lambda: status.updated + 11)
     assert run.shown_state(status) == "interrupted"
     monkeypatch.undo()
     status.state, status.pid, status.host = State.RUNNING, NOBODY, socket.gethostname()
@@ -297,7 +297,7 @@ HOLD = """
 import sys
 from dataclasses import replace
 from pathlib import Path
-from evalbench.engine.runfolder import Lock, RunFolder
+from evalbench.engine.runs.folder import Lock, RunFolder
 lock = Lock(RunFolder(Path(sys.argv[1])))
 print("held", flush=True)
 input()

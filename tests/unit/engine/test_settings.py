@@ -11,9 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.errors import NoSuchModel, SpecError
-from evalbench.engine.record import differences
-from evalbench.engine.settings import (
+from evalbench.engine.config.spec import (
     COMMON,
     RunSpec,
     build_benchmark,
@@ -22,6 +20,8 @@ from evalbench.engine.settings import (
     make_spec,
     parse_model,
 )
+from evalbench.engine.errors import NoSuchModel, SpecError
+from evalbench.engine.runs.record import differences
 from tests.unit.engine.plugins import Installed
 from tests.unit.engine.properties import quickly
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from evalbench.engine.dispatch.shards import Shards, portion
+from evalbench.engine.dispatch.local.shards import Shards, portion
 
 
 def filled(*calls: tuple[str, str, int]) -> Shards:

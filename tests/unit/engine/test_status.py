@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalbench.engine.errors import BadKey, EvalbenchError, JournalTooNew
+from evalbench.engine.runs.status import State, Status, exit_code, metrics_json
 from evalbench.engine.scoring.tally import Metric
-from evalbench.engine.status import State, Status, exit_code, metrics_json
 
 REST = {
     State.PAUSED,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.ask import bind
 from evalbench.engine.calls import ModelRef, choose, generate
-from evalbench.engine.roles import THINKING_ROOM
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.roles import THINKING_ROOM
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.execution.ask import bind
 
 MODEL = ModelRef("anthropic", "claude-sonnet-5")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.yaml_configs import read_config
+from evalbench.engine.formats.yaml_configs import read_config
 
 MODELS = """
 models:

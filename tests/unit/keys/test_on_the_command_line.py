@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import desk
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import BadKey, ConnectionFailed, ServerFault, UsageError
 from evalbench.engine.keys import KeychainState, looks_like_key, probe, set_key
-from evalbench.engine.run_keys import find_keys
-from evalbench.engine.settings import make_spec
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import find_keys
 from tests.simulator.hub import Hub, Repository
 
 KEYS = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import WorkerProvider
+from evalbench.engine.calls.options import parse_options
 from evalbench.engine.errors import NoSuchModel
-from evalbench.engine.options import parse_options
 from evalbench.providers.local import Local
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, HubModel, resolve
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from evalbench.engine.money.budget import Budget, BudgetReached, Ticket
+from evalbench.engine.cost.budget import Budget, BudgetReached, Ticket
 
 CENTS = st.decimals(0, 3, places=7)
 SHARE = st.decimals(0, 1, places=3)

@@ -13,10 +13,10 @@ from decimal import Decimal
 import pytest
 
 from evalbench.engine.calls import ModelRef, Usage
-from evalbench.engine.money.image_tokens import image_tokens
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.tokens import text_tokens
-from evalbench.engine.money.unit_prices import Mode, Rates, UnitPrices
+from evalbench.engine.cost.image_tokens import image_tokens
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.tokens import text_tokens
+from evalbench.engine.cost.unit_prices import Mode, Rates, UnitPrices
 
 THEN = datetime(2025, 10, 15, tzinfo=UTC)
 NOW = datetime(2026, 11, 27, tzinfo=UTC)

@@ -21,12 +21,12 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.dataset import prepare
-from evalbench.engine.money.estimate import Part, estimate, estimate_samples, project
-from evalbench.engine.money.estimated import Estimate, Range, estimate_to_json
-from evalbench.engine.money.prices import PriceBook
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.cost.estimated import Estimate, Range, estimate_to_json
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.data.dataset import prepare
+from evalbench.engine.preflight.estimate import Part, estimate, estimate_samples, project
 from evalbench.engine.scoring.tally import Metric, Tally
-from evalbench.engine.settings import make_spec
 
 SONNET_45 = ModelRef("anthropic", "claude-sonnet-4-5")
 OPUS_48 = ModelRef("anthropic", "claude-opus-4-8")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.money.image_size import image_size
-from evalbench.engine.money.image_tokens import claude_version, image_tokens
+from evalbench.engine.cost.image_tokens import claude_version, image_tokens
+from evalbench.engine.data.image_size import image_size
 
 STANDARD = ("claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-3-5-sonnet-20241022")
 HIGH = ("claude-opus-4-7", "claude-sonnet-5", "us.anthropic.claude-haiku-5-5", "claude-fable-5-1")

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import ModelRef, Usage
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.errors import DataError, SpecError
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 SONNET = ModelRef("anthropic", "claude-sonnet-4-5")
@@ -314,7 +314,8 @@ def test_the_table_is_loaded_only_when_it_is_needed() -> None:
     code = (
         "import sys\n"
         "from evalbench.engine.calls import ModelRef\n"
-        "from evalbench.engine.money import estimate, prices, budget, tokens\n"
+        "from evalbench.engine.cost import prices, budget, tokens\n"
+        "from evalbench.engine.preflight import estimate\n"
         "prices.PriceBook(['1/2'], ModelRef('a', 'b')).prices(ModelRef('a', 'b'))\n"
         "print({'genai_prices', 'pydantic', 'httpx2'} & set(sys.modules))"
     )

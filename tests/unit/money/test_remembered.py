@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import ModelRef
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.remembered import Remembered
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.remembered import Remembered
 
 CLAUDE = ModelRef("anthropic", "claude-sonnet-4-5")
 
@@ -29,7 +29,7 @@ def test_a_remembered_price_needs_no_table(home: Path) -> None:
     PriceBook().prices(CLAUDE)
     code = (
         "import sys; from evalbench.engine.calls import ModelRef\n"
-        "from evalbench.engine.money.prices import PriceBook\n"
+        "from evalbench.engine.cost.prices import PriceBook\n"
         f"assert PriceBook().prices(ModelRef('anthropic', '{CLAUDE.name}'))\n"
         "assert 'genai_prices' not in sys.modules"
     )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls import MediaPart, TextPart, choose, generate, system, user
-from evalbench.engine.money.tokens import input_tokens, text_tokens
+from evalbench.engine.cost.tokens import input_tokens, text_tokens
 
 ENGLISH = "The engine writes its intent before a call leaves, and the reply before it is used. "
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import ModelInfo, ModelRef
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.told_prices import FRESH, find_told, keep_told
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.told_prices import FRESH, find_told, keep_told
 from evalbench.engine.paths import cache_dir
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)

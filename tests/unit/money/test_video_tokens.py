@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls import MediaPart, generate, user
-from evalbench.engine.money.tokens import input_tokens
-from evalbench.engine.money.video_tokens import video_length, video_tokens
+from evalbench.engine.cost.tokens import input_tokens
+from evalbench.engine.cost.video_tokens import video_length, video_tokens
 
 
 def box(kind: bytes, content: bytes) -> bytes:

@@ -7,11 +7,11 @@ from decimal import Decimal
 import pytest
 
 from evalbench.engine.calls import ModelRef, Params
+from evalbench.engine.cost.image_tokens import image_tokens
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.tokens import characters_a_token
 from evalbench.engine.errors import BadKey, CallRejected, NoSuchModel
 from evalbench.engine.keys import implausible
-from evalbench.engine.money.image_tokens import image_tokens
-from evalbench.engine.money.prices import PriceBook
-from evalbench.engine.money.tokens import characters_a_token
 from evalbench.providers.bedrock import Bedrock
 from evalbench.providers.bedrock.credentials import Credentials, read_credentials
 from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, sees_films

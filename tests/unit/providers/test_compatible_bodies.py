@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.calls import Call, Message, ModelRef, TextPart, generate
+from evalbench.engine.config import registry
 from evalbench.engine.errors import CallRejected, SpecError
 from evalbench.providers.compatible import Compatible
 from evalbench.providers.wire.exchange import Prepared

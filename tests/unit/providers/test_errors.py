@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from evalbench.engine import errors as e
-from evalbench.engine import registry
 from evalbench.engine.calls import Outcome
+from evalbench.engine.config import registry
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.openai import OpenAI

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from evalbench.engine import registry
+from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import cache_dir, config_dir
 from evalbench.providers import modelfacts

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine import registry
 from evalbench.engine.calls import NETWORK_OPTIONS, BatchProvider, Provider
+from evalbench.engine.config import registry
 from evalbench.engine.errors import NoSuchModel
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.openai import OpenAI

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from evalbench.engine import registry
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import MediaPart, Outcome, Reply, generate, user
+from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.journal import Journal
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.report.charts import Bins, Dots, Paces, Shares
 from evalbench.tui.report.content import Report, report_on
 from evalbench.tui.report.samples import SampleList, cut, spread

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.scoring import executions
-from evalbench.engine.scoring.executions import Choice, read_choice, read_prediction
-from evalbench.engine.scoring.executions_lenient import (
+from evalbench.engine.benchmarks.code import parsers as executions
+from evalbench.engine.benchmarks.code.lenient import (
     read_choice_lenient,
     read_prediction_lenient,
 )
+from evalbench.engine.benchmarks.code.parsers import Choice, read_choice, read_prediction
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 PREDICTIONS: dict[str | None, list[str]] = {

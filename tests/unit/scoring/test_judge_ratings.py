@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalbench.engine.scoring.judge_ratings import (
+from evalbench.engine.benchmarks.mt_bench.ratings import (
     read_rating,
     read_rating_lenient,
     read_winner,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalbench.engine.benchmarks.parsers import KINDS, ReplyKind, kind
 from evalbench.engine.errors import UsageError
-from evalbench.engine.scoring.parsers import KINDS, ReplyKind, kind
 
 CHOICES = ("Yes", "No", "X axis", "-5")
 BOTH = [(entry, which) for entry in KINDS.values() for which in ("faithful", "lenient")]

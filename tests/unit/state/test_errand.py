@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.runfolder import make_run
-from evalbench.engine.settings import make_spec
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.runs.folder import make_run
 from evalbench.tui.state.errand import ErrandFailed, Line, errand
 
 

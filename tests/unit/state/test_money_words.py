@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.desk import Checked
-from evalbench.engine.money.unit_prices import Rates, UnitPrices
-from evalbench.engine.settings import make_spec
-from evalbench.engine.status import State, Status
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.preflight.desk import Checked
+from evalbench.engine.runs.status import State, Status
 from evalbench.tui.cli import approval as approvals
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.fit import Footprint
-from evalbench.engine.room import Room
+from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.fit import Footprint
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.key_list import about_key, key_lines

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
-from evalbench.engine.options import Option
 from evalbench.tui.state.draft import (
     MORE,
     Draft,

@@ -9,7 +9,7 @@ import pytest
 
 from evalbench.engine.calls import Reply, Reused
 from evalbench.engine.journal import Event
-from evalbench.engine.status import Status
+from evalbench.engine.runs.status import Status
 from evalbench.tui.state.reuse_words import reused_words, taken_words
 from evalbench.tui.state.run_facts import RunFacts, money_pairs
 from evalbench.tui.state.sample_view import reply_facts

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.measures import Measures
-from evalbench.engine.status import State
+from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.main import main
 from evalbench.tui.state.run_facts import flat_pairs, run_facts, settings_pairs
 from tests.pretending import pretend

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.status import State
+from evalbench.engine.runs.status import State
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.steering import Nonsense, read_budget, read_concurrency
 from evalbench.tui.state.wording import log_words
@@ -25,7 +25,7 @@ def engine(home: Path) -> PretendEngine:
 @pytest.fixture(autouse=True)
 def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmarks and providers of the test plug-ins are installed."""
-    from evalbench.engine import registry
+    from evalbench.engine.config import registry
     from tests.e2e.commandline import PLUGINS
 
     monkeypatch.syspath_prepend(str(PLUGINS))

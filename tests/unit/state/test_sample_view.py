@@ -26,7 +26,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallKey, CallRow, ScoreRow
 from evalbench.engine.journal.schema import FILE
-from evalbench.engine.results.browse import Line, Samples
+from evalbench.engine.runs.browse import Line, Samples
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_view import choice_table, message_blocks, reply_facts, sample_view
 from evalbench.tui.state.sample_words import (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine import registry
-from evalbench.engine.measures import Measures
-from evalbench.engine.status import State
+from evalbench.engine.config import registry
+from evalbench.engine.hardware.measures import Measures
+from evalbench.engine.runs.status import State
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.wording import log_words

@@ -11,12 +11,12 @@ import pytest
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, Usage, generate
+from evalbench.engine.config.traces import OTLP, Destination
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.runfolder import RunFolder
-from evalbench.engine.traces.options import OTLP, Destination
-from evalbench.engine.traces.sending import Sender
-from evalbench.engine.traces.telling import Teller
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.telemetry.sending import Sender
+from evalbench.engine.telemetry.telling import Teller
 from tests.pretending import PretendEngine, pretend
 from tests.simulator.collector import Collector, collecting
 

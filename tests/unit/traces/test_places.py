@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.config.traces import GALILEO, OTLP, Destination, destinations
 from evalbench.engine.errors import KeyUnavailable, SpecError
 from evalbench.engine.keys import KeySource, key_needs, provider_variables
-from evalbench.engine.settings import RunSpec, make_spec
-from evalbench.engine.traces import beside, credentials, galileo
-from evalbench.engine.traces.beside import Traces
-from evalbench.engine.traces.credentials import trace_keys
-from evalbench.engine.traces.options import GALILEO, OTLP, Destination, destinations
+from evalbench.engine.telemetry import beside, credentials, galileo
+from evalbench.engine.telemetry.beside import Traces
+from evalbench.engine.telemetry.credentials import trace_keys
 from tests.simulator.collector import Collector
 from tests.unit.traces.conftest import Story
 

@@ -18,8 +18,8 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.calls.replies import Reused
-from evalbench.engine.traces.content import LONGEST
-from evalbench.engine.traces.options import GALILEO, Destination
+from evalbench.engine.config.traces import GALILEO, Destination
+from evalbench.engine.telemetry.content import LONGEST
 from tests.nasty import STORABLE
 from tests.simulator.collector import Collector
 from tests.unit.traces.conftest import ANSWER, GOOD, QUESTION, Story, destination, teller

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.traces import sending, telling
-from evalbench.engine.traces.options import OTLP, Destination
+from evalbench.engine.config.traces import OTLP, Destination
+from evalbench.engine.telemetry import sending, telling
 from tests.simulator.collector import Collector
 from tests.unit.traces.conftest import Story, destination, teller
 
@@ -105,7 +105,7 @@ async def test_each_destination_is_told_on_its_own(story: Story, collector: Coll
 async def test_many_samples_go_in_few_requests(
     story: Story, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalbench.engine.traces.told.PAGE", 5)
+    monkeypatch.setattr("evalbench.engine.telemetry.told.PAGE", 5)
     monkeypatch.setattr(telling, "_MOST_SPANS", 12)
     for row in range(1, 9):
         await story.finished(row)

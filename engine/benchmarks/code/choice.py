@@ -1,0 +1,227 @@
+"""code-choice: of a program and its mutant, which would the model rather run, and how well?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalbench.engine.benchmark import Ask, Asked, Sample, Score, answer_outcome
+from evalbench.engine.benchmarks.code import prompts as code_prompts
+from evalbench.engine.benchmarks.code.common import (
+    ASKING_OPTIONS,
+    DATA_OPTIONS,
+    WAYS,
+    CodeBenchmark,
+    Way,
+    declined,
+    overall,
+    shown,
+)
+from evalbench.engine.benchmarks.code.lenient import CHOICE_LENIENT, read_choice_lenient
+from evalbench.engine.benchmarks.code.parsers import CHOICE, Choice, read_choice
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.options import Option
+from evalbench.engine.scoring.pooled import pooled
+from evalbench.engine.scoring.tally import Metric, Tally
+
+_ORIGINAL, _MUTATED = "original", "mutated"
+
+_MAIN = (
+    ("preference_original", "original", "valid", "Original chosen"),
+    ("preference_mutated", "mutated", "valid", "Mutant chosen"),
+    ("oc_correct", "oc", "original", "Original chosen and predicted right (OC)"),
+    ("mc_correct", "mc", "mutated", "Mutant chosen and predicted right (MC)"),
+    ("or_reversion", "or", "or_of", "Original chosen, the mutant's output predicted (OR)"),
+    ("mr_reversion", "mr", "mr_of", "Mutant chosen, the original's output predicted (MR)"),
+    ("invalid_runs", "invalid", "runs", "Invalid runs"),
+)
+_POSITION = (
+    ("preference_a", "first", "valid", "Program A chosen"),
+    ("same_choice", "agree", "pairs", "The same program chosen in both orders"),
+)
+"""Metrics: name, numerator and denominator among the values, title."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One question and what was read in its reply.
+
+    Attributes:
+        order: 0 when the original is program A, 1 when the mutant is.
+        case: number of the test case.
+        lenient, faithful: what the parsers read; None is an invalid run.
+    """
+
+    order: int
+    case: int
+    lenient: Choice | None
+    faithful: Choice | None
+
+    def read(self, way: Way) -> Choice | None:
+        """The choice as read in one way."""
+        return self.lenient if way.lenient else self.faithful
+
+    def chosen(self, way: Way) -> str:
+        """The kind of program that was chosen; empty for an invalid run."""
+        choice = self.read(way)
+        if choice is None:
+            return ""
+        return _ORIGINAL if (choice.program == "A") == (self.order == 0) else _MUTATED
+
+
+class CodeChoice(CodeBenchmark):
+    """Choose between a program and its mutant, and predict the output of the chosen one."""
+
+    name = "code-choice"
+    version = "1"
+    title = "Code execution choice"
+    summary = (
+        "Which of two Python programs, one with an operator changed, is easier to run by hand?"
+    )
+    licence = "of the data that is given"
+    options = (
+        *DATA_OPTIONS,
+        Option(
+            "runs",
+            int,
+            2,
+            "1: the original is shown first; 2: the order is swapped besides",
+            minimum=1,
+            maximum=2,
+        ),
+        *ASKING_OPTIONS,
+    )
+
+    def parsers(self) -> tuple[str, str]:
+        """The parsers of chosen programs."""
+        return CHOICE_LENIENT, CHOICE
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask in every order, for every test case, at every effort, all at once."""
+        asked = [
+            (effort, order, case)
+            for effort in self.efforts
+            for order in range(self.opt["runs"])
+            for case in range(len(sample.inputs["calls"]))
+        ]
+        replies = await ask.many([self._question(sample, *one) for one in asked])
+        values = {"reverts": float(self.reverts(sample))}
+        parsed: dict[str, Any] = {CHOICE_LENIENT: {}, CHOICE: {}}
+        outcomes: list[Outcome] = []
+        for effort in self.efforts:
+            own = [
+                (_read(reply, order, case), reply)
+                for (at, order, case), reply in zip(asked, replies, strict=True)
+                if at == effort
+            ]
+            runs = [run for run, _ in own]
+            of_effort = [answer_outcome(reply, run.lenient) for run, reply in own]
+            values |= {
+                self.named(name, effort): count for name, count in self._count(sample, runs).items()
+            }
+            values |= self.reply_values(effort, [reply for _, reply in own], of_effort)
+            outcomes += of_effort
+            for run in runs:
+                step = self.named(self._step(sample, run.order, run.case), effort)
+                for parser, choice in ((CHOICE_LENIENT, run.lenient), (CHOICE, run.faithful)):
+                    parsed[parser][step] = choice and [choice.program, shown(choice.value)]
+        return Score(overall(outcomes), values, parsed)
+
+    def _question(self, sample: Sample, effort: str, order: int, case: int) -> Asked:
+        programs = sample.inputs["code"], sample.inputs["mutant"]
+        a, b = programs if order == 0 else programs[::-1]
+        messages = code_prompts.choose(effort, a, b, sample.inputs["calls"][case])
+        step = self._step(sample, order, case)
+        return "candidate", self.prompt(sample, messages, order), self.named(step, effort)
+
+    def _step(self, sample: Sample, order: int, case: int) -> str:
+        step = ("original first", "mutant first")[order]
+        return step if len(sample.inputs["calls"]) == 1 else f"{step}, case {case + 1}"
+
+    def _count(self, sample: Sample, runs: Sequence[_Run]) -> dict[str, float]:
+        """Every count that the metrics are made of, by name."""
+        counts: dict[str, int] = {}
+        for way in WAYS:
+            counts |= self._count_way(sample, runs, way)
+        counts["first"] = sum(
+            run.lenient is not None and run.lenient.program == "A" for run in runs
+        )
+        by_case: dict[int, list[str]] = {}
+        for run in runs:
+            by_case.setdefault(run.case, []).append(run.chosen(WAYS[0]))
+        pairs = [chosen for chosen in by_case.values() if len(chosen) == 2 and all(chosen)]
+        counts["pairs"] = len(pairs)
+        counts["agree"] = sum(one == two for one, two in pairs)
+        values = {name: float(count) for name, count in counts.items()}
+        if counts["valid"]:
+            values["preference_original"] = counts[_ORIGINAL] / counts["valid"]
+        return values
+
+    def _count_way(self, sample: Sample, runs: Sequence[_Run], way: Way) -> dict[str, int]:
+        """What was chosen, predicted right and reverted, read and compared in one way."""
+        outputs: Mapping[str, Sequence[str]] = sample.gold
+        counts: dict[str, int] = {"runs": len(runs), "valid": 0}
+        for kind, other, right, reverted in (
+            (_ORIGINAL, _MUTATED, "oc", "or"),
+            (_MUTATED, _ORIGINAL, "mc", "mr"),
+        ):
+            chose = [
+                (choice.value, run.case)
+                for run in runs
+                if (choice := run.read(way)) and run.chosen(way) == kind
+            ]
+            counts[kind] = len(chose)
+            counts["valid"] += len(chose)
+            counts[right] = sum(way.same(value, outputs[kind][case]) for value, case in chose)
+            counts[f"{reverted}_of"] = counts[reverted] = 0
+            if self.reverts(sample):
+                counts[f"{reverted}_of"] = len(chose)
+                counts[reverted] = sum(way.same(v, outputs[other][case]) for v, case in chose)
+        counts["invalid"] = len(runs) - counts["valid"]
+        return {name + way.ending: count for name, count in counts.items()}
+
+    # -- metrics ----------------------------------------------------------------------
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Preference, correctness and reversion; then the same by reading, position, replies."""
+        out: list[Metric] = []
+        for effort in self.efforts:
+            out += self._rates(tally, effort, _MAIN)
+        for effort in self.efforts:
+            out += self._rates(tally, effort, _POSITION, group=self.titled("Position", effort))
+            for way in WAYS[1:]:
+                group = self.titled(way.title, effort)
+                rates = _MAIN[2:6] if way.lenient else _MAIN
+                out += self._rates(tally, effort, rates, way.ending, group)
+            out += self.reply_metrics(tally, effort)
+        return out + self.problem_metrics(tally)
+
+    def _rates(
+        self,
+        tally: Tally,
+        effort: str,
+        rates: Sequence[tuple[str, str, str, str]],
+        ending: str = "",
+        group: str = "",
+    ) -> list[Metric]:
+        return [
+            pooled(
+                tally,
+                self.share_of(right + ending, of + ending, effort),
+                self.named(name + ending, effort),
+                title if group else self.titled(title, effort),
+                group,
+            )
+            for name, right, of, title in rates
+        ]
+
+
+def _read(reply: Reply, order: int, case: int) -> _Run:
+    """What both parsers read. Of a reply that was cut off, only what stands in closed objects."""
+    if declined(reply):
+        return _Run(order, case, None, None)
+    text = reply.text
+    if reply.outcome is Outcome.TRUNCATED:
+        text = text[: text.rfind("}") + 1]
+    return _Run(order, case, read_choice_lenient(text), read_choice(reply.text))

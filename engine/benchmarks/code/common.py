@@ -1,0 +1,278 @@
+"""What code-prediction and code-choice have in common: options, seeds and readings."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from evalbench.engine.benchmark import (
+    Benchmark,
+    DataSet,
+    DataSource,
+    Sample,
+)
+from evalbench.engine.benchmarks.code import prompts as code_prompts
+from evalbench.engine.benchmarks.code.data import Selection, read_problems
+from evalbench.engine.calls import Message, Outcome, Prompt, Reply, generate
+from evalbench.engine.calls.options import Option
+from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.scoring.literals import NotALiteral, equal, literal, strictly_equal
+from evalbench.engine.scoring.pooled import Counts, pooled
+from evalbench.engine.scoring.tally import Metric, Tally
+
+EFFORTS = ("low", "medium", "high")
+MAX_TOKENS = 1000
+TEMPERATURE = 0.6
+PROBLEMS = "Problems"
+_SHOWN = 200
+"""Characters of a prediction that are kept for people; the reply is stored anyway."""
+
+
+class Way(NamedTuple):
+    """A way to read and compare answers.
+
+    Attributes:
+        ending: of the names of its values and metrics.
+        lenient: by the lenient parser or by the faithful one.
+        same: when two values are the same.
+        title: of its section in the score table; empty for the main one.
+    """
+
+    ending: str
+    lenient: bool
+    same: Callable[[str, str], bool]
+    title: str
+
+
+WAYS = (
+    Way("", True, strictly_equal, ""),
+    Way("_loose", True, equal, "Read leniently, types not compared (True is 1, 3.0 is 3)"),
+    Way("_faithful", False, equal, "Read and compared as the original does"),
+)
+
+DATA_OPTIONS = (
+    Option(
+        "dataset",
+        str,
+        "",
+        "a data set on the Hugging Face hub, OWNER/NAME or OWNER/NAME@REVISION, when there is"
+        " no --data",
+        affects_data=True,
+    ),
+    Option("split", str, "train", "split of --dataset", affects_data=True),
+    Option(
+        "start_index",
+        int,
+        0,
+        "pass over this many problems at the start, after those without a mutant were left out",
+        minimum=0,
+        affects_data=True,
+    ),
+)
+ASKING_OPTIONS = (
+    Option(
+        "reasoning",
+        str,
+        "medium",
+        "reasoning effort as a text in the system prompt (the provider's own is --effort)",
+        choices=EFFORTS,
+    ),
+    Option(
+        "compare_effort",
+        str,
+        (),
+        "ask everything once at each of these efforts and score them side by side, for example"
+        " low,medium,high; in place of --reasoning",
+        many=True,
+    ),
+    Option(
+        "skip_booleans",
+        bool,
+        False,
+        "keep problems with a boolean output out of the reversion metrics",
+    ),
+)
+
+
+class CodeBenchmark(Benchmark):
+    """A benchmark over programs and their mutants.
+
+    Attributes:
+        efforts: the reasoning efforts to ask with, in order.
+        comparing: whether these are compared: values and metrics carry the effort.
+    """
+
+    data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
+    filters: ClassVar[Mapping[str, str]] = {
+        "difficulty": "only problems of this difficulty, for example easy",
+        "mutation": "only mutants of this kind, for example relational",
+    }
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        compared = _efforts(options["compare_effort"])
+        self.comparing = bool(compared)
+        self.efforts: tuple[str, ...] = compared or (options["reasoning"],)
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the problems; nothing in them is executed."""
+        return read_problems(
+            source,
+            Selection(
+                self.opt["dataset"],
+                self.opt["split"],
+                self.opt["start_index"],
+                bool(self.opt.get("include_missing_mutations")),
+            ),
+        )
+
+    def templates(self) -> Any:
+        """The prompts' fixed texts, the parameters and the parsers' versions."""
+        return [code_prompts.templates(), MAX_TOKENS, TEMPERATURE, *self.parsers()]
+
+    @abstractmethod
+    def parsers(self) -> tuple[str, str]:
+        """The names of the lenient and the faithful parser."""
+
+    def prompt(self, sample: Sample, messages: Sequence[Message], offset: int) -> Prompt:
+        """A question with the original's parameters.
+
+        Its sampling seed is the run's + 1000 · the problem's place among those
+        not left out + ``offset``, in the 31 bits that every API takes.
+        """
+        place = self.shared["index"][sample.inputs["id"]]
+        return generate(
+            messages,
+            max_tokens=MAX_TOKENS,
+            temperature=TEMPERATURE,
+            seed=(self.seed + 1000 * place + offset) % 2**31,
+        )
+
+    def named(self, value: str, effort: str) -> str:
+        """The name of a value or metric: efforts that are compared stand in it."""
+        return f"{value}/effort={effort}" if self.comparing else value
+
+    def titled(self, title: str, effort: str) -> str:
+        """The same for titles."""
+        return f"{title}, {effort} effort" if self.comparing else title
+
+    def reverts(self, sample: Sample) -> bool:
+        """Whether reversion is counted here: there is a mutant, and no boolean to be skipped."""
+        if sample.inputs["mutant"] is None:
+            return False
+        outputs = [*sample.gold["original"], *sample.gold["mutated"]]
+        return not (self.opt["skip_booleans"] and any(map(is_boolean, outputs)))
+
+    # -- what is told about replies ---------------------------------------------------
+
+    def reply_values(
+        self, effort: str, replies: Sequence[Reply], outcomes: Sequence[Outcome]
+    ) -> dict[str, float]:
+        """Counts of replies by what became of them, and the seconds they took."""
+        counts = {outcome.value: float(outcomes.count(outcome)) for outcome in _UNREAD}
+        counts["replies"] = float(len(replies))
+        counts["seconds"] = round(sum(reply.latency_s for reply in replies), 3)
+        return {self.named(name, effort): count for name, count in counts.items()}
+
+    def reply_metrics(self, tally: Tally, effort: str) -> list[Metric]:
+        """Shares of replies by what became of them, and the mean time of one."""
+
+        group = self.titled("Replies", effort)
+        out = [
+            pooled(
+                tally,
+                self.share_of(outcome.value, "replies", effort),
+                self.named(outcome.value, effort),
+                _UNREAD_TITLES[outcome],
+                group,
+            )
+            for outcome in _UNREAD
+        ]
+        times = [row for row in tally if row.outcome is not Outcome.ERROR]
+        n = sum(row.values[self.named("replies", effort)] * row.count for row in times)
+        total = sum(row.values[self.named("seconds", effort)] * row.count for row in times)
+        out.append(
+            Metric(
+                self.named("seconds", effort),
+                # Nobody waits for a reply that comes in a batch.
+                total / n if n and total else None,
+                k=total,
+                n=round(n),
+                title="Seconds that a reply took",
+                group=group,
+                share=False,
+            )
+        )
+        return out
+
+    def share_of(self, value: str, of: str, effort: str) -> Counts:
+        """Two counts among a sample's values as a numerator and its denominator."""
+        right, every = self.named(value, effort), self.named(of, effort)
+        return lambda values: (values.get(right, 0), values.get(every, 0))
+
+    def problem_metrics(self, tally: Tally) -> list[Metric]:
+        """How many rows of the data were left out, and problems of the reversion metrics."""
+        out = [
+            pooled(
+                tally,
+                lambda values: (1 - values["reverts"], 1.0),
+                "outside_reversion",
+                "Problems that reversion is not counted for",
+                PROBLEMS,
+            )
+        ]
+        if self.shared:
+            k, n = self.shared["left_out"], self.shared["rows"]
+            title = "Rows of the data without a mutant, left out"
+            out.append(Metric("left_out", k / n, k=k, n=n, title=title, group=PROBLEMS, share=True))
+        return out
+
+
+_UNREAD = (Outcome.TRUNCATED, Outcome.UNPARSED, Outcome.REFUSED, Outcome.FILTERED)
+_UNREAD_TITLES = {
+    Outcome.TRUNCATED: "Cut off before an answer could be read",
+    Outcome.UNPARSED: "Whole, but without an answer that can be read",
+    Outcome.REFUSED: "Refused",
+    Outcome.FILTERED: "Withheld by the provider",
+}
+
+
+def overall(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a sample of several replies: ok when all could be read, else the gravest."""
+    ranked = (Outcome.REFUSED, Outcome.FILTERED, Outcome.TRUNCATED, Outcome.UNPARSED)
+    return next((outcome for outcome in ranked if outcome in outcomes), Outcome.OK)
+
+
+def declined(reply: Reply) -> bool:
+    """Whether the reply is no answer, whatever its text says."""
+    return reply.outcome in (Outcome.REFUSED, Outcome.FILTERED)
+
+
+def shown(text: str | None) -> str | None:
+    """A prediction as it is kept with the score."""
+    return text if text is None or len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def is_boolean(output: str) -> bool:
+    """Whether an output is a boolean or a list of booleans only, as the original has it."""
+    try:
+        value = literal(output.strip())
+    except NotALiteral:
+        return output.strip().lower() in ("true", "false")
+    values = value if isinstance(value, list) else [value]
+    return bool(values) and all(isinstance(one, bool) for one in values)
+
+
+def _efforts(given: Sequence[str]) -> tuple[str, ...]:
+    """The efforts of ``--compare-effort``, which takes commas and may be repeated."""
+    named = [part.strip() for text in given for part in text.split(",") if part.strip()]
+    for effort in named:
+        if effort not in EFFORTS:
+            raise SpecError(
+                "compare_effort",
+                f"--compare-effort cannot be {effort!r}",
+                why="allowed: " + ", ".join(EFFORTS),
+                cure=nearest(effort, EFFORTS),
+            )
+    return tuple(dict.fromkeys(named))

@@ -1,0 +1,265 @@
+"""Where the problems about running programs come from: a file, or the Hugging Face hub.
+
+Each problem is a Python program, a mutant of it with one operator changed, and
+the outputs of both for one or several calls. Nothing here is ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import DataSet, DataSource, Item
+from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, unreadable
+from evalbench.engine.errors import DataError
+from evalbench.engine.files import WHOLE, read_text
+from evalbench.engine.scoring.literals import NotALiteral, literal
+
+_JSON = (".jsonl", ".json")
+_DEFINED = re.compile(r"^[ \t]*def\s+([A-Za-z_]\w*)\s*\(", re.MULTILINE)
+
+Rows = Iterator[tuple[str, int, Row]]
+"""Rows with the name of their file and their number in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows are asked.
+
+    Attributes:
+        hub: name of a data set on the Hugging Face hub, with or without ``@revision``; or empty.
+        split: of that data set.
+        start: how many problems to pass over, after those without a mutant were left out.
+        without_mutant: keep problems that have no mutant.
+    """
+
+    hub: str
+    split: str
+    start: int
+    without_mutant: bool
+
+
+def read_problems(source: DataSource, selection: Selection) -> DataSet:
+    """The problems of a source.
+
+    ``shared`` holds ``index`` (the place of every problem among those that
+    were not left out, by its id), ``rows`` and ``left_out``.
+
+    Raises:
+        DataError: naming file and row for anything malformed.
+    """
+    if source.path is not None:
+        origin, revision = source.path.name, ""
+        rows = _path_rows(source.path)
+    elif selection.hub:
+        origin, revision, rows = _from_hub(source, selection)
+    else:
+        raise DataError(
+            "this benchmark brings no problems of its own",
+            why="the original ones are LeetCode solutions, which nobody may pass on",
+            cure="give a file with --data PATH, or a data set on the Hugging Face hub with"
+            " --dataset OWNER/NAME@REVISION",
+        )
+    items: list[Item] = []
+    index: dict[str, int] = {}
+    count = left_out = 0
+    for path, number, row in rows:
+        count += 1
+        item = _problem(path, number, row, _new_name(row, number, index))
+        if item.inputs["mutant"] is None and not selection.without_mutant:
+            left_out += 1
+            continue
+        index[item.inputs["id"]] = len(index)
+        items.append(item)
+    if not items[selection.start :]:
+        raise DataError(
+            f"no problem is left of {count} rows",
+            path=str(source.path or origin),
+            why=f"{left_out} without a mutant are left out, --start-index passes over"
+            f" {selection.start}",
+            cure="lower --start-index" if items else "give data with mutants (column mutated_code)",
+        )
+    shared = {"index": index, "rows": count, "left_out": left_out}
+    return DataSet(iter(items[selection.start :]), shared, origin, revision)
+
+
+def _new_name(row: Row, number: int, taken: dict[str, int]) -> str:
+    """The row's id; ids that repeat get a number, and rows without one are called by theirs."""
+    named = (row[column] for column in ("id", "question_id") if row.get(column) not in (None, ""))
+    given = str(next(named, f"row {number}"))
+    name, times = given, 1
+    while name in taken:
+        times += 1
+        name = f"{given} #{times}"
+    return name
+
+
+# -- files ------------------------------------------------------------------------
+
+
+def _path_rows(path: Path) -> Rows:
+    if path.is_dir():
+        raise DataError(
+            "this is a folder",
+            path=str(path),
+            cure="give a file ending in .json, " + ", ".join(SUFFIXES),
+        )
+    rows = _json_rows(path) if path.suffix.lower() in _JSON else read_rows(path)
+    for number, row in rows:
+        yield str(path), number, row
+
+
+def _json_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Objects one after the other, a line each or over many, or one list of them.
+
+    Objects are named by the line on which they begin, those of a list by their place.
+    """
+    try:
+        text = read_text(path, WHOLE, "utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from error
+    decoder = json.JSONDecoder()
+    at, line, counted = _skip(text, 0), 1, 0
+    while at < len(text):
+        line += text.count("\n", counted, at)
+        counted = at
+        try:
+            value, end = decoder.raw_decode(text, at)
+            orjson.dumps(value)  # what cannot be kept is no data
+        except json.JSONDecodeError as error:
+            raise DataError(
+                "this is not JSON", path=str(path), line=error.lineno, why=error.msg
+            ) from None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise DataError("this is not JSON", path=str(path), line=line, why=str(error)) from None
+        listed = isinstance(value, list)
+        for number, row in enumerate(value, 1) if listed else [(line, value)]:
+            if not isinstance(row, dict):
+                raise DataError("a row must be a JSON object", path=str(path), line=number)
+            yield number, row
+        at = _skip(text, end)
+
+
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def _skip(text: str, at: int) -> int:
+    found = _BETWEEN.match(text, at)
+    return found.end() if found else at
+
+
+# -- the hub ----------------------------------------------------------------------
+
+
+def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]:
+    """Origin, commit and rows of a data set; without a revision the newest commit is taken."""
+    name, _, wanted = selection.hub.partition("@")
+    if source.progress:
+        source.progress(f"fetching {name} from the Hugging Face hub", 0, None)
+    try:
+        import datasets
+        from huggingface_hub import HfApi
+
+        revision = wanted or HfApi().dataset_info(name).sha or "main"
+        datasets.disable_progress_bars()
+        fetched = datasets.load_dataset(
+            name, split=selection.split, revision=revision, cache_dir=str(source.cache)
+        )
+        rows: list[Row] = fetched.to_list()
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{selection.hub}, split {selection.split}, could not be fetched from the"
+            " Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check name, split and network (evalbench keys set huggingface for a private"
+            " one), or give a copy with --data PATH",
+        ) from error
+    where = f"{name}, {selection.split}"
+    return name, revision, ((where, number, row) for number, row in enumerate(rows, 1))
+
+
+# -- rows -------------------------------------------------------------------------
+
+
+def _problem(path: str, number: int, row: Row, name: str) -> Item:
+    """A row in either layout: one test case as texts, or several as lists."""
+
+    def wrong(what: str, cure: str = "") -> DataError:
+        return DataError(what, path=path, line=number, cure=cure)
+
+    code = row.get("code") or row.get("original_code")
+    if not isinstance(code, str) or not code.strip():
+        raise wrong("the program is empty", "the column is code")
+    function = row.get("function_name")
+    if not function:
+        found = _DEFINED.search(code)
+        function = found[1] if found else None
+    if not isinstance(function, str):
+        raise wrong("the program defines no function", "name it in the column function_name")
+    given = row.get("input")
+    if isinstance(given, str) and given.strip():
+        given = [given]
+    elif not given:
+        given = row.get("inputs")
+    calls = [_call(function, one) for one in _cases(given)]
+    if not calls:
+        raise wrong("there is no input", "the column is input (one call) or inputs (a list)")
+    mutant = row.get("mutated_code")
+    if not isinstance(mutant, str) or not mutant.strip():
+        mutant = None
+    gold = {"original": _outputs(row, "output", len(calls), wrong)}
+    if mutant is not None:
+        gold["mutated"] = _outputs(row, "mutated_output", len(calls), wrong)
+    info = row.get("mutation_info")
+    kind = info.get("mutation_type") if isinstance(info, dict) else None
+    tags = {"difficulty": row.get("difficulty"), "mutation": kind}
+    return Item(
+        {"id": name, "calls": calls, "code": code, "mutant": mutant},
+        gold,
+        {tag: str(value) for tag, value in tags.items() if value},
+    )
+
+
+def _cases(given: Any) -> list[Any]:
+    """The test cases of a cell that holds a list; in a CSV file the list is text."""
+    if isinstance(given, str) and given.lstrip().startswith("["):
+        try:
+            given = literal(given)
+        except NotALiteral:
+            return [given]
+    if isinstance(given, list):
+        return given
+    return [] if given in (None, "") else [given]
+
+
+def _call(function: str, given: Any) -> str:
+    """The call as text; ``given`` is a call, its arguments as text, or a list of those."""
+    text = ", ".join(map(_text, given)) if isinstance(given, list) else _text(given)
+    return text if re.match(rf"{re.escape(function)}\s*\(", text) else f"{function}({text})"
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else repr(value)
+
+
+def _outputs(row: Row, column: str, count: int, wrong: Callable[..., DataError]) -> list[str]:
+    """The outputs for ``count`` test cases, as Python writes them."""
+    value = row.get(column)
+    if value in (None, ""):
+        value = row.get(column + "s")
+    if value in (None, ""):
+        raise wrong(f"the column {column} is empty")
+    cells: Sequence[Any] = [value]
+    if isinstance(value, list):
+        cells = value if count > 1 or len(value) == 1 else [value]
+    elif count > 1 and isinstance(value, str):
+        cells = _cases(value)
+    if len(cells) != count:
+        raise wrong(f"{len(cells)} outputs in {column} for {count} inputs")
+    return [_text(cell) for cell in cells]

@@ -1,0 +1,1 @@
+"""MMLU: multiple-choice questions over 57 subjects."""

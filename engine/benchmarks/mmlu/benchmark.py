@@ -1,0 +1,221 @@
+"""MMLU: multiple-choice questions over 57 subjects (Hendrycks et al. 2021, arXiv 2009.03300)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Sample,
+    Score,
+    answer_outcome,
+)
+from evalbench.engine.benchmarks.mmlu import prompts
+from evalbench.engine.benchmarks.mmlu.data import dev_files, read_data
+from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, show
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.options import Option
+from evalbench.engine.errors import SpecError
+from evalbench.engine.scoring import letters, metrics
+from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
+from evalbench.engine.scoring.tally import Metric, Tally
+
+Parser = Callable[[str, int], int | None]
+
+# What the original system of each generated family does, and what value it gives.
+_FAITHFUL: Mapping[str, Mapping[str, tuple[str, Parser]]] = {
+    "chat": {
+        "accuracy_strict": (letters.STRICT, letters.read_strict),
+        "accuracy_first": (letters.SEED_LATER, letters.read_first),
+    },
+    "cot": {"accuracy_strict": (letters.SIMPLE_EVALS, letters.read_simple_evals)},
+}
+_DEFAULT_SHOTS = {"original": 5, "chat": 0, "cot": 0}
+
+
+class Mmlu(Benchmark):
+    """57 subjects, four options a question; asked by log-likelihood, by letter, or step by step."""
+
+    name = "mmlu"
+    version = "1"
+    title = "MMLU"
+    summary = "57 subjects, multiple choice: 14,042 questions from school to professional level"
+    licence = "MIT"
+    data_source = "cais/mmlu of the Hugging Face hub; --data reads files or a folder instead"
+    spread_by = "subject"
+    filters: ClassVar[Mapping[str, str]] = {
+        "subject": "only these subjects, for example anatomy",
+        "category": "only these categories: STEM, humanities, social sciences, other",
+    }
+    options = (
+        Option(
+            "family",
+            str,
+            "original",
+            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first",
+            choices=("original", "chat", "cot"),
+            affects_data=True,
+        ),
+        Option(
+            "shots",
+            int,
+            None,
+            "solved examples before each question; 5 for original and 0 otherwise unless given",
+            minimum=0,
+            maximum=5,
+            affects_data=True,
+        ),
+        Option("style", str, "default", "how the options are shown", choices=STYLES),
+        Option(
+            "split",
+            str,
+            "test",
+            "which questions to ask",
+            choices=("test", "validation"),
+            affects_data=True,
+        ),
+    )
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self.family: str = options["family"]
+        given: int | None = options["shots"]
+        self.shots = _DEFAULT_SHOTS[self.family] if given is None else given
+        if self.family == "cot" and self.shots:
+            raise SpecError(
+                "shots",
+                "--family cot takes no solved examples",
+                why="the data set's examples have answers but no reasoning to show",
+                cure="--shots 0",
+            )
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the questions, and the solved examples if any are shown."""
+        return read_data(source, self.opt["split"], self.shots)
+
+    def data_files(self, path: Path) -> list[Path]:
+        """The files of a folder, or a single file and the solved examples beside it."""
+        return super().data_files(path) + ([] if path.is_dir() else dev_files(path))
+
+    def needs(self) -> frozenset[str]:
+        """``choose`` for the original family, ``generate`` for the others."""
+        return frozenset({"choose" if self.family == "original" else "generate"})
+
+    def templates(self) -> Any:
+        """The prompts' fixed texts and the parsers' versions."""
+        parsers = [name for name, _ in _FAITHFUL.get(self.family, {}).values()]
+        return [prompts.templates()[self.family], letters.LOGLIKELIHOOD, LENIENT, *parsers]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask one question in the run's family and style."""
+        shown = self._shown(sample)
+        subject = sample.tags["subject"]
+        examples = self.shared[subject][: self.shots] if self.shots else []
+        if self.family == "original":
+            reply = await ask("candidate", prompts.original(subject, examples, shown))
+            return self._score_choice(sample, shown, reply)
+        prompt = prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
+        return self._score_text(sample, shown, await ask("candidate", prompt))
+
+    def _shown(self, sample: Sample) -> Shown:
+        # The same seed and sample give the same order, in this run and when it is resumed.
+        rng = random.Random(f"{self.seed} {sample.id}")  # noqa: S311
+        question, choices = sample.inputs["question"], sample.inputs["choices"]
+        return show(self.opt["style"], question, choices, sample.gold, rng)
+
+    def _score_choice(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
+        place = letters.greatest(reply.logprobs)
+        right = _is_right(place, shown, sample)
+        return Score(
+            answer_outcome(reply, place),
+            {"accuracy": right},
+            _parsed(shown, {letters.LOGLIKELIHOOD: place}, place),
+        )
+
+    def _score_text(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
+        count = len(shown.options)
+        place = read_lenient(reply.text, count)
+        values = {"accuracy": _is_right(place, shown, sample)}
+        read = {LENIENT: place}
+        for value, (parser, read_letter) in _FAITHFUL[self.family].items():
+            read[parser] = read_letter(reply.text, count)
+            values[value] = _is_right(read[parser], shown, sample)
+        outcome = answer_outcome(reply, place)
+        if outcome in (Outcome.REFUSED, Outcome.FILTERED):
+            values = dict.fromkeys(values, 0.0)
+        return Score(outcome, values, _parsed(shown, read, place))
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Accuracy in micro and macro average, by parser, by category and by subject."""
+        out = [
+            metrics.rate(tally, "accuracy", "accuracy", "Accuracy, over questions (micro)"),
+            metrics.macro(
+                tally, "accuracy", "subject", "accuracy_macro", "Accuracy, mean of subjects (macro)"
+            ),
+        ]
+        if self.family != "original":
+            out += self._parser_metrics(tally)
+        out += metrics.table(
+            tally,
+            "category",
+            "accuracy",
+            lambda part, name, tag: metrics.rate(
+                part, "accuracy", name, tag, "By category, over questions (micro)"
+            ),
+        )
+        out += metrics.table(
+            tally,
+            "category",
+            "accuracy_macro",
+            lambda part, name, tag: metrics.macro(
+                part, "accuracy", "subject", name, tag, "By category, mean of subjects (macro)"
+            ),
+        )
+        out += metrics.table(
+            tally,
+            "subject",
+            "accuracy",
+            lambda part, name, tag: metrics.rate(part, "accuracy", name, tag, "By subject"),
+        )
+        return out
+
+    def _parser_metrics(self, tally: Tally) -> list[Metric]:
+        group = "By parser"
+        return [
+            *(
+                metrics.rate(tally, value, value, f"Accuracy as read by {parser}", group)
+                for value, (parser, _) in _FAITHFUL[self.family].items()
+            ),
+            metrics.share(
+                tally, (Outcome.UNPARSED,), "unparsed", f"Replies {LENIENT} could not read", group
+            ),
+            metrics.rate(
+                metrics.scored_ok(tally),
+                "accuracy",
+                "accuracy_parsed",
+                f"Accuracy among replies {LENIENT} could read",
+                group,
+            ),
+        ]
+
+
+def _is_right(place: int | None, shown: Shown, sample: Sample) -> float:
+    in_range = place is not None and place < len(shown.order)
+    return float(in_range and shown.order[place or 0] == sample.gold)
+
+
+def _parsed(shown: Shown, read: Mapping[str, int | None], place: int | None) -> dict[str, Any]:
+    """What each parser read as the letter shown, the option that means, and the order shown."""
+    parsed: dict[str, Any] = {
+        parser: None if at is None else letters.LETTERS[at] for parser, at in read.items()
+    }
+    if shown.moved:
+        parsed["option"] = None if place is None else shown.order[place]
+        parsed["order"] = list(shown.order)
+    return parsed

@@ -1,0 +1,253 @@
+"""Where MMLU's rows come from: the Hugging Face hub, a file, or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import DataSet, DataSource, Item
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
+from evalbench.engine.data.reading import SUFFIXES, Row, read_csv_records, read_rows
+from evalbench.engine.errors import DataError, nearest
+
+HUB_ID = "cais/mmlu"
+REVISION = "c30699e8356da336a370243923dbaf21066bb9fe"
+
+_LETTERS = "ABCD"
+_COLUMNS = ("question", "subject", "choices", "answer")
+_SPLIT_NAMES = {"test": ("test",), "validation": ("validation", "val"), "dev": ("dev",)}
+
+Rows = Iterator[tuple[str, int, Row]]
+"""Rows with the name of their file and their number in it."""
+
+
+def read_data(source: DataSource, split: str, shots: int) -> DataSet:
+    """The questions of ``split`` and, as ``shared``, the first ``shots`` dev rows of each subject.
+
+    Raises:
+        DataError: naming file and row for anything malformed, or when the
+            examples that ``shots`` asks for are not there.
+    """
+    if source.path is None:
+        origin, revision = HUB_ID, REVISION
+        hub = _from_hub(source, [split, "dev"] if shots else [split])
+        questions = [_question(*row) for row in _hub_rows(hub, split)]
+        solved = (_question(*row) for row in _hub_rows(hub, "dev")) if shots else iter(())
+    else:
+        origin, revision = source.path.name, ""
+        questions = [_question(*row) for row in _path_rows(source.path, split)]
+        solved = (_question(*row) for row in _dev_rows(source.path)) if shots else iter(())
+    if not questions:
+        raise DataError("there are no questions in it", path=str(source.path or origin))
+    examples = _examples(solved, {row["subject"] for row in questions}, shots, origin)
+    items = (
+        Item(
+            inputs={"question": row["question"], "choices": row["choices"]},
+            gold=row["answer"],
+            tags={"subject": row["subject"], "category": category_tag(row["subject"])},
+        )
+        for row in questions
+    )
+    return DataSet(items, shared=examples or None, origin=origin, revision=revision)
+
+
+def _examples(
+    solved: Iterable[Row], subjects: set[str], shots: int, origin: str
+) -> dict[str, list[Row]]:
+    if not shots:
+        return {}
+    examples: dict[str, list[Row]] = {subject: [] for subject in sorted(subjects)}
+    for row in solved:
+        of_subject = examples.get(row.pop("subject"), [])
+        if len(of_subject) < shots:
+            of_subject.append(row)
+    for subject, rows in examples.items():
+        if len(rows) < shots:
+            raise DataError(
+                f"the dev split has {len(rows)} solved examples for {subject}, not {shots}",
+                path=origin,
+                cure=f"--shots {len(rows)}",
+            )
+    return examples
+
+
+def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
+    """The rows of each split at the pinned revision; fetches only the files that are not there yet.
+
+    Files that an earlier fetch left in the Hugging Face cache are read from it
+    without asking the hub, so other options work without a network too.
+    """
+    if source.progress:
+        source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
+    try:
+        from huggingface_hub import try_to_load_from_cache
+
+        cached = {
+            split: try_to_load_from_cache(
+                HUB_ID,
+                f"all/{split}-00000-of-00001.parquet",
+                revision=REVISION,
+                repo_type="dataset",
+            )
+            for split in splits
+        }
+        if all(isinstance(path, str) for path in cached.values()):
+            return {
+                split: [row for _, row in read_rows(Path(path))] for split, path in cached.items()
+            }
+        import datasets
+
+        datasets.disable_progress_bars()
+        fetched = datasets.load_dataset(
+            HUB_ID,
+            data_files={split: f"all/{split}-*.parquet" for split in splits},
+            revision=REVISION,
+            cache_dir=str(source.cache),
+        )
+        return {split: fetched[split].to_list() for split in splits}
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{HUB_ID} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check the network, or give a copy of the data with --data PATH",
+        ) from error
+
+
+def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
+    for number, row in enumerate(hub[split], 1):
+        yield f"{HUB_ID}, {split}", number, row
+
+
+def _path_rows(path: Path, split: str) -> Rows:
+    if path.is_dir():
+        files = _split_files(path, split)
+        if not files:
+            raise DataError(
+                f"the folder holds no {split} split",
+                path=str(path),
+                cure=f"put {split}.parquet, .jsonl or .csv there, or {split}/SUBJECT_{split}.csv",
+            )
+    else:
+        files = [path]
+    for file in files:
+        yield from _file_rows(file)
+
+
+def dev_files(path: Path) -> list[Path]:
+    """The files with the solved examples that belong to ``--data path``; they may be missing."""
+    if path.is_dir():
+        return _split_files(path, "dev")
+    if subject := _subject_in_name(path):
+        beside = (path.parent, path.parent.parent / "dev")
+        named = (folder / f"{subject}_dev.csv" for folder in beside)
+        if files := [file for file in named if file.is_file()]:
+            return files
+    return _split_files(path.parent, "dev")
+
+
+def _dev_rows(path: Path) -> Rows:
+    files = dev_files(path)
+    if not files:
+        raise DataError(
+            "solved examples are asked for and there is no dev split beside the questions",
+            path=str(path),
+            cure="put dev.parquet, .jsonl or .csv there, or ask without examples: --shots 0",
+        )
+    for file in files:
+        yield from _file_rows(file)
+
+
+def _split_files(folder: Path, split: str) -> list[Path]:
+    """Files of a split: one file, the hub's parts, or the authors' one CSV per subject."""
+    for name in _SPLIT_NAMES[split]:
+        for suffix in SUFFIXES:
+            if (file := folder / f"{name}{suffix}").is_file():
+                return [file]
+        for inner in (folder, folder / "all"):
+            if parts := sorted(inner.glob(f"{name}-*.parquet")):
+                return parts
+        for inner in (folder / name, folder / "data" / name):
+            if parts := sorted(inner.glob(f"*_{name}.csv")):
+                return parts
+    return []
+
+
+def _subject_in_name(path: Path) -> str:
+    """The subject that the authors' file names carry, as in ``anatomy_test.csv``, or nothing."""
+    subject, _, split = path.stem.rpartition("_")
+    known = any(split in names for names in _SPLIT_NAMES.values())
+    return subject if path.suffix == ".csv" and known and subject in SUBJECTS else ""
+
+
+def _file_rows(path: Path) -> Rows:
+    subject = _subject_in_name(path)
+    if not subject:
+        for number, row in read_rows(path):
+            yield str(path), number, row
+        return
+    # The authors' files have no header: question, four options, letter.
+    for number, cells in read_csv_records(path):
+        if len(cells) != 6:
+            raise DataError(f"{len(cells)} cells where 6 belong", path=str(path), line=number)
+        question, *choices, answer = cells
+        row = {"question": question, "choices": choices, "answer": answer, "subject": subject}
+        yield str(path), number, row
+
+
+def _question(path: str, number: int, row: Row) -> Row:
+    """The row with its four fields checked and typed; ``answer`` becomes an index."""
+
+    def wrong(what: str, why: str = "", cure: str = "") -> DataError:
+        return DataError(what, path=path, line=number, why=why, cure=cure)
+
+    if "choices" not in row and all(letter in row for letter in _LETTERS):
+        row = {**row, "choices": [row[letter] for letter in _LETTERS]}
+    if missing := [column for column in _COLUMNS if column not in row]:
+        raise wrong(
+            "missing columns: " + ", ".join(missing),
+            why="columns found: " + ", ".join(map(str, row)),
+            cure="the columns are " + ", ".join(_COLUMNS) + " (or A, B, C, D for choices)",
+        )
+    question, subject = row["question"], row["subject"]
+    if not isinstance(question, str) or not question.strip():
+        raise wrong("the question is empty")
+    if not isinstance(subject, str) or subject not in SUBJECTS:
+        raise wrong(f"unknown subject {subject!r}", cure=nearest(str(subject), SUBJECTS))
+    choices = _choices(row["choices"], wrong)
+    return {
+        "question": question,
+        "subject": subject,
+        "choices": choices,
+        "answer": _answer(row["answer"], wrong),
+    }
+
+
+def _choices(value: Any, wrong: Callable[..., DataError]) -> list[str]:
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            raise wrong(
+                "choices is not a JSON list", cure="use one column for each option: A, B, C, D"
+            ) from None
+    if not isinstance(value, list) or len(value) != len(_LETTERS):
+        given = f"{len(value)} choices" if isinstance(value, list) else "choices that are no list"
+        raise wrong(f"{given} where 4 belong")
+    for letter, text in zip(_LETTERS, value, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise wrong(f"choice {letter} is {'empty' if text in (None, '') else 'not a text'}")
+    return list(value)
+
+
+def _answer(value: Any, wrong: Callable[..., DataError]) -> int:
+    text = str(value).strip().upper()
+    if isinstance(value, float) and value.is_integer():
+        text = str(int(value))
+    if text in _LETTERS and len(text) == 1:
+        return _LETTERS.index(text)
+    if text in ("0", "1", "2", "3"):
+        return int(text)
+    raise wrong(f"the answer {value!r} is neither 0 to 3 nor A to D")

@@ -1,0 +1,1 @@
+"""MT-bench: two-turn questions whose answers judges rate or compare."""

@@ -1,0 +1,1 @@
+"""OpenSeeSimE: questions about pictures and videos of engineering simulations."""

@@ -1,0 +1,254 @@
+"""OpenSeeSimE: questions about pictures and videos of engineering simulations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import (
+    Ask,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    answer_outcome,
+)
+from evalbench.engine.benchmarks.openseesime import data, hub
+from evalbench.engine.calls import Outcome, Prompt, generate, user
+from evalbench.engine.calls.options import Option
+from evalbench.engine.data.media import MediaCache
+from evalbench.engine.data.reading import Row
+from evalbench.engine.scoring import metrics
+from evalbench.engine.scoring.options import (
+    OPTION,
+    OPTION_LENIENT,
+    explanation,
+    is_right,
+    read_option,
+    read_option_lenient,
+)
+from evalbench.engine.scoring.tally import Metric, Tally
+
+MAX_TOKENS = 512
+_ORDER = (
+    "Reply with the option alone on the first line, written exactly as it is given"
+    " (for example a letter, Yes, or an axis). From the second line on, explain your choice in"
+    " one or two sentences.\nAnswer:"
+)
+_VIDEO = "Here are {count} frames of a video of the simulation, in order of time."
+
+
+class BrokenMedia(Exception):
+    """The picture or video of a sample cannot be shown."""
+
+
+class OpenSeeSimE(Benchmark):
+    """One question about one picture, or about frames of one video."""
+
+    name = "openseesime"
+    version = "1"
+    title = "OpenSeeSimE"
+    summary = "questions about pictures and videos of engineering simulations"
+    licence = "MIT"
+    data_source = "--rows of a --set on the Hugging Face hub; --data FOLDER reads others instead"
+    spread_by = "type"
+    seeded_data = True
+    filters: ClassVar[Mapping[str, str]] = {
+        "type": "only these question types",
+        "medium": "only: image, video",
+        "simulation": "only these simulations",
+    }
+    options = (
+        Option(
+            "set",
+            str,
+            "structural-mini",
+            "which of the hub's sets to draw from",
+            choices=tuple(data.SETS),
+            affects_data=True,
+        ),
+        Option(
+            "rows",
+            int,
+            200,
+            "rows to draw from the hub by --seed, out of five times as many that are streamed",
+            minimum=1,
+            affects_data=True,
+        ),
+        Option(
+            "revision",
+            str,
+            None,
+            "commit, tag or branch of the set on the hub; left out, the newest commit",
+            affects_data=True,
+        ),
+        Option(
+            "video",
+            str,
+            "frames",
+            "how videos are shown: cut into frames, or as they are to models that take videos",
+            choices=("frames", "native"),
+            affects_data=True,
+        ),
+        Option(
+            "frames",
+            int,
+            8,
+            "frames to show of a video",
+            minimum=1,
+            maximum=64,
+            affects_data=True,
+        ),
+        Option(
+            "frame_sampling",
+            str,
+            "uniform",
+            "which frames: spread from the first to the last, or the middle of equal segments",
+            choices=("uniform", "segment"),
+            affects_data=True,
+        ),
+        Option(
+            "max_side",
+            int,
+            1568,
+            "pixels of a picture's longer side; larger ones are scaled down",
+            minimum=64,
+            maximum=8000,
+            affects_data=True,
+        ),
+        Option(
+            "media_cache_gb",
+            float,
+            20.0,
+            "how large the media cache may grow; what was not used for longest goes first",
+            minimum=0.1,
+        ),
+    )
+
+    def needs(self) -> frozenset[str]:
+        """Models that take images, and videos where these are shown as they are."""
+        videos = {"video"} if self.opt["video"] == "native" else set()
+        return frozenset({"generate", "images"} | videos)
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read or stream the rows; scale and keep their pictures."""
+        cache = MediaCache()
+        looks = data.Looks(self.opt, cache)
+        cache.trim(int(self.opt["media_cache_gb"] * 1e9))
+        if source.path is None:
+            name = data.SETS[self.opt["set"]]
+            commit = hub.commit_of(source, name, self.opt["revision"])
+            draw = hub.Draw(name, commit, self.opt["rows"], self.seed)
+            kept = source.cache / f"{self.name}-{self._key(draw)}.jsonl"
+            items = hub.drawn_items(source, draw, partial(_item, looks, name), kept)
+            return DataSet(items, origin=name, revision=commit)
+        path = source.path
+        found = data.folder_rows(path)
+        items = (
+            data.item(row, looks, folder, (str(path), number), source.read)
+            for number, row, folder in found
+        )
+        return DataSet(items, origin=path.name)
+
+    def _key(self, draw: hub.Draw) -> str:
+        """A name for what is drawn and how it is shown."""
+        looks = [self.opt[name] for name in ("video", "frames", "frame_sampling", "max_side")]
+        return hashlib.sha256(repr([draw, looks]).encode()).hexdigest()[:24]
+
+    def templates(self) -> Any:
+        """The prompt's fixed texts and the parsers' versions."""
+        return [_ORDER, _VIDEO, MAX_TOKENS, OPTION, OPTION_LENIENT]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask one question; the first line of the reply is the answer."""
+        if broken := sample.inputs.get("broken"):
+            raise BrokenMedia(broken)
+        reply = await ask("candidate", _prompt(sample))
+        choices = sample.inputs["choices"]
+        strict, lenient = read_option(reply.text, choices), read_option_lenient(reply.text, choices)
+        outcome = answer_outcome(reply, lenient)
+        answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
+        return Score(
+            outcome,
+            {
+                "accuracy": float(answered and is_right(lenient, sample.gold)),
+                "accuracy_strict": float(answered and is_right(strict, sample.gold)),
+                "unread_strict": float(strict is None),
+            },
+            {OPTION_LENIENT: lenient, OPTION: strict},
+            explanation(reply.text)[:500],
+        )
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Accuracy beside what the most common answer would reach; by type, medium, simulation."""
+        out = [
+            metrics.rate(tally, "accuracy", "accuracy", "Accuracy"),
+            _majority(tally, "majority", "What always the most common answer to its type reaches"),
+            metrics.rate(
+                tally, "accuracy_strict", "accuracy_strict", f"As read by {OPTION}", "By parser"
+            ),
+            metrics.rate(
+                tally,
+                "unread_strict",
+                "unread_strict",
+                f"Replies {OPTION} reads no option in",
+                "By parser",
+            ),
+        ]
+        for tag, group in (
+            ("type", "By question type"),
+            ("medium", "By medium"),
+            ("simulation", "By simulation"),
+        ):
+            out += metrics.table(
+                tally,
+                tag,
+                "accuracy",
+                lambda part, name, value, group=group: metrics.rate(  # type: ignore[misc]
+                    part, "accuracy", name, value, group
+                ),
+            )
+        for kind, part in tally.groups("type").items():
+            out.append(
+                _majority(
+                    part, f"majority/type={kind}", kind, "Most common answer, by question type"
+                )
+            )
+        return out
+
+
+def _item(looks: data.Looks, name: str, row: Row, number: int) -> Item:
+    return data.item(row, looks, None, (name, number))
+
+
+def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:
+    """The share of scored samples whose gold is the most common one of their question type."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in tally:
+        if row.outcome is not Outcome.ERROR:
+            answers = counts.setdefault(row.tags.get("type", ""), {})
+            gold = row.tags.get("answer", "")
+            answers[gold] = answers.get(gold, 0) + row.count
+    k = sum(max(answers.values()) for answers in counts.values())
+    n = sum(sum(answers.values()) for answers in counts.values())
+    return Metric(name, k / n if n else None, k=k, n=n, title=title, group=group, share=True)
+
+
+def _prompt(sample: Sample) -> Prompt:
+    """A picture or a whole video comes before the text, frames after it."""
+    given, cache = sample.inputs, MediaCache()
+    pictures = [cache.part(medium["type"], medium["sha256"]) for medium in given["media"]]
+    lines = [given["question"]]
+    if given["choices"]:
+        lines += ["", "Answer options:", *(f"- {choice}" for choice in given["choices"])]
+    text = "\n".join([*lines, "", _ORDER])
+    whole = any(part.media_type.startswith("video/") for part in pictures)
+    if given["video"] and not whole:
+        parts: list[Any] = [_VIDEO.format(count=len(pictures)) + "\n\n" + text, *pictures]
+    else:
+        parts = [*pictures, text]
+    return generate([user(parts)], max_tokens=MAX_TOKENS, temperature=0.0)

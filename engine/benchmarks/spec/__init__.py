@@ -1,0 +1,1 @@
+"""spec-generate, spec-rank and spec-comply: do answers follow a specification?"""

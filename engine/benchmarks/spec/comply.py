@@ -1,0 +1,215 @@
+"""spec-comply: do a model's answers comply with a specification? (arXiv 2509.02464)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
+from evalbench.engine.benchmarks.spec import data, prompts
+from evalbench.engine.benchmarks.spec.compliance import (
+    COMPLIANCE,
+    COMPLIANCE_LENIENT,
+    read_compliance,
+    read_compliance_lenient,
+)
+from evalbench.engine.benchmarks.spec.generate import (
+    ANSWER_MAX_TOKENS,
+    FILTERS,
+    INPUTS,
+    SOURCE,
+    inputs_of,
+    specification,
+)
+from evalbench.engine.calls import Outcome, generate
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config.roles import answers_model
+from evalbench.engine.scoring.agreement import fleiss_kappa
+from evalbench.engine.scoring.pooled import pooled
+from evalbench.engine.scoring.tally import Metric, Tally
+
+ANSWERS = Option(
+    "answers",
+    str,
+    (),
+    "answers that exist already, as NAME=FOLDER of a generation run or of a run of spec-generate;"
+    " repeat it for several models. No model is asked then",
+    many=True,
+    path="named",
+    affects_data=True,
+)
+
+
+class NoAnswer(Exception):
+    """There is an error in the place of an answer. An error is never judged."""
+
+
+class SpecComply(Benchmark):
+    """Judges decide for every answer whether it complies with its statement."""
+
+    name = "spec-comply"
+    version = "1"
+    title = "SpecEval: comply"
+    data_source = SOURCE
+    summary = "the share of answers that comply with a behaviour specification, by judges"
+    spread_by = "statement"
+    filters: ClassVar[Mapping[str, str]] = FILTERS
+    roles = ("candidate", "judge")
+    options = (INPUTS, ANSWERS)
+
+    @classmethod
+    def default_model(cls, options: Mapping[str, Any]) -> str:
+        """The contestants' names, where answers are given."""
+        return answers_model([data.contestant(one)[0] for one in options.get("answers") or ()])
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the specification, and inputs or answers."""
+        spec, path = specification(source)
+        if not self.opt["answers"]:
+            return DataSet(inputs_of(spec, self.opt["inputs"]), origin=path.name)
+        return DataSet(answered(spec, self.opt["answers"]), origin=path.name)
+
+    def needs(self) -> frozenset[str]:
+        """Nothing of a model whose answers are there."""
+        return frozenset() if self.opt["answers"] else frozenset({"generate"})
+
+    def templates(self) -> Any:
+        """The judges' fixed texts and the parsers' versions."""
+        return [prompts.templates()["comply"], COMPLIANCE, COMPLIANCE_LENIENT]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """The answer, asked for or given; then every judge."""
+        given = sample.inputs
+        outcome = Outcome.OK
+        if "answer" in given:
+            text = given["answer"]
+            if text is None:
+                raise NoAnswer(f"there is an error in the place of {sample.tags['contestant']}'s")
+        else:
+            prompt = generate(given["input"], max_tokens=ANSWER_MAX_TOKENS, temperature=0.0)
+            reply = await ask("candidate", prompt)
+            text, outcome = reply.text, reply.outcome
+            if outcome is Outcome.FILTERED:
+                return Score(outcome, {}, note="a withheld answer cannot be judged")
+        asked = prompts.comply(given["statement"], given["input"], text)
+        replies = await ask.many([(judge, asked, "comply") for judge in self.judges])
+        values: dict[str, float] = {}
+        parsed: dict[str, Any] = {COMPLIANCE: {}, COMPLIANCE_LENIENT: {}}
+        for role, reply in zip(self.judges, replies, strict=True):
+            judge = role.partition("/")[2] or role
+            faithful, lenient = read_compliance(reply.text), read_compliance_lenient(reply.text)
+            values[f"compliant/{judge}"] = float(faithful.compliant is True)
+            values[f"lenient/{judge}"] = float(lenient.compliant is True)
+            values[f"unread/{judge}"] = float(faithful.compliant is None)
+            parsed[COMPLIANCE][judge] = faithful._asdict()
+            parsed[COMPLIANCE_LENIENT][judge] = lenient._asdict()
+        unread = any(value for name, value in values.items() if name.startswith("unread/"))
+        if outcome is Outcome.OK and unread:
+            outcome = Outcome.UNPARSED
+        return Score(outcome, values, parsed)
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """Compliance pooled, by contestant, judge and statement; bias and agreement of judges."""
+        judges = [judge.partition("/")[2] or judge for judge in self.judges]
+        every = _share("compliant", judges)
+        out = [pooled(tally, every, "compliance", "Answers that comply, pooled over judges")]
+        contestants = tally.groups("contestant")
+        if len(contestants) > 1:
+            out += _table(contestants, every, "compliance/contestant", "By model")
+        if len(judges) > 1:
+            for judge in judges:
+                own = _share("compliant", [judge])
+                out.append(pooled(tally, own, f"compliance/judge={judge}", judge, "By judge"))
+                if len(contestants) > 1:
+                    group = f"By model, judged by {judge}"
+                    out += _table(contestants, own, f"compliance/judge={judge}/contestant", group)
+            out += _bias(tally, judges)
+            items = list(_decisions(tally, judges))
+            kappa = fleiss_kappa(items)
+            out.append(
+                Metric(
+                    "fleiss_kappa",
+                    kappa,
+                    n=len(items),
+                    title="Fleiss' kappa",
+                    group="Agreement of the judges",
+                    share=False,
+                )
+            )
+        out += _table(tally.groups("statement"), every, "compliance/statement", "By statement")
+        out += [
+            pooled(
+                tally,
+                _share("unread", judges),
+                "unread_judgements",
+                "Judgements that could not be read; count as not complying",
+                "Judgements",
+            ),
+            pooled(
+                tally,
+                _share("lenient", judges),
+                "compliance_lenient",
+                "Answers that comply, as a person reads the judges",
+                "By parser",
+            ),
+        ]
+        return out
+
+
+def answered(spec: data.Spec, given: Sequence[str]) -> Iterator[Item]:
+    """One item for each answer of each contestant to a statement of the specification."""
+    for one in given:
+        name, path = data.contestant(one)
+        for (ident, text), said in data.read_answers(Path(path)).items():
+            if ident in spec.statements:
+                statement = spec.statements[ident]
+                yield Item(
+                    {"statement": statement, "input": text, "answer": said},
+                    None,
+                    {"statement": ident, "type": statement["type"], "contestant": name},
+                )
+
+
+Counts = Callable[[Mapping[str, float]], tuple[float, float]]
+
+
+def _share(kind: str, judges: Sequence[str]) -> Counts:
+    names = [f"{kind}/{judge}" for judge in judges]
+    present = [f"compliant/{judge}" for judge in judges]
+
+    def counts(values: Mapping[str, float]) -> tuple[float, float]:
+        return sum(values.get(name, 0) for name in names), sum(name in values for name in present)
+
+    return counts
+
+
+def _table(parts: Mapping[str, Tally], counts: Counts, name: str, group: str) -> list[Metric]:
+    return [pooled(part, counts, f"{name}={tag}", tag, group) for tag, part in parts.items()]
+
+
+def _bias(tally: Tally, judges: Sequence[str]) -> list[Metric]:
+    """How far a judge's rate is from the mean of all judges' rates."""
+    rates = {judge: pooled(tally, _share("compliant", [judge]), "").value for judge in judges}
+    known = [rate for rate in rates.values() if rate is not None]
+    if len(known) < len(judges):
+        return []
+    mean = sum(known) / len(known)
+    return [
+        Metric(
+            f"judge_bias/judge={judge}",
+            None if rate is None else rate - mean,
+            title=judge,
+            group="Judge's rate over the mean of all judges",
+            share=False,
+        )
+        for judge, rate in rates.items()
+    ]
+
+
+def _decisions(tally: Tally, judges: Sequence[str]) -> Iterator[list[float]]:
+    names = [f"compliant/{judge}" for judge in judges]
+    for row in tally:
+        if all(name in row.values for name in names):
+            for _ in range(row.count):
+                yield [row.values[name] for name in names]

@@ -1,0 +1,268 @@
+"""SpecEval's files: specifications, inputs, and answers that models gave to them.
+
+The layouts are those of ahmeda14960/specevaldataset (commit b1936bda): a
+specification is JSON lines with one statement each; inputs lie in one file for
+each statement, in three shapes; a generation run has ``results/STATEMENT.json``
+below a folder for its time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import Outcome, options
+from evalbench.engine.data.reading import read_json, unreadable, whole_of
+from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.files import WHOLE, parse_json, read_text
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.shapes import Misfit, anything, list_of, maybe, record
+
+KINDS = ("prohibition", "requirement", "guideline", "definition")
+LEVELS = ("platform", "developer", "user", "guideline")
+
+_TIME = re.compile(r"\d{8}_\d{4,6}")
+_FAILED = "ERROR:"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A specification.
+
+    Attributes:
+        statements: by id, as JSON values.
+        skipped: lines that are no statement, with the reason.
+    """
+
+    statements: Mapping[str, dict[str, Any]]
+    skipped: list[tuple[int, str]] = field(default_factory=list)
+
+
+def read_spec(path: Path) -> Spec:
+    """Read a specification. As in the original, a line that is no JSON is skipped.
+
+    Raises:
+        DataError: it cannot be read, holds no statement, or one twice.
+    """
+    try:
+        lines = read_text(path, WHOLE).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    statements: dict[str, dict[str, Any]] = {}
+    skipped: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = parse_json(line.encode())
+        except orjson.JSONDecodeError:
+            skipped.append((number, "not JSON"))
+            continue
+        statement = _statement(path, number, row)
+        if statement["id"] in statements:
+            raise DataError(
+                f"the statement {statement['id']!r} occurs twice", path=str(path), line=number
+            )
+        statements[statement["id"]] = statement
+    if not statements:
+        raise DataError("there is no statement in it", path=str(path))
+    return Spec(statements, skipped)
+
+
+_STATEMENT = record({}, {"metadata": maybe(record({}, {"examples": maybe(list_of(anything))}))})
+
+
+def _statement(path: Path, number: int, row: Any) -> dict[str, Any]:
+    if not isinstance(row, dict) or not row.get("id") or not isinstance(row.get("text"), str):
+        raise DataError("a statement needs id and text", path=str(path), line=number)
+    kind = str(row.get("type") or "guideline").lower()
+    level = str(row.get("authority_level") or "guideline").lower()
+    for name, value, allowed in (("type", kind, KINDS), ("authority_level", level, LEVELS)):
+        if value not in allowed:
+            raise DataError(
+                f"{name} cannot be {value!r}",
+                path=str(path),
+                line=number,
+                why="allowed: " + ", ".join(allowed),
+            )
+    try:
+        _STATEMENT(row)
+    except Misfit as error:
+        raise DataError(
+            "this is no statement", path=str(path), line=number, why=str(error)
+        ) from None
+    examples = (row.get("metadata") or {}).get("examples") or []
+    return {
+        "id": str(row["id"]),
+        "text": row["text"],
+        "type": kind,
+        "authority": level,
+        "section": str(row.get("section") or ""),
+        "subsection": str(row.get("subsection") or ""),
+        "examples": [
+            {name: str(example.get(name) or "") for name in _EXAMPLE}
+            for example in examples
+            if isinstance(example, dict)
+        ],
+    }
+
+
+_EXAMPLE = ("description", "user_query", "good_response", "bad_response")
+
+
+def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
+    """Inputs as (statement id, place in its file, text), in the order of the statements.
+
+    Raises:
+        DataError: there are none for any statement, or a file is malformed.
+    """
+    found = False
+    for ident in spec.statements:
+        file = folder / f"{ident}.json"
+        if not file.is_file():
+            continue
+        found = True
+        body = read_json(file)
+        items = body.get("inputs") if isinstance(body, dict) else body
+        if not isinstance(items, list):
+            raise DataError("there is no list of inputs in it", path=str(file))
+        for place, item in enumerate(items):
+            text = item.get("input_text") if isinstance(item, dict) else item
+            if not isinstance(text, str):
+                raise DataError("an input is a text", path=str(file), line=place + 1)
+            index = item.get("original_index") if isinstance(item, dict) else None
+            try:
+                yield ident, place if index is None else whole_of(index), text
+            except Misfit as error:
+                what = f"original_index: {error}"
+                raise DataError(what, path=str(file), line=place + 1) from None
+    if not found:
+        raise DataError(
+            "the folder has no inputs for any statement",
+            path=str(folder),
+            cure="it should hold one STATEMENT_ID.json for each statement",
+        )
+
+
+def own_inputs(spec: Spec) -> Iterator[tuple[str, int, str]]:
+    """The questions of the statements' own examples, as inputs."""
+    for ident, statement in spec.statements.items():
+        for place, example in enumerate(statement["examples"]):
+            if example["user_query"]:
+                yield ident, place, example["user_query"]
+
+
+Answers = dict[tuple[str, str], str | None]
+"""Answers by (statement id, input text); None where there was an error instead."""
+
+
+def is_time(name: str) -> bool:
+    """Whether a folder's name is the time at which a run began."""
+    return _TIME.fullmatch(name) is not None
+
+
+def contestant(given: str) -> tuple[str, Path]:
+    """``NAME=PATH`` as a pair; without a name, one is proposed from the path."""
+    name, path = options.split_name(given)
+    place = Path(path)
+    if name:
+        return name, place
+    for part in (place, *place.parents):
+        if part.name and part.name != "results" and not is_time(part.name):
+            return part.name, place
+    return place.name, place
+
+
+def read_answers(path: Path) -> Answers:
+    """Answers of a generation folder, or of a run of spec-generate.
+
+    Of several times below the folder the latest counts, as is said in its name.
+
+    Raises:
+        DataError: there are none, or a file is malformed.
+    """
+    if (path / "spec.json").is_file():
+        return _answers_of_run(path)
+    folder = _results(path)
+    answers: Answers = {}
+    for file in sorted(folder.glob("*.json")):
+        items = read_json(file)
+        if not isinstance(items, list):
+            raise DataError("there is no list of answers in it", path=str(file))
+        for place, item in enumerate(items):
+            try:
+                given, said = item["input_text"], item["output_text"]
+            except (KeyError, TypeError):
+                raise DataError(
+                    "an answer needs input_text and output_text", path=str(file), line=place + 1
+                ) from None
+            failed = not isinstance(said, str) or said.startswith(_FAILED)
+            answers[file.stem, str(given)] = None if failed else said
+    if not answers:
+        raise DataError("there are no answers in it", path=str(folder))
+    return answers
+
+
+def _results(path: Path) -> Path:
+    """The folder of result files that is meant by any folder above it."""
+    if path.name == "results" or any(path.glob("*.json")):
+        return path
+    found = [p for p in path.rglob("results") if p.is_dir()]
+    if not found:
+        raise DataError(
+            "the folder holds no results",
+            path=str(path),
+            cure="give the folder of a generation run, or a run of spec-generate",
+        )
+    models = {_model_folder(p) for p in found}
+    if len(models) > 1:
+        raise DataError(
+            "the folder holds the answers of several models",
+            path=str(path),
+            why=", ".join(sorted(p.name for p in models)),
+            cure="give each of them: --answers NAME=FOLDER --answers NAME=FOLDER",
+        )
+    return max(found, key=lambda p: p.parent.name)
+
+
+def _model_folder(results: Path) -> Path:
+    above = results.parent
+    return above.parent if is_time(above.name) else above
+
+
+def _answers_of_run(path: Path) -> Answers:
+    folder = RunFolder(path)
+    try:
+        if folder.spec().benchmark != "spec-generate":
+            raise DataError(
+                f"{path.name} is a run of {folder.spec().benchmark}",
+                cure="give a run of spec-generate",
+            )
+        with JournalReader(folder.journal) as journal:
+            rows = list(journal.samples())
+            return {
+                (row.sample.inputs["statement"]["id"], row.sample.inputs["input"]): _answer(
+                    journal, row.row
+                )
+                for row in rows
+            }
+    except (EvalbenchError, KeyError, TypeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError("the run cannot be read", path=str(path), why=str(error)) from None
+
+
+def _answer(journal: JournalReader, row: int) -> str | None:
+    """The newest answer of a sample's first epoch; None where there is none."""
+    text = None
+    for call in journal.calls(row):
+        reply = call.reply
+        if call.key.epoch == 0 and reply is not None and reply.outcome is not Outcome.ERROR:
+            text = reply.text
+    return text

@@ -1,0 +1,286 @@
+"""Comparing runs of one benchmark: the same samples, one metric, every pair of runs.
+
+Imported by the command that compares, never by an engine or the app: it stands
+on NumPy and SciPy. What each number is and where it comes from: docs/comparing.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from evalbench.engine.compare.families import benjamini_hochberg, holm
+from evalbench.engine.compare.pairs import Pair, pair_up, right_or_wrong
+from evalbench.engine.compare.sameness import Sameness, sameness
+from evalbench.engine.compare.scores import RunScores, read_scores
+from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
+from evalbench.engine.scoring.metrics import NORMAL, WILSON
+from evalbench.engine.scoring.statistics import mean_interval, wilson
+
+_FEW = 0.95
+"""Share of the scored samples below which a comparison over the common ones is worth a warning."""
+
+_NOTABLE = 0.002
+"""How far a mean over samples may be from the pooled metric before it is told."""
+
+_ENOUGH = 10
+"""Groups below which their spread says too little to be shown unasked."""
+
+LEVEL = 0.05
+"""Below this p-value, corrected by Holm's method, runs are told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the runs compared.
+
+    Attributes:
+        scores: the run as it was read.
+        n: samples that every run has scored.
+        score: its mean over them.
+        low, high, interval: 95 % interval of that mean by itself, and how it was made.
+        ahead_of, behind: runs that it is told apart from, after Holm's correction.
+        failed: its samples that failed.
+        missing: samples that some run has scored and it has not, failed ones apart.
+    """
+
+    scores: RunScores
+    n: int
+    score: float
+    low: float | None
+    high: float | None
+    interval: str
+    ahead_of: int
+    behind: int
+    failed: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A sample on which the runs' scores differ.
+
+    Attributes:
+        id: its content id.
+        numbers: its number in each run.
+        tags: of the sample.
+        scores: in each run.
+    """
+
+    id: str
+    numbers: tuple[int, ...]
+    tags: Mapping[str, str]
+    scores: tuple[float, ...]
+
+    @property
+    def spread(self) -> float:
+        """How far apart the scores are."""
+        return max(self.scores) - min(self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Several runs over the samples that all of them have scored.
+
+    Attributes:
+        share: whether scores are proportions.
+        contenders: in the order in which the runs were given.
+        pairs: every two of them, each with the earlier one first.
+        sameness: what is compared, and what differs besides.
+        warnings: what else makes the comparison doubtful, in words.
+        flips: samples with differing scores, the widest apart first.
+    """
+
+    share: bool
+    contenders: tuple[Contender, ...]
+    pairs: tuple[Pair, ...]
+    sameness: Sameness
+    warnings: tuple[str, ...]
+    flips: tuple[Flip, ...]
+
+    @property
+    def ranked(self) -> list[Contender]:
+        """The contenders, highest mean first."""
+        return sorted(self.contenders, key=lambda one: -one.score)
+
+
+def compare(
+    folders: Sequence[RunFolder], metric: str = "", cluster: str | None = None
+) -> Comparison:
+    """Compare runs sample by sample.
+
+    Args:
+        folders: two or more.
+        metric: name of the metric; left out, the headline of the first run.
+        cluster: tag of samples that are alike; left out, the one that the
+            benchmark groups its samples by, where it has enough groups; empty: none.
+
+    Raises:
+        UsageError: the runs have nothing in common, or not this metric or tag.
+        SpecError: a run's benchmark is not installed here.
+        JournalError: a journal cannot be read.
+    """
+    _check(folders)
+    first = read_scores(folders[0], metric)
+    runs = [first, *(read_scores(folder, first.metric.name) for folder in folders[1:])]
+    shared = _shared(runs)
+    share = all(run.share for run in runs)
+    arrays = [np.array([run.scores[ident] for ident in shared]) for run in runs]
+    tag, clusters = _clusters(first, shared, cluster)
+    pairs = [
+        pair_up(
+            (a, b),
+            (arrays[a], arrays[b]),
+            share=share,
+            tag=tag,
+            clusters=clusters,
+            lost=_lost(runs[a], runs[b]),
+        )
+        for a, b in combinations(range(len(runs)), 2)
+    ]
+    _correct(pairs)
+    return Comparison(
+        share,
+        tuple(_contender(place, run, arrays[place], runs, pairs) for place, run in enumerate(runs)),
+        tuple(pairs),
+        sameness(runs),
+        tuple(_warnings(runs, len(shared))),
+        tuple(_flips(runs, shared)),
+    )
+
+
+def _check(folders: Sequence[RunFolder]) -> None:
+    if len({folder.path.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run is named twice", why="it cannot differ from itself")
+    if len(folders) < 2:
+        raise UsageError(
+            "it takes two runs to compare",
+            cure="evalbench compare RUN RUN; evalbench runs lists them",
+        )
+    names = [folder.spec().benchmark for folder in folders]
+    if len(set(names)) > 1:
+        raise UsageError(
+            f"these are runs of different benchmarks: {', '.join(dict.fromkeys(names))}",
+            why="their samples are not the same",
+            cure="compare runs of one benchmark",
+        )
+
+
+def _shared(runs: Sequence[RunScores]) -> list[str]:
+    """Content ids that all runs have scored, in the order of the first."""
+    shared = [ident for ident in runs[0].scores if all(ident in run.scores for run in runs[1:])]
+    if not shared:
+        raise UsageError(
+            "the runs have no scored sample in common",
+            why="samples are paired by their content, and none is in all of them",
+            cure="run both on the same data, --limit, --shuffle and --seed",
+        )
+    return shared
+
+
+def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tuple[str, np.ndarray]:
+    """The tag that samples are clustered by, and numbers of each one's cluster; empty for none."""
+    tag = run.spread_by if cluster is None else cluster
+    known = dict.fromkeys(name for ident in shared for name in run.tags[ident])
+    if cluster and cluster not in known:
+        raise UsageError(
+            f"no sample has a tag {cluster!r}",
+            cure=nearest(cluster, known) or f"choose one of {', '.join(known) or 'none'}",
+        )
+    names: dict[str, int] = {}
+    clusters = [names.setdefault(run.tags[ident].get(tag, ""), len(names)) for ident in shared]
+    groups = len(names)
+    if not tag or groups == len(shared) or (groups < _ENOUGH and cluster is None):
+        return "", np.array(())
+    return tag, np.array(clusters)
+
+
+def _lost(first: RunScores, second: RunScores) -> list[tuple[float | None, float | None]]:
+    """Scores of the samples that failed in either run and that the other does not lack."""
+    return [
+        (first.scores.get(ident), second.scores.get(ident))
+        for ident in {**dict.fromkeys(first.rows)}
+        if (ident in first.failed or ident in second.failed)
+        and (ident in first.failed or ident in first.scores)
+        and (ident in second.failed or ident in second.scores)
+    ]
+
+
+def _correct(pairs: Sequence[Pair]) -> None:
+    """Put the p-values that hold for all pairs at once beside those of each."""
+    tested = [pair for pair in pairs if pair.p is not None]
+    values = [pair.p for pair in tested if pair.p is not None]
+    for pair, strict, mild in zip(tested, holm(values), benjamini_hochberg(values), strict=True):
+        pair.p_holm, pair.p_bh = strict, mild
+
+
+def _contender(
+    place: int, run: RunScores, scores: np.ndarray, runs: Sequence[RunScores], pairs: Sequence[Pair]
+) -> Contender:
+    n, total = len(scores), float(scores.sum())
+    low: float | None = None
+    high: float | None = None
+    interval = ""
+    if run.share and right_or_wrong(scores):
+        (low, high), interval = wilson(total, n), WILSON
+    elif found := mean_interval(n, total, float((scores**2).sum())):
+        (low, high), interval = found, NORMAL
+    apart = [
+        pair.difference if pair.second == place else -pair.difference
+        for pair in pairs
+        if place in (pair.first, pair.second) and pair.p_holm is not None and pair.p_holm < LEVEL
+    ]
+    everywhere = set().union(*(one.scores for one in runs))
+    return Contender(
+        scores=run,
+        n=n,
+        score=total / n,
+        low=low,
+        high=high,
+        interval=interval,
+        ahead_of=sum(gap > 0 for gap in apart),
+        behind=sum(gap < 0 for gap in apart),
+        failed=len(run.failed),
+        missing=len(everywhere - run.scores.keys() - run.failed),
+    )
+
+
+def _warnings(runs: Sequence[RunScores], n: int) -> list[str]:
+    found = [
+        f"{run.folder.id} is {run.status.state.value}:"
+        f" {run.status.done:,} of {run.status.total:,} samples are done"
+        for run in runs
+        if run.status.state is not State.COMPLETE
+    ]
+    if any(_uneven(run) for run in runs):
+        found.append(
+            "samples hold unequal numbers of answers; each sample counts once here,"
+            " so scores are not those of the runs' own tables"
+        )
+    most = max(len(run.scores) for run in runs)
+    if n < _FEW * most:
+        found.append(
+            f"only {n:,} of {most:,} scored samples are in every run; the rest is left out"
+        )
+    return found
+
+
+def _uneven(run: RunScores) -> bool:
+    """Whether the mean over samples is another number than the run's own metric."""
+    whole = run.metric.value or 0.0
+    mean = sum(run.scores.values()) / len(run.scores)
+    return abs(mean - whole) > _NOTABLE * max(1.0, abs(whole))
+
+
+def _flips(runs: Sequence[RunScores], shared: Sequence[str]) -> list[Flip]:
+    found = [
+        Flip(ident, tuple(run.rows[ident] for run in runs), runs[0].tags[ident], scores)
+        for ident in shared
+        if len(set(scores := tuple(run.scores[ident] for run in runs))) > 1
+    ]
+    return sorted(found, key=lambda flip: (-flip.spread, flip.numbers[0]))

@@ -1,0 +1,310 @@
+"""Who plays a part in a run: the candidate, and judges, each with settings of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from evalbench.engine.calls import (
+    BatchProvider,
+    BatchTerms,
+    KeyNeed,
+    ModelRef,
+    Provider,
+    WorkerProvider,
+)
+from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.config import registry
+from evalbench.engine.errors import SpecError, nearest
+
+CANDIDATE = "candidate"
+JUDGE = "judge"
+
+ANSWERS = "answers"
+"""The provider that stands for answers which exist already; nobody is asked there."""
+
+
+def answers_model(names: Sequence[str]) -> str:
+    """The model of a run whose answers are given by these contestants; empty for none."""
+    return f"{ANSWERS}/{'+'.join(names)}" if names else ""
+
+
+ROLE_OPTIONS: tuple[Option, ...] = (
+    Option(
+        "concurrency",
+        int,
+        None,
+        "calls in flight at once, never more nor less; left out, it finds its own level",
+        minimum=1,
+        maximum=10_000,
+    ),
+    Option("qps", float, None, "start at most this many calls a second", minimum=0.001),
+    Option(
+        "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
+    ),
+    Option(
+        "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
+    ),
+    Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
+    Option(
+        "max_tokens",
+        int,
+        None,
+        "cap on all generated tokens of one candidate call, thinking included; left out, the"
+        " benchmark's own cap and --thinking-room apply",
+        minimum=1,
+    ),
+    Option("stop", str, (), "a text that ends the candidate's answer", many=True),
+    Option("effort", str, None, "how hard the candidate thinks, in its provider's words"),
+    Option("thinking_budget", int, None, "tokens for the candidate's thinking; 0: none", minimum=0),
+    Option(
+        "thinking_room",
+        int,
+        None,
+        "tokens over the benchmark's cap for thinking; left out, 8192 for models that think"
+        " unasked, as much as --thinking-budget where one is given, and else none",
+        minimum=0,
+    ),
+    Option("key", str, None, "use the key of this name from the keychain"),
+    Option(
+        "mode",
+        str,
+        None,
+        "how calls are answered: realtime; batch, through the provider's batch API, for less"
+        " money and within hours; auto, whichever is worth it; cluster, local models on the nodes"
+        " of a Ray cluster (--address); left out, realtime, and a judge as the run where its"
+        " provider can",
+        choices=("realtime", "batch", "auto", "cluster"),
+    ),
+    Option("batch_size", int, None, "at most so many calls in one batch", minimum=1),
+    Option(
+        "workers",
+        int,
+        None,
+        "of a model on this machine: so many worker processes, each with the whole model on a"
+        " GPU of its own, or with its share of the CPU; left out, one, which spreads a model"
+        " that is too large over all GPUs, and in a cluster one for every GPU, or node",
+        minimum=1,
+        maximum=1024,
+    ),
+)
+"""Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
+
+PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
+"""Those that are parameters of a call."""
+
+THINKING_ROOM = 8192
+"""Benchmarks cap the answer; a model that thinks first would be cut off before it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSpec:
+    """One model in a run.
+
+    Attributes:
+        role: ``candidate``, or ``judge/`` and the model.
+        model: ``provider/name[@revision]``.
+        settings: values of :data:`ROLE_OPTIONS` by name.
+        provider_options: the provider's own options by name.
+        seed: for sampling; 0, the default of every run: none is asked for.
+    """
+
+    role: str
+    model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    provider_options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def ref(self) -> ModelRef:
+        """The model as a reference."""
+        return ModelRef.parse(self.model)
+
+    @property
+    def wire_name(self) -> str:
+        """The model's name at its provider, with its revision."""
+        ref = self.ref
+        return f"{ref.name}@{ref.revision}" if ref.revision else ref.name
+
+    def get(self, name: str) -> Any:
+        """The value of a setting."""
+        return self.settings[name]
+
+    @property
+    def key_need(self) -> KeyNeed | None:
+        """What key the provider takes; None for one that takes none."""
+        return getattr(registry.provider_class(self.ref.provider), "key", None)
+
+    @property
+    def batched(self) -> bool:
+        """Whether its calls go out in batches."""
+        return bool(self.settings.get("mode") == "batch")
+
+    @property
+    def clustered(self) -> bool:
+        """Whether it runs on the nodes of a cluster."""
+        return bool(self.settings.get("mode") == "cluster")
+
+    def batch_terms(self) -> BatchTerms | None:
+        """What its provider takes in one batch; None where there are no batches."""
+        provider = self.provider()
+        return provider.batch_terms(self.wire_name) if isinstance(provider, BatchProvider) else None
+
+    @property
+    def service_tier(self) -> str:
+        """The tier that calls are priced by; empty: standard."""
+        return str(self.provider_options.get("service_tier") or "")
+
+    @property
+    def video_fps(self) -> float:
+        """Frames that the model looks at in a second of a video."""
+        return float(self.provider_options.get("video_fps") or 1.0)
+
+    def provider(self, secret: str = "") -> Provider | WorkerProvider:
+        """The provider with its options and its key."""
+        cls = registry.provider_class(self.ref.provider)
+        return make_provider(cls, self.provider_options, secret)
+
+    def overrides(self) -> dict[str, object]:
+        """The parameters that are set over those of the benchmark, see ``ask.bind``."""
+        chosen: dict[str, object] = {
+            name: value for name in PARAMS if (value := self.get(name)) not in (None, ())
+        }
+        if self.seed:
+            # What every API takes; a seed of the run may be any whole number.
+            chosen["seed"] = self.seed % 2**31
+        if room := self._thinking_room():
+            chosen["thinking_room"] = room
+        return chosen
+
+    def _thinking_room(self) -> int:
+        asked, budget = self.get("thinking_room"), self.get("thinking_budget")
+        if asked is not None:
+            return int(asked)
+        if budget is not None:
+            return int(budget)
+        if self.get("effort") == "none":
+            return 0
+        thinks = self.provider().capabilities(self.ref.name).thinks
+        return THINKING_ROOM if thinks or self.get("effort") else 0
+
+    def check(self, needs: Iterable[str], who: str) -> None:
+        """Checks that need the provider itself: does it know the model, can it answer these calls?
+
+        Args:
+            needs: kinds of calls.
+            who: what asks them, for the error.
+
+        Raises:
+            SpecError: the model cannot do what is asked.
+            NoSuchModel: the provider knows no such model.
+        """
+        provider, name = self.provider(), self.ref.name
+        provider.check_model(name)
+        able = provider.capabilities(name)
+        if self.batched and self.batch_terms() is None:
+            raise SpecError(
+                "mode",
+                f"{self.ref.provider} takes no batches of {name}",
+                why=getattr(provider, "batch_lacks", "")
+                or "it has no batch API that evalbench knows",
+                cure="leave --mode batch out",
+            )
+        self._check_workers(provider)
+        for need in sorted(needs):
+            if not getattr(able, need):
+                raise SpecError(
+                    "model" if self.role == CANDIDATE else JUDGE,
+                    f"{self.model} cannot answer the {need!r} calls that {who} makes",
+                    why="" if need == "video" else able.reason,
+                    cure=f"see evalbench benchmarks {who} for options that ask otherwise",
+                )
+
+    def _check_workers(self, provider: Provider | WorkerProvider) -> None:
+        if self.clustered and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "mode",
+                f"{self.ref.provider} is asked over the network, not on a cluster",
+                why="--mode cluster is for models that run in workers of ours; limits of a"
+                " provider hold for a key, however many machines use it",
+                cure="leave --mode cluster out",
+            )
+        if self.clustered and find_spec("ray") is None:
+            raise SpecError(
+                "mode",
+                "--mode cluster needs Ray, which is not installed",
+                cure="pip install 'evalbench[cluster]', on every node",
+            )
+        if self.get("workers") and not isinstance(provider, WorkerProvider):
+            raise SpecError(
+                "workers",
+                f"{self.model} runs in no worker of ours",
+                why="--workers is for models on this machine",
+                cure="for calls in flight at once there is --concurrency",
+            )
+
+
+def make_provider(
+    cls: registry.ProviderClass, settings: Mapping[str, Any], secret: str = ""
+) -> Provider | WorkerProvider:
+    """A provider from its class; one that takes no key is given none."""
+    if getattr(cls, "key", None) is None:
+        return cls(settings)
+    return cls(settings, secret)  # type: ignore[call-arg]
+
+
+def parse_model(text: str) -> ModelRef:
+    """Read a model as users type it.
+
+    Raises:
+        SpecError: with the expected form and the providers there are.
+    """
+    try:
+        text.encode()  # fails for what no file could hold
+        ref = ModelRef.parse(text)
+    except ValueError:
+        raise SpecError(
+            "model",
+            f"{text!r} does not name a model",
+            why="a model is written provider/name, for example local/smollm2-135m-instruct",
+            cure="providers: " + ", ".join(registry.provider_names()),
+        ) from None
+    registry.provider_class(ref.provider)
+    return ref
+
+
+def parse_judge(text: str) -> RoleSpec:
+    """Read a judge as users type it: ``PROVIDER/NAME[,setting=value…]``.
+
+    Settings are those of :data:`ROLE_OPTIONS` and of the model's provider,
+    with dashes or underscores.
+
+    Raises:
+        SpecError: for a setting that there is not, or a value that does not fit.
+    """
+    model, *rest = (part.strip() for part in text.split(","))
+    provider = registry.provider_class(parse_model(model).provider)
+    owners = {option.name: "role" for option in ROLE_OPTIONS}
+    owners |= {option.name: "provider" for option in provider.options}
+    given: dict[str, dict[str, Any]] = {"role": {}, "provider": {}}
+    for part in rest:
+        name, sign, value = part.partition("=")
+        name = name.strip().replace("-", "_")
+        if name not in owners or not sign:
+            raise SpecError(
+                JUDGE,
+                f"--judge cannot be {text!r}",
+                why=f"{part!r} is no setting of a judge",
+                cure=nearest(name, owners) or "--judge PROVIDER/NAME,temperature=0,qps=10",
+            )
+        many = next(o.many for o in (*ROLE_OPTIONS, *provider.options) if o.name == name)
+        values = given[owners[name]]
+        values[name] = [*values.get(name, []), value.strip()] if many else value.strip()
+    return RoleSpec(
+        f"{JUDGE}/{model}",
+        model,
+        parse_options(ROLE_OPTIONS, given["role"], f"judge {model}"),
+        parse_options(provider.options, given["provider"], f"provider {provider.name}"),
+    )

@@ -1,0 +1,430 @@
+"""What a run is made of: the RunSpec, its validation and suite files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.calls.options import Option, parse_options, split_name
+from evalbench.engine.config import registry
+from evalbench.engine.config.cluster_address import check_address
+from evalbench.engine.config.roles import (
+    CANDIDATE,
+    JUDGE,
+    PARAMS,
+    ROLE_OPTIONS,
+    RoleSpec,
+    parse_judge,
+)
+from evalbench.engine.config.roles import parse_model as parse_model
+from evalbench.engine.config.traces import TRACE_OPTIONS, completed
+from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import read_toml
+from evalbench.engine.shapes import Misfit
+from evalbench.engine.stored import SPEC
+
+COMMON: tuple[Option, ...] = (
+    Option("data", str, None, "read the data set from this file or folder", affects_data=True),
+    Option("limit", int, None, "use only N samples in all, spread evenly over groups", minimum=1),
+    Option(
+        "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
+    ),
+    Option(
+        "seed",
+        int,
+        0,
+        "seed of everything random here: subset, permutations, and, unless it is 0, the"
+        " candidate's sampling where its provider takes a seed",
+    ),
+    Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
+    *ROLE_OPTIONS,
+    Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
+    Option(
+        "price",
+        str,
+        (),
+        "US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT, over the known price",
+        many=True,
+    ),
+    Option(
+        "judge",
+        str,
+        (),
+        "a model that grades, with settings of its own: PROVIDER/NAME[,temperature=0,qps=10,…]",
+        many=True,
+    ),
+    Option("batch_poll", float, 10.0, "seconds between the first looks at a batch", minimum=0.01),
+    Option(
+        "batch_fallback",
+        str,
+        None,
+        "ask at once what a batch has not answered after so long, for example 6h or 30m",
+    ),
+    *TRACE_OPTIONS,
+    Option(
+        "reuse",
+        bool,
+        False,
+        "take replies of earlier runs to the very same calls instead of paying for them again;"
+        " each is marked",
+    ),
+    Option(
+        "reuse_across_modes",
+        bool,
+        False,
+        "with --reuse, take replies from batches for calls at once, and the other way round",
+    ),
+    Option(
+        "address",
+        str,
+        "auto",
+        "with --mode cluster: HOST:PORT of the Ray cluster's head; auto, the cluster that this"
+        " machine is a node of",
+    ),
+    Option("env_file", str, None, "look for keys in this .env file first"),
+    Option("desc", str, "", "a line of your own about this run"),
+    Option("tag", str, (), "a label to find the run by", many=True),
+)
+"""Settings of every run, whatever the benchmark and provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpec:
+    """One benchmark, one candidate model and the settings, as the user asked for them.
+
+    Attributes:
+        benchmark: registered name.
+        model: the candidate, ``provider/name[@revision]``.
+        common: values of :data:`COMMON` by name.
+        options: the benchmark's own options by name.
+        provider_options: the provider's own options by name.
+        filters: allowed values by tag; empty means all.
+    """
+
+    benchmark: str
+    model: str
+    common: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    provider_options: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def candidate(self) -> ModelRef:
+        """The candidate as a reference."""
+        return ModelRef.parse(self.model)
+
+    def cast(self) -> dict[str, RoleSpec]:
+        """Every model of the run by its role; the candidate is the first."""
+        own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
+        seed = self.common["seed"]
+        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)]
+        parts += [_in_mode(parse_judge(text), own["mode"]) for text in self.common.get("judge", ())]
+        return {part.role: part for part in parts}
+
+    def get(self, name: str) -> Any:
+        """The value of a common setting."""
+        return self.common[name]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunSpec:
+        """Read a stored spec.
+
+        Raises:
+            Misfit: a field is of another type. See also :meth:`check_types`.
+        """
+        SPEC(value)
+        return cls(
+            value["benchmark"],
+            value["model"],
+            # A run of an older evalbench lacks what came later.
+            {option.name: option.default for option in COMMON} | _tuples(value["common"]),
+            _tuples(value["options"]),
+            _tuples(value["provider_options"]),
+            _tuples(value["filters"]),
+        )
+
+    def check_types(self) -> None:
+        """Check the settings of a spec that may have been edited.
+
+        Raises:
+            Misfit: a common setting, or a model, is not what it should be.
+        """
+        for option in COMMON:
+            if why := option.unfit(held := self.common[option.name]):
+                raise Misfit(why, held).inside(option.name).inside("common")
+        judges = (text.partition(",")[0].strip() for text in self.common["judge"])
+        for model in (self.model, *judges):
+            try:
+                ModelRef.parse(model)
+            except ValueError:
+                wanted = "a model, written provider/name"
+                raise Misfit(wanted, model).inside("model") from None
+
+    def option_files(self) -> list[Path]:
+        """The files that the benchmark's options name, alone or in folders."""
+        declared = registry.benchmark_class(self.benchmark).options
+        files: list[Path] = []
+        for option in (one for one in declared if one.path not in ("", "text")):
+            value = self.options.get(option.name)
+            given = (value or ()) if option.many else [value]
+            paths = [Path(split_name(one)[1]) for one in given if one is not None]
+            files += [path for path in paths if not path.is_dir()]
+            files += [file for path in paths if path.is_dir() for file in _files_in(path)]
+        return files
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the answers and scores; resume refuses when this changed."""
+        kept = ("limit", "shuffle", "seed", "epochs", "thinking_room", *PARAMS)
+        judges = {
+            part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
+            | {"provider options": deciding_options(part.model, part.provider_options)}
+            for part in self.cast().values()
+            if part.role != CANDIDATE
+        }
+        return {
+            "benchmark": self.benchmark,
+            "model": self.model,
+            **{name: _plain(self.common[name]) for name in kept},
+            "judges": judges,
+            "options": _plain(self.options),
+            "provider options": deciding_options(self.model, self.provider_options),
+            "filters": _plain(self.filters),
+        }
+
+
+def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
+    """A judge in the mode of its run, unless it has its own or its provider cannot."""
+    if judge.get("mode") not in (None, "auto"):
+        return judge
+    fits = mode != "batch" or judge.batch_terms() is not None
+    if mode == "cluster":
+        fits = isinstance(judge.provider(), WorkerProvider)
+    return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
+
+
+def seconds_of(text: str | None) -> float | None:
+    """A length of time as users type it: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
+    if found is None:
+        raise SpecError(
+            "batch_fallback",
+            f"--batch-fallback cannot be {text!r}",
+            why="it is a length of time",
+            cure="for example 6h, 30m or 1d",
+        )
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
+
+
+def deciding_options(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's options that decide what its model answers, where they are not the default."""
+    declared = registry.provider_class(ModelRef.parse(model).provider).options
+    return {
+        option.name: _plain(given[option.name])
+        for option in declared
+        if option.affects_answers and given.get(option.name, option.default) != option.default
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+
+
+def make_spec(
+    benchmark: str,
+    model: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    provider_options: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> RunSpec:
+    """Build a validated spec from raw values.
+
+    Args:
+        benchmark: name of an installed benchmark.
+        model: ``provider/name`` or ``provider/name@revision``.
+        options: values for the benchmark's options.
+        provider_options: values for the provider's options.
+        filters: value or values by tag.
+        **common: values for :data:`COMMON`.
+
+    Raises:
+        SpecError: naming the field, what is wrong and what would be right.
+    """
+    bench = registry.benchmark_class(benchmark)
+    ref = parse_model(model)
+    provider = registry.provider_class(ref.provider)
+    values = completed(parse_options(COMMON, common, "run"))
+    if values["data"] is not None:
+        if not bench.takes_data:
+            raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
+        values["data"] = existing_data(values["data"])
+    _check_judges(bench, values["judge"])
+    seconds_of(values["batch_fallback"])
+    if values["mode"] == "cluster":
+        check_address(values["address"])
+    return RunSpec(
+        benchmark,
+        model,
+        values,
+        parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
+        parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
+        _filters(bench, filters or {}),
+    )
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
+    if judges and JUDGE not in bench.roles:
+        raise SpecError(JUDGE, f"{bench.name} asks no judge", cure="leave --judge out")
+    models = [parse_judge(text).model for text in judges]
+    if twice := next((model for model in models if models.count(model) > 1), None):
+        raise SpecError(JUDGE, f"the judge {twice} is named twice")
+
+
+def existing_data(data: str) -> str:
+    """The absolute path of what ``--data`` names.
+
+    Raises:
+        SpecError: it is not there.
+    """
+    why = ""
+    try:
+        path = Path(data).expanduser()
+        if path.exists():
+            return str(path.absolute())
+    except OSError as error:
+        why = error.strerror or ""
+    except RuntimeError as error:
+        # The home of a user that does not exist.
+        why = str(error)
+    raise SpecError(
+        "data",
+        f"there is no file or folder {data}",
+        why=why,
+        cure="check the path given to --data",
+    )
+
+
+def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    result: dict[str, tuple[str, ...]] = {}
+    for tag, values in given.items():
+        if tag not in bench.filters:
+            raise SpecError(
+                tag,
+                f"{bench.name} cannot be filtered by {tag!r}",
+                cure=nearest(tag, bench.filters),
+            )
+        if items := Option(tag, str, (), bench.filters[tag], many=True).parse(values):
+            result[tag] = items
+    return result
+
+
+def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
+    """The benchmark of a spec, ready to prepare or solve.
+
+    Raises:
+        SpecError: it is not installed, or a stored option does not fit it.
+    """
+    cls = registry.benchmark_class(spec.benchmark)
+    for option in cls.options:
+        if why := option.unfit(spec.options.get(option.name, option.default), choices=True):
+            raise SpecError(option.name, f"{option.flag} of the run should be {why}")
+    defaults = {option.name: option.default for option in cls.options}
+    benchmark = cls({**defaults, **spec.options}, seed=spec.get("seed"), shared=shared)
+    benchmark.judges = tuple(role for role in spec.cast() if role != CANDIDATE)
+    return benchmark
+
+
+def check_spec(spec: RunSpec) -> None:
+    """Checks that need the providers: do they know their models, can these answer the calls?
+
+    Raises:
+        SpecError: a model cannot do what the benchmark asks.
+        NoSuchModel: a provider knows no such model.
+    """
+    benchmark = build_benchmark(spec)
+    if benchmark.needs_judge() and not benchmark.judges:
+        raise SpecError(
+            JUDGE,
+            f"{spec.benchmark} needs a judge",
+            why="a model grades the answers",
+            cure="name one with --judge PROVIDER/NAME; repeat it for several",
+        )
+    needs = benchmark.needs()
+    for part in spec.cast().values():
+        part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
+
+
+def load_suite(path: Path) -> list[RunSpec]:
+    """Read a suite: ``[defaults]`` and any number of ``[[run]]`` tables.
+
+    Each table takes ``benchmark``, ``model`` (one or a list), the common
+    settings, ``options``, ``provider_options`` and ``filters``.
+
+    Raises:
+        SpecError: with the number of the table at fault.
+    """
+    try:
+        body = read_toml(path)
+    except OSError as error:
+        raise SpecError("suite", f"cannot read {path}", why=error.strerror or "") from None
+    except ValueError as error:
+        raise SpecError("suite", f"{path} is not a TOML file", why=str(error)) from None
+    tables, defaults = body.get("run"), body.get("defaults", {})
+    if unknown := set(body) - {"run", "defaults"}:
+        raise SpecError("suite", f"{path} has an unknown table {sorted(unknown)[0]!r}")
+    if not isinstance(defaults, dict):
+        raise SpecError("suite", f"{path}: defaults is not a table", cure="write [defaults]")
+    if not isinstance(tables, list) or not tables:
+        raise SpecError("suite", f"{path} names no run", cure="add at least one [[run]] table")
+    specs: list[RunSpec] = []
+    for number, table in enumerate(tables, 1):
+        try:
+            specs += _specs_of(defaults, table)
+        except SpecError as error:
+            raise SpecError(
+                error.field, f"{path}, run {number}: {error.what}", why=error.why, cure=error.cure
+            ) from None
+    return specs
+
+
+def _specs_of(defaults: Mapping[str, Any], table: Any) -> list[RunSpec]:
+    """The specs of one ``[[run]]`` table, one for each of its models."""
+    if not isinstance(table, dict):
+        raise SpecError("run", f"{table!r} is not a table", cure="write each run as [[run]]")
+    merged = {**defaults, **table}
+    for name in ("options", "provider_options", "filters"):
+        given = (defaults.get(name, {}), table.get(name, {}))
+        if not all(isinstance(part, dict) for part in given):
+            raise SpecError(name, f"{name} is not a table", cure=f"write {name} = {{name = value}}")
+        merged[name] = {**given[0], **given[1]}
+    benchmark = Option("benchmark", str, None, "").parse(merged.pop("benchmark", None))
+    models = Option("model", str, (), "", many=True).parse(merged.pop("model", None))
+    if not benchmark or not models:
+        raise SpecError("suite", "benchmark and model are needed")
+    return [make_spec(benchmark, model, **merged) for model in models]

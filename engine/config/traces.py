@@ -1,0 +1,173 @@
+"""Where traces go: the settings of a run, and the destinations that they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from evalbench.engine.calls.options import Option
+from evalbench.engine.errors import SpecError
+
+OTLP = "otlp"
+GALILEO = "galileo"
+
+TRACE_OPTIONS: tuple[Option, ...] = (
+    Option(
+        "otlp",
+        str,
+        None,
+        "send a trace of every sample and its calls to this OpenTelemetry address (OTLP over HTTP)",
+    ),
+    Option(
+        "otlp_content",
+        bool,
+        False,
+        "with traces, send prompts and answers too, and not only numbers and names",
+    ),
+    Option("enable_galileo", bool, False, "send traces to Galileo"),
+    Option(
+        "galileo_project",
+        str,
+        None,
+        "project in Galileo; left out, GALILEO_PROJECT or one for the benchmark",
+    ),
+    Option(
+        "galileo_log_stream",
+        str,
+        None,
+        "log stream in Galileo; left out, GALILEO_LOG_STREAM or one for the run",
+    ),
+    Option(
+        "galileo_console_url",
+        str,
+        None,
+        "your Galileo; left out, GALILEO_CONSOLE_URL or https://app.galileo.ai",
+    ),
+)
+"""Settings of every run that say where its traces go."""
+
+_GALILEO_VARIABLES = {
+    "galileo_project": "GALILEO_PROJECT",
+    "galileo_log_stream": "GALILEO_LOG_STREAM",
+    "galileo_console_url": "GALILEO_CONSOLE_URL",
+}
+_CLOUD_CONSOLE = "https://app.galileo.ai"
+_CLOUD_API = "https://api.galileo.ai"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """One place where traces go.
+
+    Attributes:
+        kind: :data:`OTLP` or :data:`GALILEO`.
+        endpoint: the address that spans are posted to.
+        content: prompts and answers go along.
+        project, log_stream, console: in Galileo.
+    """
+
+    kind: str
+    endpoint: str
+    content: bool = False
+    project: str = ""
+    log_stream: str = ""
+    console: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from others."""
+        return " ".join(filter(None, (self.endpoint, self.project, self.log_stream)))
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form of the fields."""
+        return asdict(self)
+
+
+def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The common settings of a run, with what the environment says of Galileo, if that is wanted.
+
+    Raises:
+        SpecError: an address that cannot be one, or holds what must not be written down.
+    """
+    filled = dict(values)
+    if filled["enable_galileo"]:
+        for name, variable in _GALILEO_VARIABLES.items():
+            filled[name] = filled[name] or os.environ.get(variable, "").strip() or None
+    for name in ("otlp", "galileo_console_url"):
+        if filled[name] is not None:
+            _address(name, filled[name])
+    return filled
+
+
+def _address(name: str, given: str) -> SplitResult:
+    flag = "--" + name.replace("_", "-")
+    try:
+        parts = urlsplit(given)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = None
+    if not known:
+        raise SpecError(
+            name, f"{flag} takes an address", cure=f"for example {flag} http://localhost:4318"
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SpecError(
+            name,
+            f"{flag} takes an address without a user, a password or a question mark",
+            why="it is kept with the run, and shown",
+            cure="keys go into OTEL_EXPORTER_OTLP_HEADERS, or: evalbench keys set otlp",
+        )
+    return parts
+
+
+def destinations(common: Mapping[str, Any], benchmark: str, run: str) -> list[Destination]:
+    """Where the traces of a run go.
+
+    Args:
+        common: its common settings.
+        benchmark: its name.
+        run: the run's id.
+    """
+    content = bool(common.get("otlp_content"))
+    found = []
+    if address := common.get("otlp"):
+        found.append(Destination(OTLP, traces_address(address), content))
+    if common.get("enable_galileo"):
+        console = (common.get("galileo_console_url") or _CLOUD_CONSOLE).rstrip("/")
+        found.append(
+            Destination(
+                GALILEO,
+                f"{galileo_api(console)}/otel/traces",
+                content,
+                project=common.get("galileo_project") or f"evalbench-{benchmark}",
+                log_stream=common.get("galileo_log_stream") or run,
+                console=console,
+            )
+        )
+    return found
+
+
+def traces_address(address: str) -> str:
+    """Where spans are posted to: ``/v1/traces`` below an address that does not say so itself.
+
+    Source: OTLP specification, "Endpoint URLs for OTLP/HTTP".
+    """
+    address = address.rstrip("/")
+    return address if address.endswith("/traces") else f"{address}/v1/traces"
+
+
+def galileo_api(console: str) -> str:
+    """The API that belongs to a Galileo console.
+
+    Source: Galileo's documentation on OpenTelemetry: ``console`` in the address
+    becomes ``api``, and the cloud has its own. A GALILEO_API_URL comes first, as
+    in Galileo's own package.
+    """
+    if told := os.environ.get("GALILEO_API_URL", "").strip():
+        return told.rstrip("/")
+    if urlsplit(console).hostname == "app.galileo.ai":
+        return _CLOUD_API
+    return console.replace("console", "api").rstrip("/")

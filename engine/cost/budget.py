@@ -1,0 +1,262 @@
+"""The hard ceiling: a call leaves only when its worst case still fits.
+
+Every call is reserved at the most it can cost before it is sent, and settled
+at what it did cost when its reply is in. What has been spent, what may have
+been billed for calls that were cut, and what is reserved never add up to more
+than the ceiling, as long as no call costs more than its worst case.
+
+Some do: a model may think beyond the cap. So the calls of a role are doubted
+until replies have shown that its worst cases hold: only as many are in flight
+as replies have kept to theirs, and one more, unless far dearer ones would fit
+as well. A reply that costs more raises the worst case of all calls of its
+role, those in flight included, before anything else leaves.
+
+For one event loop: nothing here waits in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from evalbench.engine.cost.unit_prices import ZERO
+
+
+class BudgetReached(Exception):
+    """Nothing is in flight and the next call does not fit: the run pauses."""
+
+    def __init__(self, worst: Decimal, left: Decimal) -> None:
+        super().__init__(f"the next call may cost {worst} US dollars and {left} are left")
+        self.worst = worst
+        self.left = left
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Calls whose worst cases are trusted, doubted and raised together: those of one role.
+
+    Attributes:
+        kept: replies that cost no more than their worst case, since the last that did.
+        in_flight: reservations that are open.
+        tickets: those, and the ones that wait.
+    """
+
+    kept: int = 0
+    in_flight: int = 0
+    tickets: set[Ticket] = field(default_factory=set)
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A reservation for one call. Used up by exactly one of the three ways to end it.
+
+    Attributes:
+        worst: the most that the call can cost, in US dollars.
+        doubt: what it may cost besides if its worst case does not hold.
+        group: whose calls it belongs to.
+        calls: for how many calls it stands, see :meth:`Budget.merge`.
+        input_tokens, output_tokens: the most that were reckoned with; 0: unknown.
+        open: whether it is reserved now.
+    """
+
+    worst: Decimal
+    doubt: Decimal = ZERO
+    group: Group | None = None
+    calls: int = 1
+    input_tokens: int = 0
+    output_tokens: int = 0
+    open: bool = False
+
+
+class Budget:
+    """Money of one run.
+
+    Attributes:
+        spent: US dollars of calls whose cost is known.
+        possible: of calls that were cut and may have been billed, at their worst case.
+        reserved: of calls in flight, at their worst case.
+        in_flight: how many those are.
+    """
+
+    def __init__(
+        self, ceiling: Decimal | None = None, *, spent: Decimal = ZERO, possible: Decimal = ZERO
+    ) -> None:
+        """Begin, or go on with what earlier engines of the run spent.
+
+        Args:
+            ceiling: US dollars; None: no limit, only sums.
+            spent, possible: from the journal of a resumed run.
+        """
+        self._ceiling = ceiling
+        self.spent = spent
+        self.possible = possible
+        self.reserved = ZERO
+        self.in_flight = 0
+        self._doubted = ZERO
+        self._waiting: deque[tuple[Ticket, asyncio.Future[Ticket]]] = deque()
+
+    @property
+    def ceiling(self) -> Decimal | None:
+        """The limit in US dollars. Raising it lets waiting calls go on."""
+        return self._ceiling
+
+    @ceiling.setter
+    def ceiling(self, value: Decimal | None) -> None:
+        self._ceiling = value
+        self._admit_waiting()
+
+    @property
+    def left(self) -> Decimal | None:
+        """What can still be reserved; None without a ceiling."""
+        if self._ceiling is None:
+            return None
+        return self._ceiling - self.spent - self.possible - self.reserved
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more is spent and reserved than there is: an overrun became known."""
+        left = self.left
+        return left is not None and left < ZERO
+
+    def reserve(self, ticket: Ticket) -> Ticket | None:
+        """Open a reservation and return it; None when it does not fit now."""
+        if not self._fits(ticket):
+            return None
+        self._open(ticket)
+        return ticket
+
+    async def admit(self, ticket: Ticket) -> Ticket:
+        """Open a reservation and return it; wait for calls in flight where it does not fit yet.
+
+        Calls wait in line, so a small one does not starve a large one. As the
+        budget runs low fewer calls are in flight, down to one at a time.
+
+        Raises:
+            BudgetReached: nothing is in flight any more and it still does not fit.
+        """
+        if not self._waiting and self.reserve(ticket):
+            return ticket
+        place: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
+        self._waiting.append((ticket, place))
+        if ticket.group:
+            ticket.group.tickets.add(ticket)
+        self._admit_waiting()
+        try:
+            return await place
+        except asyncio.CancelledError:
+            if ticket.open:
+                self.release(ticket)
+            self._forget(ticket)
+            self._admit_waiting()
+            raise
+
+    def settle(self, ticket: Ticket, cost: Decimal | None) -> None:
+        """The call was answered and cost so much; None: unknown, taken at its worst case.
+
+        A cost above the worst case is counted in full.
+        """
+        self._close(ticket)
+        self.spent += ticket.worst if cost is None else cost
+        self._admit_waiting()
+
+    def possibly_billed(self, ticket: Ticket) -> None:
+        """The call was cut (time-out, reset, crash): it may have been billed."""
+        self._close(ticket)
+        self.possible += ticket.worst
+        self._admit_waiting()
+
+    def release(self, ticket: Ticket) -> None:
+        """The call was never sent, or its failure is never billed."""
+        self._close(ticket)
+        self._admit_waiting()
+
+    def take(self, ticket: Ticket) -> Ticket:
+        """Reserve for calls that are out already, whatever the ceiling."""
+        self._open(ticket)
+        return ticket
+
+    def merge(self, ticket: Ticket, into: Ticket) -> None:
+        """Add one reservation to another, for calls that come back together."""
+        self._close(ticket)
+        into.worst += ticket.worst
+        into.calls += ticket.calls
+        self.reserved += ticket.worst
+
+    def settle_part(self, ticket: Ticket, worst: Decimal, cost: Decimal) -> None:
+        """One of the calls of a reservation is over and cost so much.
+
+        Args:
+            ticket: the reservation, which stays open.
+            worst: that call's part of it.
+            cost: US dollars.
+        """
+        part = min(worst, ticket.worst)
+        ticket.worst -= part
+        ticket.calls -= 1
+        self.reserved -= part
+        self.spent += cost
+        self._admit_waiting()
+
+    def raise_worst(self, group: Group, by: Decimal) -> None:
+        """Every call of a group may cost so much more than was reserved for it.
+
+        Nothing is admitted before all that is in flight fits again.
+        """
+        for ticket in group.tickets:
+            more = by * ticket.calls
+            ticket.worst += more
+            if ticket.open:
+                self.reserved += more
+
+    def _fits(self, ticket: Ticket) -> bool:
+        left = self.left
+        if left is None:
+            return True
+        if ticket.worst > left:
+            return False
+        group = ticket.group
+        if not ticket.doubt or group is None or group.in_flight <= group.kept:
+            return True
+        return ticket.worst + ticket.doubt <= left - self._doubted
+
+    def _open(self, ticket: Ticket) -> None:
+        ticket.open = True
+        self.reserved += ticket.worst
+        self._doubted += ticket.doubt
+        self.in_flight += 1
+        if ticket.group:
+            ticket.group.in_flight += 1
+            ticket.group.tickets.add(ticket)
+
+    def _close(self, ticket: Ticket) -> None:
+        if not ticket.open:
+            raise ValueError("this reservation has ended already")
+        ticket.open = False
+        self.reserved -= ticket.worst
+        self._doubted -= ticket.doubt
+        self.in_flight -= 1
+        if ticket.group:
+            ticket.group.in_flight -= 1
+        self._forget(ticket)
+
+    @staticmethod
+    def _forget(ticket: Ticket) -> None:
+        if ticket.group:
+            ticket.group.tickets.discard(ticket)
+
+    def _admit_waiting(self) -> None:
+        while self._waiting:
+            ticket, place = self._waiting[0]
+            if place.done():
+                self._waiting.popleft()
+            elif self.reserve(ticket):
+                self._waiting.popleft()
+                place.set_result(ticket)
+            elif self.in_flight:
+                return
+            else:
+                self._waiting.popleft()
+                self._forget(ticket)
+                place.set_exception(BudgetReached(ticket.worst, self.left or ZERO))

@@ -1,0 +1,118 @@
+"""What an estimate says: calls, tokens and money of each role, from the least to the most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from evalbench.engine.cost.unit_prices import ZERO, UnitPrices
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From the least to the most that is plausible."""
+
+    low: Decimal
+    high: Decimal
+
+    def __add__(self, other: Range) -> Range:
+        return Range(self.low + other.low, self.high + other.high)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleEstimate:
+    """What one role takes.
+
+    Attributes:
+        role, model: who; an empty model is not known yet.
+        calls, input_tokens, output_tokens: over the whole run.
+        images, image_tokens: sent with the calls; counted, not guessed.
+        reused: calls that earlier runs have answered, which are taken; in no other number.
+        realtime, batch: US dollars; None: the price is unknown.
+        prices: what ``realtime`` is reckoned with.
+    """
+
+    role: str
+    model: str
+    calls: Range
+    input_tokens: Range
+    output_tokens: Range
+    images: Range
+    image_tokens: Range
+    reused: Range
+    realtime: Range | None
+    batch: Range | None
+    prices: UnitPrices | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run takes and costs.
+
+    Attributes:
+        samples: how many the run has.
+        counted: how many of them this rests on.
+        epochs: how often each is asked.
+        roles: in the benchmark's order.
+        unfinished: counted samples whose ``solve`` ended in an error on these
+            made-up replies; what they asked until then is counted.
+    """
+
+    samples: int
+    counted: int
+    epochs: int
+    roles: tuple[RoleEstimate, ...]
+    unfinished: int = 0
+
+    @property
+    def realtime(self) -> Range | None:
+        """US dollars in all; None when the price of any role is unknown."""
+        return _sum([role.realtime for role in self.roles])
+
+    @property
+    def batch(self) -> Range | None:
+        """The same through batch APIs; None when unknown for any role."""
+        return _sum([role.batch for role in self.roles])
+
+
+def _sum(parts: Sequence[Range | None]) -> Range | None:
+    total = Range(ZERO, ZERO)
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
+
+
+def estimate_to_json(found: Estimate) -> dict[str, Any]:
+    """A JSON form for pipes and ``--json``: ranges as ``[low, high]``; unknown money is null."""
+    return {
+        "samples": found.samples,
+        "counted": found.counted,
+        "epochs": found.epochs,
+        "unfinished": found.unfinished,
+        "realtime": _pair(found.realtime),
+        "batch": _pair(found.batch),
+        "roles": [
+            {
+                "role": role.role,
+                "model": role.model,
+                "calls": _pair(role.calls),
+                "input_tokens": _pair(role.input_tokens),
+                "output_tokens": _pair(role.output_tokens),
+                "images": _pair(role.images),
+                "image_tokens": _pair(role.image_tokens),
+                "reused": _pair(role.reused),
+                "realtime": _pair(role.realtime),
+                "batch": _pair(role.batch),
+                "prices": role.prices.to_json() if role.prices else None,
+            }
+            for role in found.roles
+        ],
+    }
+
+
+def _pair(held: Range | None) -> list[float] | None:
+    return None if held is None else [float(held.low), float(held.high)]

@@ -1,0 +1,44 @@
+"""``--mode auto``: through batches where that is worth the wait, else at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.config.spec import RunSpec
+
+if TYPE_CHECKING:
+    from evalbench.engine.cost.estimated import Estimate
+
+WORTH_USD = 1
+"""What batches must save, at least, for a run to wait hours for them."""
+
+
+def is_open(spec: RunSpec) -> bool:
+    """Whether the mode of a run is still to be chosen."""
+    return bool(spec.get("mode") == "auto")
+
+
+def in_mode(spec: RunSpec, mode: str) -> RunSpec:
+    """A spec in another mode."""
+    return replace(spec, common={**spec.common, "mode": mode})
+
+
+def chosen(spec: RunSpec, found: Estimate) -> str:
+    """The mode of a run by what it will cost in each, at least.
+
+    Batch, where the candidate's provider takes batches, no fewer calls than it
+    demands, and the low end of the estimate is at least :data:`WORTH_USD` less.
+    """
+    terms = spec.cast()[CANDIDATE].batch_terms()
+    if terms is None or found.realtime is None or found.batch is None:
+        return "realtime"
+    calls = next(role.calls.low for role in found.roles if role.role == CANDIDATE)
+    saved = found.realtime.low - found.batch.low
+    return "batch" if calls >= terms.least_requests and saved >= WORTH_USD else "realtime"
+
+
+def realtime_key(role: str) -> str:
+    """Where a run's prices hold what a role that is asked in batches costs when asked at once."""
+    return f"{role}@realtime"

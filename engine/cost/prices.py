@@ -1,0 +1,262 @@
+"""Finding a model's prices: the command, the user's file, the bundled table, the provider's list.
+
+An unknown price is None and shown as unknown, never taken for 0.
+
+The bundled table is the package ``genai-prices`` (MIT), used offline. Its
+import takes half a second, so it happens only when a price is looked up in it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.calls import ModelRef
+from evalbench.engine.cost import price_file
+from evalbench.engine.cost.remembered import Remembered
+from evalbench.engine.cost.told_prices import find_told
+from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
+from evalbench.engine.errors import SpecError
+from evalbench.engine.paths import config_dir
+
+LOCAL = frozenset({"answers", "local", "llamacpp", "llama.cpp", "lmstudio", "ollama", "vllm"})
+"""Providers that run on machines of one's own, or are never asked: a call costs no money."""
+
+_TABLE_NAMES = {
+    "anthropic": "anthropic",
+    "aws": "aws",
+    "azure": "azure",
+    "bedrock": "aws",
+    "deepseek": "deepseek",
+    "fireworks": "fireworks",
+    "gemini": "google",
+    "google": "google",
+    "groq": "groq",
+    "mistral": "mistral",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "together": "together",
+    "vertex": "google",
+    "xai": "x-ai",
+}
+_STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
+_HALF_IN_BATCH = frozenset({"aws"})
+"""Half price in batch by their own price pages, though the table has no batch prices for them."""
+
+_HALF_MODELS = {"together": frozenset({"meta-llama/Llama-3.3-70B-Instruct-Turbo"})}
+"""The same of single models, by the list of a provider that halves no others."""
+
+_RATES = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_read": "cache_read_mtok",
+    "cache_write": "cache_write_mtok",
+}
+_BEYOND_TOKENS = ("requests_kcount", "output_reasoning_mtok")
+"""Charges of ordinary calls that token rates cannot say; a model with one is of unknown price."""
+
+
+class PriceBook:
+    """Prices of models, looked up by one order of precedence."""
+
+    def __init__(
+        self,
+        given: Iterable[str] = (),
+        candidate: ModelRef | None = None,
+        file: Path | None = None,
+    ) -> None:
+        """Read the user's own prices.
+
+        Args:
+            given: values of ``--price``: ``IN/OUT`` in US dollars per million
+                tokens for the candidate, or ``PROVIDER/MODEL=IN/OUT``.
+            candidate: whom a bare ``IN/OUT`` is for.
+            file: the user's price file; default: ``prices.toml`` beside the settings.
+
+        Raises:
+            SpecError: a value of ``--price`` is not understood.
+            DataError: the file is malformed.
+        """
+        self._given = dict(_read_given(text, candidate) for text in given)
+        self._own = price_file.read_prices(file or config_dir() / price_file.FILE)
+
+    def prices(
+        self,
+        model: ModelRef,
+        mode: Mode = "realtime",
+        service_tier: str = "",
+        at: datetime | None = None,
+    ) -> UnitPrices | None:
+        """A model's prices, or None when they are unknown.
+
+        A price given with ``--price`` is what one pays in the mode and tier of
+        the run, whatever they are.
+
+        Args:
+            model: the model as the user names it.
+            mode: realtime, or through the provider's batch API.
+            service_tier: in the provider's own words; empty: standard.
+            at: the moment for which prices are wanted; default: now.
+        """
+        name = f"{model.provider}/{model.name}"
+        tier = "" if service_tier in _STANDARD_TIERS else service_tier
+        if name in self._given:
+            return UnitPrices(
+                self._given[name], source="--price", model=name, mode=mode, service_tier=tier
+            )
+        if own := price_file.find(self._own, name):
+            return own.prices(mode, tier)
+        if model.provider in LOCAL:
+            return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
+        at = at or datetime.now(UTC)
+        found = None
+        if table := _TABLE_NAMES.get(model.provider):
+            found = _from_table_or_memory(table, model.name, mode, tier, at)
+        if found is None and mode == "realtime" and not tier:
+            found = find_told(model.provider, model.name, at)
+        return found
+
+    def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
+        """Whether a model's realtime prices can be had without loading the bundled table."""
+        name = f"{model.provider}/{model.name}"
+        table = _TABLE_NAMES.get(model.provider)
+        if name in self._given or price_file.find(self._own, name) or model.provider in LOCAL:
+            return True
+        tier = "" if service_tier in _STANDARD_TIERS else service_tier
+        return table is None or Remembered(datetime.now(UTC)).knows(
+            _question(table, model.name, "realtime", tier)
+        )
+
+
+def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
+    name, _, numbers = text.rpartition("=")
+    name = name.strip()
+    if not name and candidate:
+        name = f"{candidate.provider}/{candidate.name}"
+    parts = numbers.split("/")
+    try:
+        rates = [Decimal(part.strip().removeprefix("$")) for part in parts]
+    except InvalidOperation:
+        rates = []
+    if not name or len(rates) != 2 or not all(rate.is_finite() and rate >= 0 for rate in rates):
+        raise SpecError(
+            "price",
+            f"--price cannot be {text!r}",
+            why="it takes dollars per million tokens of input and of output",
+            cure="for example --price 3/15, or --price openai/gpt-4.1=2/8 for one model",
+        )
+    return name, Rates(*rates)
+
+
+def _question(table: str, name: str, mode: Mode, tier: str) -> str:
+    return "\n".join((table, name, mode, tier))
+
+
+def _from_table_or_memory(
+    table: str, name: str, mode: Mode, tier: str, at: datetime
+) -> UnitPrices | None:
+    memory, question = Remembered(at), _question(table, name, mode, tier)
+    if not memory.knows(question):
+        memory.keep(question, _from_table(table, name, mode, tier, at))
+    return memory.answer(question)
+
+
+def _from_table(provider: str, name: str, mode: Mode, tier: str, at: datetime) -> UnitPrices | None:
+    snapshot, version = _table()
+    try:
+        found, model = snapshot.find_provider_model(name, None, provider, None)
+    except LookupError:
+        return None
+    context: dict[str, str] = {}
+    if tier:
+        context |= {"speed": tier} if _has(model, {"speed": tier}, at) else {"service_tier": tier}
+    listed = found.id in _HALF_IN_BATCH or name in _HALF_MODELS.get(found.id, ())
+    halve = mode == "batch" and listed
+    if mode == "batch" and not halve:
+        context["processing"] = "batch"
+    # The table ignores what it does not know, which would give the full price.
+    own = any(model is other for other in found.models)
+    for key, value in context.items():
+        if not own or not _has(model, {key: value}, at):
+            return None
+    rates, above, note = _rates(model, context, at)
+    if rates is None:
+        return None
+    factor = Decimal("0.5") if halve else Decimal(1)
+    return UnitPrices(
+        rates.times(factor),
+        tuple((start, step.times(factor)) for start, step in above),
+        source=f"genai-prices {version}",
+        model=f"{found.id}/{model.id}",
+        mode=mode,
+        service_tier=tier,
+        note=note,
+    )
+
+
+@functools.cache
+def _table() -> tuple[Any, str]:
+    import genai_prices
+    from genai_prices.data_snapshot import get_snapshot
+
+    return get_snapshot(), genai_prices.__version__
+
+
+def _has(model: Any, when: dict[str, str], at: datetime) -> bool:
+    return any(
+        variant.when == when and (variant.constraint is None or variant.constraint.active(at))
+        for variant in model.price_variants or ()
+    )
+
+
+def _rates(
+    model: Any, context: dict[str, str], at: datetime
+) -> tuple[Rates | None, list[tuple[int, Rates]], str]:
+    """The rates at every tier; for prices that change with the hour, those of the dearest hour."""
+    hours = [at + timedelta(hours=hour) for hour in range(24)] if _hourly(model) else [at]
+    dearest: Any = None
+    for hour in hours:
+        held = model.get_prices(hour, context)
+        if any(getattr(held, key) for key in _BEYOND_TOKENS):
+            return None, [], ""
+        if held.input_mtok is None or held.output_mtok is None:
+            return None, [], ""
+        if dearest is None or _base(held.output_mtok) > _base(dearest.output_mtok):
+            dearest = held
+    starts = {
+        tier.start
+        for key in _RATES.values()
+        for tier in getattr(getattr(dearest, key), "tiers", ())
+    }
+    above = [(start, _rates_beyond(dearest, start)) for start in sorted(starts)]
+    note = "of the dearest hour of the day" if len(hours) > 1 else ""
+    return _rates_beyond(dearest, -1), above, note
+
+
+def _hourly(model: Any) -> bool:
+    from genai_prices.types import TimeOfDateConstraint
+
+    return isinstance(model.prices, list) and any(
+        isinstance(price.constraint, TimeOfDateConstraint) for price in model.prices
+    )
+
+
+def _base(price: Any) -> Decimal:
+    base: Decimal = getattr(price, "base", price)
+    return base
+
+
+def _rates_beyond(prices: Any, start: int) -> Rates:
+    """The rates of calls with more than ``start`` input tokens; -1: of the smallest."""
+    values = {}
+    for name, key in _RATES.items():
+        price = getattr(prices, key)
+        for tier in getattr(price, "tiers", ()):
+            if tier.start <= start:
+                values[name] = tier.price
+        values.setdefault(name, None if price is None else _base(price))
+    return Rates(**values)

@@ -1,0 +1,112 @@
+"""How many input tokens a prompt will have, before it is sent.
+
+A likely count for estimates, and one that is never too small for the budget.
+No tokenizer is loaded: vocabularies are large, differ by model and need the
+network.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from evalbench.engine.calls import MediaPart, Prompt
+from evalbench.engine.cost.image_tokens import ImageTokens, claude_version, image_tokens
+from evalbench.engine.cost.video_tokens import video_tokens
+from evalbench.engine.data.image_size import image_size
+
+CHARACTERS_A_TOKEN = 3.5
+CHARACTERS_A_TOKEN_NEW_CLAUDE = 2.7
+"""Claude 4.7 and later: a tokenizer that makes about 30 % more tokens of the same text."""
+
+_MESSAGE_TOKENS = 4
+_MESSAGE_TOKENS_MOST = 32
+_PROMPT_TOKENS_MOST = 64
+_IMAGE_WRAPPING_MOST = 16
+_WIDE = 1.25
+"""Each byte of UTF-8 beyond one for a character counts as so many characters: a
+Chinese character makes about one token, a Cyrillic letter about two thirds of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputTokens:
+    """Input tokens of one prompt.
+
+    Attributes:
+        likely: the best guess.
+        most: never less than what is billed: a token of today's tokenizers
+            stands for at least one byte of text.
+        shared: likely tokens of the beginning that calls share, which providers may cache.
+        images: how many images and videos there are.
+        image_tokens: their part of ``likely``.
+    """
+
+    likely: int
+    most: int
+    shared: int = 0
+    images: int = 0
+    image_tokens: int = 0
+
+
+def text_tokens(text: str, model: str) -> float:
+    """Likely tokens of a text."""
+    beyond = 0 if text.isascii() else len(text.encode()) - len(text)
+    return (len(text) + _WIDE * beyond) / characters_a_token(model)
+
+
+@functools.lru_cache(maxsize=256)
+def characters_a_token(model: str) -> float:
+    """English characters that make one token for a model."""
+    version = claude_version(model.lower())
+    if version and version >= (4, 7):
+        return CHARACTERS_A_TOKEN_NEW_CLAUDE
+    return CHARACTERS_A_TOKEN
+
+
+def input_tokens(
+    prompt: Prompt, model: str, detail: str = "", per_image: int = 0, fps: float = 1.0
+) -> InputTokens:
+    """Count a prompt's input tokens for a model.
+
+    For log-likelihood prompts the continuations count too, each with the context.
+
+    Args:
+        prompt: what is asked.
+        model: its name.
+        detail: as in :func:`image_tokens`.
+        per_image: tokens of every image, where the model is known to take as many; else 0.
+        fps: frames that the model looks at in a second of a video.
+    """
+    likely, most = 0.0, float(_PROMPT_TOKENS_MOST)
+    shared, leading, beginning = 0.0, True, 0.0
+    images, of_images = 0, 0
+    for message in prompt.messages:
+        likely += _MESSAGE_TOKENS
+        most += _MESSAGE_TOKENS_MOST
+        for part in message.parts:
+            if isinstance(part, MediaPart):
+                if part.media_type.startswith("video/"):
+                    image = video_tokens(model, part.data, fps)
+                elif per_image:
+                    image = ImageTokens(per_image, "the same for every image")
+                else:
+                    image = image_tokens(model, image_size(part.data), detail)
+                images += 1
+                of_images += image.tokens
+                likely += image.tokens
+                most += image.most + _IMAGE_WRAPPING_MOST
+                leading = False
+                continue
+            tokens_here = text_tokens(part.text, model)
+            likely += tokens_here
+            most += len(part.text.encode())
+            leading = leading and (part.shared or message.role == "system")
+            beginning += tokens_here
+            if leading and part.shared:
+                shared = beginning
+    asked = max(1, len(prompt.continuations))
+    likely, most, of_images = likely * asked, most * asked, of_images * asked
+    for continuation in prompt.continuations:
+        likely += text_tokens(continuation, model)
+        most += len(continuation.encode())
+    return InputTokens(round(likely), round(most), round(shared), images * asked, of_images)

@@ -1,0 +1,1 @@
+"""Data sets and media: read from files, prepared once, cached."""

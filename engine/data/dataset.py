@@ -1,0 +1,332 @@
+"""Prepared data sets: the cached sample file between a benchmark's source and a run.
+
+A child process (the desk) turns whatever the benchmark reads (parquet, hub
+data set, CSV) into ``KEY.jsonl`` with one sample a line, for large sets
+``KEY.dict`` with a compression dictionary trained on a fair choice of them,
+and, last, ``KEY.json`` with the header whose presence says that all is there. The
+engine reads only these, so it never imports pandas, pyarrow or datasets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import (
+    MISSING,
+    Benchmark,
+    DataSource,
+    Item,
+    Sample,
+    sample_ids,
+)
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.errors import DataError, SpecError, nearest
+from evalbench.engine.files import parse_json, read_plain
+from evalbench.engine.journal import codec
+from evalbench.engine.journal.codec import sample_body
+from evalbench.engine.paths import make_private, open_private, write_file
+from evalbench.engine.shapes import anything, list_of, record, table_of, text, whole
+
+Progress = Callable[[str, int, int | None], None]
+"""Told what is being prepared, how much of it is done, and of how much, where that is known."""
+
+_FORMAT = 2
+_EXAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DataHeader:
+    """What is known about a prepared data set.
+
+    Attributes:
+        count: samples in the file, before any selection.
+        data_hash: over all sample ids in order and the shared value.
+        origin, revision: where it came from.
+        shared: see :class:`evalbench.engine.benchmark.DataSet`.
+        media: files that rows name, see :class:`evalbench.engine.benchmark.DataSource`.
+    """
+
+    count: int
+    data_hash: str
+    origin: str
+    revision: str
+    shared: Any
+    media: dict[str, list[Any]] = field(default_factory=dict)
+
+
+def prepared_path(spec: RunSpec, cache: Path) -> Path:
+    """The sample file (``.jsonl``) that belongs to a spec; it may not exist yet.
+
+    The name depends on the benchmark and its version, the options that affect
+    data, the seed where rows are drawn by it, and on path, size and time of
+    change of every file that ``--data`` or an option names. Media that rows name
+    are looked after by the header, which knows them.
+    """
+    bench = build_benchmark(spec)
+    relevant = {o.name: spec.options[o.name] for o in bench.options if o.affects_data}
+    body = [_FORMAT, bench.name, bench.version, relevant, _fingerprint(bench, spec)]
+    if bench.seeded_data:
+        body.append(spec.get("seed"))
+    key = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:24]
+    return cache / "data" / f"{bench.name}-{key}.jsonl"
+
+
+def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
+    data = spec.get("data")
+    named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
+    if data is None:
+        named += [file for file in bench.further_files() if file.is_file()]
+    files = [(file, file.stat()) for file in named]
+    return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
+
+
+def is_prepared(spec: RunSpec, cache: Path) -> bool:
+    """Whether the sample file of a spec is there, so that nothing heavy is needed to have it."""
+    return _is_fresh(prepared_path(spec, cache))
+
+
+def _is_fresh(path: Path) -> bool:
+    """Whether a sample file is whole, and the media that its rows name are as they were."""
+    if not path.exists() or not path.with_suffix(".json").exists():
+        return False
+    return all(_is_same(Path(name), *held) for name, held in read_header(path).media.items())
+
+
+def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
+    try:
+        stat = file.stat()
+        if (stat.st_size, stat.st_mtime_ns) == (size, changed_ns):
+            return True
+        return stat.st_size == size and hashlib.sha256(read_plain(file)).hexdigest() == digest
+    except OSError:
+        return size == MISSING
+
+
+def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Path:
+    """Make sure the sample file of a spec exists; returns its path.
+
+    Raises:
+        DataError: when the source is missing or malformed.
+    """
+    path = prepared_path(spec, cache)
+    if _is_fresh(path):
+        return path
+    make_private(path.parent)
+    bench = build_benchmark(spec)
+    data = spec.get("data")
+    source = DataSource(Path(data) if data else None, cache / "downloads", progress)
+    return _write(bench, source, path, progress)
+
+
+def _write(
+    bench: Benchmark,
+    source: DataSource,
+    path: Path,
+    progress: Progress | None,
+) -> Path:
+    data = bench.prepare(source)
+    digest = hashlib.sha256()
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    examples: list[bytes] = []
+    draw = random.Random(0)  # noqa: S311
+    count = 0
+    where = str(source.path or data.origin)
+    try:
+        with open_private(partial) as file:
+            for sample in sample_ids(data.items):
+                file.write(sample_line(sample) + b"\n")
+                digest.update(sample.id.encode())
+                count += 1
+                if count <= _EXAMPLES:
+                    examples.append(sample_body(sample))
+                elif (place := draw.randrange(count)) < _EXAMPLES:
+                    examples[place] = sample_body(sample)
+                if progress and count % 20_000 == 0:
+                    progress("preparing samples", count, None)
+        if not count:
+            raise DataError("the data set is empty", path=where)
+        digest.update(orjson.dumps(data.shared, option=orjson.OPT_SORT_KEYS))
+        header = DataHeader(
+            count,
+            digest.hexdigest()[:32],
+            data.origin,
+            data.revision,
+            data.shared,
+            source.media,
+        )
+        partial.replace(path)
+        if count >= _EXAMPLES:
+            write_file(path.with_suffix(".dict"), codec.train(examples))
+        write_file(path.with_suffix(".json"), orjson.dumps(asdict(header)))
+    except orjson.JSONEncodeError as error:
+        raise DataError(
+            "the row cannot be written as JSON", path=where, line=count + 1, why=str(error)
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def read_header(path: Path) -> DataHeader:
+    """The header of a prepared sample file.
+
+    Raises:
+        DataError: it was damaged.
+    """
+    file = path.with_suffix(".json")
+    try:
+        held = parse_json(read_plain(file))
+        _HEADER(held)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        cure = f"delete {file}; the data is prepared again"
+        raise DataError("it is no header", path=str(file), why=str(error), cure=cure) from None
+    return DataHeader(**held)
+
+
+_HEADER = record(
+    {"count": whole(), "data_hash": text, "origin": text, "revision": text, "shared": anything},
+    {"media": table_of(list_of(anything, 3, 3))},
+    closed=True,
+)
+
+
+def verify_prepared(path: Path) -> int:
+    """Check a prepared sample file against its own ids and its header; returns its count.
+
+    Raises:
+        DataError: naming the first row that differs, or the file when the whole does.
+    """
+    header = read_header(path)
+    digest = hashlib.sha256()
+    cure = f"delete {path} and fetch it again"
+
+    def items(lines: Iterator[bytes]) -> Iterator[tuple[str, Item]]:
+        for number, line in enumerate(lines, 1):
+            try:
+                ident, tags, inputs, gold = orjson.loads(line)
+            except (ValueError, TypeError):
+                raise DataError("not a sample", path=str(path), line=number, cure=cure) from None
+            yield ident, Item(inputs, gold, tags)
+
+    count = 0
+    with path.open("rb") as file:
+        stored, again = tee(items(iter(file)))
+        for (ident, _), sample in zip(stored, sample_ids(item for _, item in again), strict=True):
+            count += 1
+            if ident != sample.id:
+                raise DataError(
+                    "the sample does not belong to its id", path=str(path), line=count, cure=cure
+                )
+            digest.update(ident.encode())
+    digest.update(orjson.dumps(header.shared, option=orjson.OPT_SORT_KEYS))
+    if count != header.count or digest.hexdigest()[:32] != header.data_hash:
+        raise DataError("the file differs from its header", path=str(path), cure=cure)
+    return count
+
+
+def read_dictionary(path: Path) -> bytes:
+    """The compression dictionary beside a prepared sample file; empty for a small set."""
+    with contextlib.suppress(FileNotFoundError):
+        return read_plain(path.with_suffix(".dict"))
+    return b""
+
+
+def sample_line(sample: Sample) -> bytes:
+    """One sample as stored in the sample file: ``[id, tags, inputs, gold]``."""
+    return orjson.dumps([sample.id, sample.tags, sample.inputs, sample.gold])
+
+
+def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[Sample]:
+    """The samples that a spec selects, in file order.
+
+    Filters first, then ``--limit``: spread evenly over the benchmark's
+    ``spread_by`` tag (a group with too few samples leaves its share to the
+    others), from the top of each group or, with ``--shuffle``, at random by
+    ``--seed``.
+
+    Raises:
+        SpecError: when a filter names a value that the data does not have.
+    """
+    chosen = _choose(path, spec, bench)
+    with path.open("rb") as file:
+        for index, line in enumerate(file):
+            if chosen is None or index in chosen:
+                ident, tags, inputs, gold = orjson.loads(line)
+                yield Sample(ident, inputs, gold, tags)
+
+
+def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | None:
+    limit = spec.get("limit")
+    if limit is None and not spec.filters:
+        return None
+    groups: dict[str, list[int]] = {}
+    seen: dict[str, set[str]] = {tag: set() for tag in spec.filters}
+    with path.open("rb") as file:
+        for index, line in enumerate(file):
+            tags = orjson.loads(line)[1]
+            keep = True
+            for tag, allowed in spec.filters.items():
+                seen[tag].add(tags.get(tag, ""))
+                keep = keep and tags.get(tag, "") in allowed
+            if keep:
+                groups.setdefault(tags.get(bench.spread_by, ""), []).append(index)
+    for tag, allowed in spec.filters.items():
+        for value in allowed:
+            if value not in seen[tag]:
+                raise SpecError(
+                    tag,
+                    f"the data has no {tag} {value!r}",
+                    cure=nearest(value, seen[tag]),
+                )
+    if limit is None:
+        return {index for members in groups.values() for index in members}
+    chosen: set[int] = set()
+    shares = spread(limit, [len(members) for members in groups.values()])
+    for (name, members), share in zip(groups.items(), shares, strict=True):
+        if spec.get("shuffle"):
+            random.Random(f"{spec.get('seed')}/{name}").shuffle(members)  # noqa: S311
+        chosen.update(members[:share])
+    return chosen
+
+
+def spread(total: int, sizes: list[int]) -> list[int]:
+    """Split ``total`` over groups of the given sizes as evenly as they allow.
+
+    Remainders go to earlier groups; no group gets more than it has.
+    """
+    shares = [0] * len(sizes)
+    left = min(total, sum(sizes))
+    while left:
+        # All groups that still have samples hold the same share here.
+        growing = [i for i, size in enumerate(sizes) if shares[i] < size][:left]
+        each = left // len(growing)
+        for i in growing:
+            take = min(sizes[i] - shares[i], each)
+            shares[i] += take
+            left -= take
+    return shares
+
+
+def selected_count(path: Path, spec: RunSpec, bench: type[Benchmark]) -> int:
+    """How many samples a spec selects from its prepared file.
+
+    Raises:
+        SpecError: when the filters leave nothing, or name a value that is not there.
+    """
+    chosen = _choose(path, spec, bench)
+    count = read_header(path).count if chosen is None else len(chosen)
+    if not count:
+        raise SpecError("limit", "no sample is left after the filters", cure="widen the filters")
+    return count

@@ -1,0 +1,208 @@
+"""Reading data files: JSON, and rows of tables (Parquet, CSV, JSON lines) with their numbers.
+
+Nothing is guessed about types: CSV cells stay text, so a cell ``None`` is the
+word and not a missing value. Row numbers count records from 1; a CSV header is
+not counted, and a JSON lines file is counted by its lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from evalbench.engine.errors import DataError
+from evalbench.engine.files import (
+    RECORD,
+    check_plain,
+    check_unpacked,
+    lines_of,
+    open_plain,
+    parse_json,
+    read_plain,
+    why_unread,
+)
+from evalbench.engine.shapes import COUNT, Misfit
+
+SUFFIXES = (".parquet", ".jsonl", ".csv")
+
+Row = dict[str, Any]
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Rows of a ``.parquet``, ``.jsonl`` or ``.csv`` file as (row number, columns by name).
+
+    Raises:
+        DataError: for a missing or unreadable file, or a row that is not one.
+    """
+    readers = {".parquet": _parquet, ".jsonl": _jsonl, ".csv": _csv_with_header}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"files of type {path.suffix or '(none)'} cannot be read",
+            path=str(path),
+            cure="give a file ending in " + ", ".join(SUFFIXES),
+        )
+    return reader(path)
+
+
+def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
+    """The table that ``--data`` means: the path itself, or the first of these below a folder.
+
+    Raises:
+        DataError: the folder has none of them.
+    """
+    if not path.is_dir():
+        return path
+    found = next((file for name in names if (file := path / name).is_file()), None)
+    if found is None:
+        raise DataError(f"the folder holds no {what}", path=str(path), cure=cure)
+    return found
+
+
+def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Records of a CSV file as (number, cells), counted from ``first`` without empty lines."""
+    number = first - 1
+    try:
+        csv.field_size_limit(RECORD)
+        with open_plain(path) as file:
+            for cells in csv.reader(_texts(file, path), strict=True):
+                if cells:
+                    number += 1
+                    yield number, cells
+    except csv.Error as error:
+        raise DataError(
+            "this is not valid CSV", path=str(path), line=number + 1, why=str(error)
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from error
+
+
+def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
+    """The lines of a table as texts; those that end by a carriage return are one."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    for line in lines_of(file, path):
+        yield from io.StringIO(decoder.decode(line), newline="")
+    decoder.decode(b"", final=True)
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        DataError: it cannot be read, or is none.
+    """
+    try:
+        return parse_json(read_plain(path))
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except orjson.JSONDecodeError as error:
+        raise DataError("this is not JSON", path=str(path), why=str(error)) from None
+
+
+def whole_of(value: Any) -> int:
+    """A whole number, however a table holds it: as one, as a decimal number, or as a text.
+
+    Raises:
+        ValueError: it is none, or too large.
+    """
+    try:
+        found = int(value)
+        if isinstance(value, bool) or (not isinstance(value, str) and found != value):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise Misfit("a whole number", value) from None
+    if abs(found) > COUNT:
+        raise Misfit("a smaller number", value)
+    return found
+
+
+def unreadable(path: Path, error: Exception) -> DataError:
+    """The error for a file that cannot be opened or decoded."""
+    if isinstance(error, FileNotFoundError):
+        return DataError("there is no such file", path=str(path), cure="check the path")
+    if isinstance(error, UnicodeDecodeError):
+        return DataError(
+            "the file is not UTF-8 text", path=str(path), why=str(error), cure="save it as UTF-8"
+        )
+    why = why_unread(error)
+    return DataError("the file cannot be read", path=str(path), why=why)
+
+
+def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
+    header: Sequence[str] | None = None
+    for number, cells in read_csv_records(path, first=0):
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            continue
+        if len(cells) != len(header):
+            raise DataError(
+                f"{len(cells)} cells where the header names {len(header)} columns",
+                path=str(path),
+                line=number,
+                cure="quote cells that hold commas or line breaks",
+            )
+        yield number, dict(zip(header, cells, strict=True))
+
+
+def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
+    try:
+        with open_plain(path) as file:
+            for number, line in enumerate(lines_of(file, path), 1):
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if line.strip():
+                    yield number, _json_object(path, number, line)
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _json_object(path: Path, number: int, line: bytes) -> Row:
+    try:
+        row = parse_json(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError("this is not JSON", path=str(path), line=number, why=str(error)) from error
+    if not isinstance(row, dict):
+        raise DataError("a row must be a JSON object", path=str(path), line=number)
+    return row
+
+
+def _letters(value: Any) -> int:
+    """Letters and bytes of a value, and 8 for any other part of it."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(_letters, value.values()))
+    return sum(map(_letters, value)) if isinstance(value, list) else 8
+
+
+def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    from evalbench.engine.data.parquet_pages import rows_at_once
+
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            with open_plain(path) as pages:
+                some = rows_at_once(pages, file.metadata)
+            number, unpacked, size = 0, 0, path.stat().st_size
+            for batch in file.iter_batches(some):
+                for row in batch.to_pylist():
+                    number += 1
+                    # Not by the batch: what it says once, it may say of every row.
+                    unpacked += _letters(row)
+                    check_unpacked(unpacked, size)
+                    yield number, row
+    except (OSError, ValueError, RecursionError, MemoryError, pyarrow.ArrowException) as error:
+        what = "this is not a Parquet file, or one that is too large once it is unpacked"
+        raise DataError(what, path=str(path), why=str(error)) from error

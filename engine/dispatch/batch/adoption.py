@@ -1,0 +1,79 @@
+"""Finding out which job at the provider is a batch, where the answer to its creation was lost.
+
+Some providers keep no names. The names of its calls, which stand in its results,
+tell whose a job is: ours, another batch's, or a stranger's.
+"""
+
+from __future__ import annotations
+
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch.download import Download
+from evalbench.engine.dispatch.batch.shared import Shared
+from evalbench.engine.dispatch.batch.state import Batch
+from evalbench.engine.dispatch.batch.waits import Waits
+from evalbench.engine.errors import ProviderError, RunFatal, ServerFault
+
+_NOBODY = "-"
+"""Owner of a job of which nothing was done."""
+
+
+class Adoption:
+    """Looks for one batch among the jobs that may be it."""
+
+    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+        self._batch = batch
+        self._shared = shared
+        self._waits = waits
+        self._failing: dict[str, ProviderError] = {}
+
+    async def look(self) -> BatchJob | None:
+        """Look at each job once; the one that is ours, when it is known.
+
+        Those that are known to be another's are ``doubtful`` no longer.
+
+        Raises:
+            RunFatal: no look can succeed until the user acts.
+        """
+        batch = self._batch
+        owned = self._shared.owned()
+        for job in list(batch.doubtful):
+            try:
+                mine = None if job in owned else await self._mine(job)
+            except RunFatal:
+                raise
+            except ProviderError as error:
+                self._failing[job] = error
+                continue
+            self._failing.pop(job, None)
+            if mine is not None and self._shared.owners.get(job) == batch.name:
+                return mine
+            if job in owned or job in self._shared.owners:
+                batch.doubtful.remove(job)
+        return None
+
+    def failure(self) -> ProviderError | None:
+        """Why no job that is left could be looked at; None when one could."""
+        errors = [self._failing.get(job) for job in self._batch.doubtful]
+        return None if None in errors else errors[0]
+
+    async def _mine(self, name: str) -> BatchJob | None:
+        """A job that has ended; from then on its owner is known.
+
+        Raises:
+            ProviderError: it, or its results, cannot be had.
+        """
+        shared, batch = self._shared, self._batch
+        if shared.owners.get(name) not in (None, batch.name):
+            return None
+        job = await shared.provider.batch_poll(name, batch.model)
+        if not job.state.over:
+            return None
+        if job.state is JobState.FAILED:
+            shared.owners[name] = _NOBODY
+        elif name not in shared.owners:
+            survey = await Download(batch, shared, self._waits).once(job)
+            owner = batch.name if survey.ours else survey.owner
+            if owner is None:
+                raise ServerFault(f"the results of batch {name} cannot be read")
+            shared.owners[name] = owner
+        return job

@@ -1,0 +1,149 @@
+"""The batch that calls are collected into: it grows until it is full, or no more calls come."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from evalbench.engine.calls import Call
+from evalbench.engine.cost.budget import Ticket
+from evalbench.engine.cost.tokens import input_tokens
+from evalbench.engine.dispatch.batch.requests import RequestFile
+from evalbench.engine.dispatch.batch.shared import SHARE, Shared
+from evalbench.engine.dispatch.batch.state import Batch, new_name
+
+QUIET_S = 5.0
+"""A batch closes when no call came for so long."""
+_TICK_S = 0.001
+"""A timer may come so much early, by the rounding of its clock."""
+
+
+class Collection:
+    """Collects the calls of one role into one batch after the other.
+
+    Attributes:
+        next_id: the number of the next batch in the journal.
+    """
+
+    def __init__(
+        self,
+        shared: Shared,
+        size: int | None,
+        *,
+        role: str,
+        model: str,
+        closed: Callable[[Batch, RequestFile], None],
+    ) -> None:
+        """Prepare collecting.
+
+        Args:
+            shared: what all batches of the role share.
+            size: calls in one batch at most; None: as many as the provider takes.
+            role: whose calls these are.
+            model: the model's name at the provider.
+            closed: takes over a batch into which nothing more goes. It may be empty.
+        """
+        terms = shared.terms
+        self._shared = shared
+        self._role = role
+        self._model = model
+        self._closed = closed
+        self._most = min(size or terms.most_requests, terms.most_requests)
+        self._most_bytes = int(terms.most_bytes * SHARE)
+        self.next_id = 1
+        self._open: tuple[Batch, RequestFile] | None = None
+        self._quiet: asyncio.TimerHandle | None = None
+        self._last = 0.0
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch that is open, if one is."""
+        return self._open[0] if self._open else None
+
+    def take_in(self, call: Call, ident: int, ticket: Ticket) -> bool:
+        """Write a call into the open batch, or the next; False when it is too large for any.
+
+        Args:
+            call: what to ask.
+            ident: its number in the journal.
+            ticket: what is reserved for it.
+
+        Raises:
+            CallRejected: the provider cannot be asked this at all.
+        """
+        batch, file, line = self._line(call)
+        if len(line) >= self._most_bytes:
+            return False
+        tokens = input_tokens(call.prompt, call.model.name).likely
+        if self._full(batch, len(line), tokens):
+            self.close()
+            batch, file, line = self._line(call)
+        assert batch.ticket
+        batch.bytes += file.add(line)
+        batch.calls.append(ident)
+        batch.tokens += tokens
+        self._shared.journal.put_in_batch(ident, batch.id, batch.requests)
+        batch.requests += 1
+        self._shared.purse.budget.merge(ticket, batch.ticket)
+        self._shared.out.add(ident)
+        self._last = asyncio.get_running_loop().time()
+        if batch.requests == self._most:
+            self.close()
+        return True
+
+    def close(self) -> None:
+        """Hand the open batch over, if there is one."""
+        if self._open:
+            (batch, file), self._open = self._open, None
+            self._closed(batch, file)
+
+    def discard(self) -> Batch | None:
+        """Collect no more. The batch that was open, without its file."""
+        if self._quiet:
+            self._quiet.cancel()
+        if self._open is None:
+            return None
+        (batch, file), self._open = self._open, None
+        file.discard()
+        return batch
+
+    def _line(self, call: Call) -> tuple[Batch, RequestFile, bytes]:
+        """The open batch with its file, and a call as its next line."""
+        batch, file = self._open or self._new()
+        return batch, file, self._shared.provider.batch_line(call, batch.item(batch.requests))
+
+    def _full(self, batch: Batch, more: int, tokens: int) -> bool:
+        if not batch.requests:
+            return False
+        if batch.bytes + more >= self._most_bytes:
+            return True
+        most = self._shared.most_tokens
+        return most is not None and batch.tokens + tokens > most
+
+    def _new(self) -> tuple[Batch, RequestFile]:
+        shared = self._shared
+        batch = Batch(self.next_id, new_name(), self._role, self._model)
+        self.next_id += 1
+        batch.ticket = shared.purse.of_batch()
+        self._open = batch, RequestFile(shared.folder / batch.requests_file)
+        shared.batches.append(batch)
+        shared.journal.put_batch(batch.row())
+        self._wait_for_quiet()
+        return self._open
+
+    def _wait_for_quiet(self) -> None:
+        """Close the open batch once no call has come for a while."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            self._quiet = None
+            if self._open is None:
+                return
+            if loop.time() >= self._last + QUIET_S - _TICK_S:
+                self.close()
+            else:
+                self._quiet = loop.call_at(self._last + QUIET_S, look)
+
+        self._last = loop.time()
+        if self._quiet is None:
+            self._quiet = loop.call_at(self._last + QUIET_S, look)

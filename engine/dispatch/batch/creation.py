@@ -1,0 +1,153 @@
+"""Making a batch at the provider: the one step that must not happen twice.
+
+Whoever cannot be sure that it did not happen looks for the batch first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch.shared import Shared
+from evalbench.engine.dispatch.batch.state import MOST_ATTEMPTS, Batch, Stage
+from evalbench.engine.dispatch.batch.waits import QUEUE_FULL_S, Waits
+from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.errors import CallRejected, RateLimited, ServerFault, TransientError
+
+LISTING_S = 30.0
+"""A batch that was just made may be missing in its provider's list for so long."""
+
+
+class Cancelled(Exception):
+    """The batch was not made, and is not to be."""
+
+
+class Creation:
+    """Makes one batch out of its file of requests, or finds it."""
+
+    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+        self._batch = batch
+        self._shared = shared
+        self._waits = waits
+
+    async def make(self) -> None:
+        """Bring the batch to SUBMITTED, as soon as the provider has room for it.
+
+        Where the answer was lost and the provider keeps no names, ``doubtful`` holds the jobs
+        of which one may be it.
+
+        Raises:
+            CallRejected: the provider will not make it.
+            Cancelled: the user does not want it any more.
+            TransientError: it failed too often.
+            Left: it is not its time.
+        """
+        batch, shared = self._batch, self._shared
+        await self._room_in_queue()
+        patience = Patience(shared.attempts)
+        put_off = looks = 0
+        while True:
+            try:
+                async with shared.turn:
+                    await asyncio.sleep(shared.next_create - asyncio.get_running_loop().time())
+                    self._waits.unless_halted()
+                    if await self._make_or_find():
+                        return
+                await self._waits.pause(2.0**looks)
+                looks += 1
+            except TransientError as error:
+                made = [
+                    one for one in shared.batches if (one.job or one.doubtful) and one.stage.out
+                ]
+                if made and isinstance(error, RateLimited):
+                    # What may wait in all is used up until one of these is done, in hours perhaps.
+                    shared.report("batch-put-off", batch=batch.name, why=error.why)
+                    await self._waits.for_queue(put_off)
+                    put_off = min(put_off + 1, MOST_ATTEMPTS)
+                else:
+                    await self._waits.after(error, patience)
+
+    async def _make_or_find(self) -> bool:
+        """Make the batch, unless it was made; False when it is to be looked for once more."""
+        batch, shared = self._batch, self._shared
+        job = None
+        if batch.stage is Stage.SUBMITTING:
+            job = await self._found()
+            if job is None and not batch.doubtful and self._may_be_listed_yet():
+                return False
+        else:
+            batch.since = shared.clock()
+        if job is None and not batch.doubtful:
+            if batch.cancel_for == "user":
+                raise Cancelled
+            job = await self._made()
+        batch.job = job
+        await shared.put(batch, Stage.SUBMITTED)
+        if job:
+            shared.report("batch-submitted", batch=batch.name, id=job.id, calls=batch.requests)
+        else:
+            shared.report("batch-uncertain", batch=batch.name, ids=batch.doubtful)
+        return True
+
+    async def _made(self) -> BatchJob:
+        batch, shared = self._batch, self._shared
+        batch.asked_at = shared.clock()
+        await shared.put(batch, Stage.SUBMITTING)
+        file = shared.folder / batch.requests_file
+        gap = 60.0 / shared.terms.creates_per_minute
+        shared.next_create = asyncio.get_running_loop().time() + gap
+        try:
+            return await shared.provider.batch_create(
+                file, batch.job_name, batch.model, batch.uploaded
+            )
+        except (CallRejected, RateLimited):
+            # A plain no: nothing of this will turn up later.
+            batch.asked_at = 0.0
+            raise
+
+    def _may_be_listed_yet(self) -> bool:
+        """Whether a batch that the provider does not list may be one that it just made."""
+        if self._shared.terms.made_once:
+            return False
+        return 0.0 <= self._shared.clock() - self._batch.asked_at < LISTING_S
+
+    async def _found(self) -> BatchJob | None:
+        """The job that is this batch by its name; else those that may be it are doubtful."""
+        batch, shared = self._batch, self._shared
+        try:
+            jobs = await shared.provider.batch_find(
+                batch.job_name,
+                batch.model,
+                batch.uploaded,
+                requests=batch.requests,
+                since=batch.since - 60.0,
+            )
+        except CallRejected as error:
+            # It is the list that is refused, and not the batch.
+            raise ServerFault(
+                f"batch {batch.name} cannot be looked for", why=f"{error.what}: {error.why}"
+            ) from None
+        owned = shared.owned()
+        jobs = [
+            job
+            for job in jobs
+            if job.id not in owned
+            and shared.owners.get(job.id) in (None, batch.name)
+            and job.state is not JobState.FAILED
+        ]
+        if ours := next((job for job in jobs if job.name == batch.job_name), None):
+            shared.report("batch-found", batch=batch.name, id=ours.id)
+            return ours
+        # Nobody knows whose these are before their results can be read.
+        batch.doubtful = [job.id for job in jobs if not job.name]
+        return None
+
+    async def _room_in_queue(self) -> None:
+        """Wait until the provider's queue of tokens has room for this batch."""
+        batch, shared = self._batch, self._shared
+        most = shared.terms.most_tokens
+        while most is not None:
+            queued = sum(other.tokens for other in shared.batches if other.stage.out)
+            if not queued or queued + batch.tokens <= most or batch.stage is Stage.SUBMITTING:
+                return
+            await self._waits.later(min(QUEUE_FULL_S, shared.poll_s))

@@ -1,0 +1,132 @@
+"""Fetching the results of a batch. They are paid for: one failure is no reason to lose them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from pathlib import Path
+
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch.results import Results, Survey
+from evalbench.engine.dispatch.batch.shared import Shared
+from evalbench.engine.dispatch.batch.state import Batch, Stage
+from evalbench.engine.dispatch.batch.waits import Left, Waits
+from evalbench.engine.dispatch.outage import LONGEST_KNOCK_S, LONGEST_S, says_nobody_is_there
+from evalbench.engine.errors import ProviderError, RunFatal, ServerFault, TransientError
+from evalbench.engine.paths import open_private
+
+RETRY_S = 600.0
+"""A download that fails is tried again for so long before it is given up."""
+ONCE_MORE_S = 60.0
+"""The same for results that an earlier engine gave up."""
+IN_PASSING_S = 5.0
+"""So long tries an engine that waits for nothing; then the next one goes on."""
+_FIRST_PAUSE_S = 0.5
+
+
+class Download:
+    """Fetches the results of one batch until they are whole."""
+
+    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+        self._batch = batch
+        self._shared = shared
+        self._waits = waits
+        self._given_up_before = batch.stage is Stage.UNFETCHED
+        self._pause = _FIRST_PAUSE_S
+        self._waited = 0.0
+
+    @property
+    def file(self) -> Path:
+        """Where results are written until they are known to be whole."""
+        return self._shared.folder / f"{self._batch.results_file}.part"
+
+    async def whole(self, job: BatchJob) -> BatchJob:
+        """Fetch the results of a job; the job as it was told last.
+
+        Raises:
+            RunFatal: no download can succeed until the user acts.
+            ProviderError: it failed for so long that it is given up.
+            Left: it failed, and this engine does not wait.
+        """
+        short = None
+        while True:
+            try:
+                survey = await self.once(job)
+                if problem := problem_of(survey, expected(self._batch, job)):
+                    raise ServerFault(f"the results of batch {job.id} are not whole", why=problem)
+                missing = survey.lines < expected(self._batch, job)
+                if not missing or survey.lines == short:
+                    return job
+                # Cut at the end of a line, or all that there is: a second look tells.
+                short = survey.lines
+                await self._waits.pause(_FIRST_PAUSE_S)
+            except ProviderError as error:
+                if needs_user(error):
+                    raise
+                await self._after(error)
+                job = await self._told_anew(job)
+
+    async def once(self, job: BatchJob) -> Survey:
+        """Fetch the results of a job, whatever they are.
+
+        Raises:
+            ProviderError: there are none.
+        """
+        open_private(self.file).close()
+        await self._shared.provider.batch_fetch(job, self.file)
+        return await Results(self._shared.provider, self._batch, self.file).survey()
+
+    async def _after(self, error: ProviderError) -> None:
+        """Wait before the next try, longer after each; raises ``error`` when there is none."""
+        batch, shared = self._batch, self._shared
+        if not batch.failing_since:
+            batch.failing_since = shared.clock()
+            await shared.put(batch, batch.stage)
+        down = isinstance(error, TransientError) and says_nobody_is_there(error)
+        pause = max(self._pause * random.uniform(0.5, 1.0), error.retry_after or 0.0)  # noqa: S311
+        self._pause = min(LONGEST_KNOCK_S, 2 * self._pause)
+        if shared.leave:
+            if self._waited + pause > IN_PASSING_S:
+                over = shared.clock() - batch.failing_since > RETRY_S
+                raise error if over or self._given_up_before else Left
+        else:
+            most = ONCE_MORE_S if self._given_up_before else RETRY_S
+            if self._waited + pause > (LONGEST_S if down else most):
+                raise error
+        self._waited += pause
+        await self._waits.told(error, pause)
+
+    async def _told_anew(self, job: BatchJob) -> BatchJob:
+        """The job as it is now: where its results lie may be told late."""
+        with contextlib.suppress(ProviderError):
+            now = await self._shared.provider.batch_poll(job.id, self._batch.model)
+            if now.state.over and now.state is not JobState.FAILED:
+                return now
+        return job
+
+
+def needs_user(error: ProviderError) -> bool:
+    """Whether no download can succeed before the user acts.
+
+    An answer that is not the API's does not say so here: it has made the batch, so the
+    address is right.
+    """
+    return isinstance(error, RunFatal) and not (type(error) is RunFatal and error.status)
+
+
+def expected(batch: Batch, job: BatchJob) -> int:
+    """How many result lines a job must have at least, by what its provider counts."""
+    if job.succeeded is not None:
+        return min(batch.requests, job.succeeded + (job.failed or 0))
+    return batch.requests if job.state is JobState.ENDED else 0
+
+
+def problem_of(survey: Survey, least: int) -> str:
+    """What is wrong with results that another download may bring in order; empty: nothing."""
+    if not survey.lines:
+        return "they came empty" if least else ""
+    if survey.cut:
+        return "they end in the middle of a line"
+    if survey.owner is not None and not survey.ours:
+        return "they answer calls of another batch"
+    return ""

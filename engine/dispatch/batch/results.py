@@ -1,0 +1,110 @@
+"""The results of a batch, line by line; order, doubles and strange lines do not matter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalbench.engine.calls import BatchProvider
+from evalbench.engine.dispatch.batch.state import NAME_LENGTH, Batch
+
+_AT_ONCE = 256
+"""So many lines are looked at before others have their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a file of results looks like as a whole.
+
+    Attributes:
+        lines: how many there are.
+        owner: the batch that the first readable line names; None when none can be read.
+        ours: whether any line answers a call of this batch.
+        cut: whether its last line cannot be read, and calls have no line.
+    """
+
+    lines: int
+    owner: str | None
+    ours: bool
+    cut: bool
+
+
+@dataclass(slots=True)
+class Results:
+    """Reads the results file of one batch.
+
+    Attributes:
+        seen: lines of the batch that have a result, good or bad.
+        odd: result lines that answer nothing, by what is wrong with them.
+    """
+
+    provider: BatchProvider
+    batch: Batch
+    path: Path
+    seen: set[int] = field(default_factory=set)
+    odd: dict[str, int] = field(default_factory=dict)
+
+    async def survey(self) -> Survey:
+        """Look at the whole file, without taking anything of it for read."""
+        count, owner, ours, last = 0, None, False, b""
+        for last in self._lines():
+            count += 1
+            if not ours and (item := self._item(last)) is not None:
+                owner = item[:NAME_LENGTH] if owner is None else owner
+                ours = self.batch.line(item) is not None
+            if count % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        cut = count > 0 and self._item(last) is None and self._answered() < self.batch.requests
+        return Survey(count, owner, ours, cut)
+
+    def _answered(self) -> int:
+        """How many calls of the batch have a line."""
+        items = (self._item(line) for line in self._lines())
+        return len({item for item in items if item and self.batch.line(item) is not None})
+
+    def _item(self, line: bytes) -> str | None:
+        try:
+            return self.provider.batch_item(line)
+        except ValueError:
+            return None
+
+    def pages(self, size: int) -> Iterator[list[tuple[int, bytes]]]:
+        """Result lines with the call that each answers, so many at a time."""
+        page: list[tuple[int, bytes]] = []
+        for line in self._lines():
+            if call := self._call(line):
+                page.append((call, line))
+            if len(page) == size:
+                yield page
+                page = []
+        yield page
+
+    def missing(self) -> list[int]:
+        """Calls that no line answers."""
+        calls = self.batch.calls
+        return [call for line, call in enumerate(calls) if call and line not in self.seen]
+
+    def _call(self, line: bytes) -> int:
+        """The call that a line answers; 0 for none."""
+        item = self._item(line)
+        if item is None:
+            return self._odd("unreadable")
+        number = self.batch.line(item)
+        if number is None:
+            return self._odd("unknown")
+        if number in self.seen:
+            return self._odd("double")
+        self.seen.add(number)
+        return self.batch.calls[number]
+
+    def _odd(self, what: str) -> int:
+        self.odd[what] = self.odd.get(what, 0) + 1
+        return 0
+
+    def _lines(self) -> Iterator[bytes]:
+        with self.path.open("rb") as file:
+            for line in file:
+                if bare := line.strip():
+                    yield bare

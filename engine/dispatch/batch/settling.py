@@ -1,0 +1,214 @@
+"""What becomes of the calls of a batch: replies, errors with their reasons, or another try."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import replace
+from decimal import Decimal
+
+from evalbench.engine.calls import Call, JobState, ModelRef
+from evalbench.engine.calls.replies import UNSTORABLE, Reply, plain
+from evalbench.engine.dispatch.base import ZERO, Host, failed_reply
+from evalbench.engine.dispatch.batch.shared import Shared
+from evalbench.engine.dispatch.batch.state import Batch, Stage
+from evalbench.engine.errors import DeadlineExceeded, ProviderError, RunFatal, TransientError
+from evalbench.engine.journal.paging import Held
+from evalbench.engine.journal.records import CallRow
+
+ROUNDS = 3
+"""In so many batches a call is sent at most."""
+
+_ENDINGS = {
+    "user": "it was cancelled",
+    "overdue": "it was cancelled, as it did not end in its time",
+}
+
+
+class Settling:
+    """Settles the calls of one batch, one by one or all together.
+
+    Attributes:
+        fatal: the first error among the results after which no call can succeed.
+    """
+
+    def __init__(self, batch: Batch, shared: Shared, host: Host) -> None:
+        self._batch = batch
+        self._shared = shared
+        self._host = host
+        self.fatal: RunFatal | None = None
+
+    def have_at_hand(self, samples: Iterable[Held]) -> None:
+        """Show the host samples that were just read, so that it need not read them again."""
+        for sample in samples:
+            self._host.at_hand(sample)
+
+    def took(self, row: CallRow, line: bytes) -> bool:
+        """Store what a line says; False when the call is to be asked again."""
+        batch = self._batch
+        try:
+            reply = self._shared.provider.batch_reply(line, _call(row))
+        except RunFatal as error:
+            self.fatal = self.fatal or error
+            return False
+        except ProviderError as error:
+            if isinstance(error, TransientError) and self._worth_another(row.id):
+                return False
+            self._store(row, failed_reply(error, self._round(row.id)), ZERO)
+            return True
+        cost = self._shared.purse.answered_in_batch(_call(row), reply)
+        if cost is None and self._shared.purse.prices is not None:
+            # Its tokens are not told: what was reserved for it counts, here and in a resume.
+            cost = self._share()
+        batch.cost += cost or ZERO
+        if cost is not None:
+            batch.saved += (self._shared.at_once.cost(reply) or cost) - cost
+        self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
+        return True
+
+    def unanswered(self, missing: list[int]) -> list[int]:
+        """Give calls without a result line an error, where they are not to be asked again."""
+        batch = self._batch
+        ended = batch.job is not None and batch.job.state is JobState.ENDED
+        if ended and missing:
+            self._shared.report("batch-missing", batch=batch.name, calls=len(missing))
+        again = [ident for ident in missing if self._worth_another(ident)]
+        for row in self._shared.rows(set(missing).difference(again)):
+            error = DeadlineExceeded(
+                f"the batch {'brought no result for' if ended else 'ended before'} this call",
+                why=_ENDINGS.get(batch.cancel_for, ""),
+                possibly_billed=ended,
+            )
+            self._fail(row, error)
+        return again
+
+    def _worth_another(self, ident: int) -> bool:
+        if self._batch.cancel_for == "user":
+            return False
+        return self._batch.cancel_for == "fallback" or self._round(ident) < ROUNDS
+
+    def _round(self, ident: int) -> int:
+        return self._shared.rounds.get(ident, 1)
+
+    def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
+        shared, batch = self._shared, self._batch
+        try:
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
+        except UNSTORABLE:
+            reply = plain(reply)
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
+        part = self._share()
+        if batch.ticket:
+            shared.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)
+        shared.out.discard(row.id)
+        shared.answered.add(row.id)
+        if reply.error:
+            batch.failed += 1
+        else:
+            batch.answered += 1
+        self._host.arrived(row, batch.role, reply)
+
+    def _share(self) -> Decimal:
+        """What is reserved for one call of this batch."""
+        batch = self._batch
+        if batch.ticket is None or not batch.requests:
+            return ZERO
+        left = batch.requests - batch.answered - batch.failed - batch.again
+        return batch.ticket.worst / max(1, left)
+
+    def _fail(self, row: CallRow, error: ProviderError) -> None:
+        possible = self._share() if error.possibly_billed else ZERO
+        if possible:
+            self._shared.purse.note_uncertain()
+        self._shared.purse.budget.possible += possible
+        self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
+
+    def fail_all(self, error: ProviderError) -> None:
+        """Every call of the batch that has no reply fails for one reason."""
+        calls, shared = self._batch.calls, self._shared
+        has_reply = shared.with_reply(calls)
+        for row in shared.rows(ident for ident in calls if ident not in has_reply):
+            self._fail(row, error)
+        self.let_go()
+
+    def ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
+        """Let calls leave the batch without a reply; their samples ask them again."""
+        shared, batch = self._shared, self._batch
+        leaving = {ident for ident in calls if ident}
+        if not leaving:
+            return
+        # One that is asked again may be in another batch soon, under the same number.
+        batch.calls = array("q", (0 if call in leaving else call for call in batch.calls))
+        for ident in leaving:
+            shared.rounds[ident] = self._round(ident) + sent
+            shared.out.discard(ident)
+            if batch.cancel_for == "fallback":
+                shared.not_here.add(ident)
+        batch.again += len(leaving)
+        shared.journal.forget_calls(leaving)
+        shared.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
+        for ident in leaving:
+            self._host.go_on(*shared.place(ident))
+
+    def set_aside(self) -> int:
+        """Wait no longer for calls that may have been answered, and ask none of them again.
+
+        Returns:
+            How many there are. They count as possibly billed until their results are in.
+        """
+        shared, batch = self._shared, self._batch
+        left = shared.out.intersection(batch.calls)
+        shared.out -= left
+        shared.unfetched |= left
+        if batch.ticket:
+            shared.purse.budget.possibly_billed(batch.ticket)
+            batch.ticket = None
+        return len(left)
+
+    def send_again(self, error: ProviderError) -> int:
+        """Let calls that may have been answered be asked again, as the user said.
+
+        The first sending of each stays in the journal, possibly billed at its worst case.
+
+        Returns:
+            How many there are.
+        """
+        shared, batch = self._shared, self._batch
+        left = shared.out.intersection(batch.calls)
+        for row in shared.rows(left):
+            possible = self._share()
+            reply = failed_reply(error, self._round(row.id), possible)
+            shared.journal.store_reply(row.row, row.key, row.reask, reply)
+            if batch.ticket:
+                shared.purse.budget.settle_part(batch.ticket, possible, ZERO)
+            shared.purse.budget.possible += possible
+            shared.out.discard(row.id)
+            batch.again += 1
+            self._host.go_on(row.row, row.key.epoch)
+        self.let_go()
+        return len(left)
+
+    def let_go(self) -> None:
+        """Give back what is still reserved, and take none of its calls to be out."""
+        if ticket := self._batch.ticket:
+            self._shared.purse.budget.release(ticket)
+            self._batch.ticket = None
+        self._shared.out.difference_update(self._batch.calls)
+
+    def undo(self, why: str) -> None:
+        """Nothing of the batch has left, and nothing will: its samples ask again."""
+        self.forget(why)
+        for ident in filter(None, self._batch.calls):
+            self._host.go_on(*self._shared.place(ident))
+
+    def forget(self, why: str) -> None:
+        """Take out of the journal what was to be sent, when nobody is there to ask again."""
+        batch, journal = self._batch, self._shared.journal
+        self.let_go()
+        batch.stage, batch.why = Stage.CANCELLED, why
+        journal.forget_calls(batch.calls)
+        journal.put_batch(batch.row())
+
+
+def _call(row: CallRow) -> Call:
+    return Call(ModelRef.parse(row.key.model), row.prompt)

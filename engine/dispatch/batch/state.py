@@ -1,0 +1,238 @@
+"""Where one provider batch stands. Every step is in the journal before it is taken."""
+
+from __future__ import annotations
+
+import secrets
+from array import array
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.cost.budget import Ticket
+from evalbench.engine.journal.records import BatchRow
+
+NAME_LENGTH = 10
+MOST_ATTEMPTS = 255
+"""Two hexadecimal digits of a name count them."""
+
+
+class Stage(StrEnum):
+    """Stages of a batch, in their order. The last four are final."""
+
+    COLLECTING = "collecting"
+    """Its file is being written; a crash throws it away, nothing has left."""
+    PREPARED = "prepared"
+    UPLOADED = "uploaded"
+    SUBMITTING = "submitting"
+    """It is being made; the provider may have it although nobody knows its id."""
+    SUBMITTED = "submitted"
+    RUNNING = "running"
+    ENDED = "ended"
+    UNFETCHED = "unfetched"
+    """It has ended, but its results could not be had: its calls may have been answered and
+    billed, so they are not sent again unless somebody says so."""
+    FETCHED = "fetched"
+    """Its results are in the run's folder."""
+    DONE = "done"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing is left to do."""
+        return self in _FINAL
+
+    @property
+    def out(self) -> bool:
+        """Whether the provider has it, or may have it."""
+        return self in _OUT
+
+
+_FINAL = (Stage.DONE, Stage.CANCELLED, Stage.EXPIRED, Stage.FAILED)
+_OUT = (Stage.SUBMITTING, Stage.SUBMITTED, Stage.RUNNING)
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch: what is stored of it, and what only the engine at work on it knows.
+
+    Attributes:
+        id: its number in the journal.
+        name: unique; every item of it begins so.
+        role: whose calls these are.
+        model: the model's name at the provider.
+        stage: see :class:`Stage`.
+        requests, bytes: lines and size of its file.
+        tokens: of all its prompts, estimated.
+        uploaded: what the provider said of the file.
+        attempt: how often it was refused as a whole and is to be made again.
+        since: Unix seconds shortly before it was made.
+        asked_at: when the provider was last asked to make it; 0: it refused, or was not asked.
+        failing_since: since when the provider has said that it has not this batch, or not its
+            results; 0: it does not say so.
+        job: as the provider told last.
+        doubtful: ids of jobs of which one may be this batch, as the answer to its creation was
+            lost; ``job`` is None as long as there are any.
+        why: why it failed.
+        cancelled_at: Unix seconds when the provider was asked to stop; 0: it was not.
+        cancel_for: ``user``; ``fallback``: what is left is to be asked at once;
+            ``overdue``: the provider should have ended it long ago.
+        answered, failed, again: results read so far: good ones, errors, and those to ask again.
+        cost: of the results read, in US dollars.
+        saved: what they would have cost besides, asked at once.
+        worst: the most that what is not answered can cost.
+        calls: the call in every line, 0 where it has left the batch.
+        ticket: money reserved for what is not answered.
+    """
+
+    id: int
+    name: str
+    role: str
+    model: str
+    stage: Stage = Stage.COLLECTING
+    requests: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    uploaded: dict[str, Any] = field(default_factory=dict)
+    attempt: int = 0
+    since: float = 0.0
+    asked_at: float = 0.0
+    failing_since: float = 0.0
+    job: BatchJob | None = None
+    doubtful: list[str] = field(default_factory=list)
+    why: str = ""
+    cancelled_at: float = 0.0
+    cancel_for: str = ""
+    answered: int = 0
+    failed: int = 0
+    again: int = 0
+    cost: Decimal = Decimal(0)
+    saved: Decimal = Decimal(0)
+    worst: Decimal = Decimal(0)
+    calls: array[int] = field(default_factory=lambda: array("q"))
+    ticket: Ticket | None = None
+
+    @property
+    def job_name(self) -> str:
+        """The name of this creation: one that was refused keeps its own."""
+        return f"{self.name}{self.attempt:02x}" if self.attempt else self.name
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What people may call it: our name, or the provider's."""
+        return frozenset({self.name, self.job.id} if self.job else {self.name})
+
+    @property
+    def requests_file(self) -> str:
+        """Name of its file of requests, in the run's ``batches`` folder."""
+        return f"{self.name}.requests.jsonl"
+
+    @property
+    def results_file(self) -> str:
+        """Name of its file of results."""
+        return f"{self.name}.results.jsonl"
+
+    def item(self, line: int) -> str:
+        """The name of a line."""
+        return f"{self.name}{line:05x}"
+
+    def line(self, item: str) -> int | None:
+        """The line that an item names; None when it is not of this batch."""
+        if not item.startswith(self.name):
+            return None
+        try:
+            line = int(item[NAME_LENGTH:], 16)
+        except ValueError:
+            return None
+        return line if line < self.requests and self.item(line) == item else None
+
+    def row(self) -> BatchRow:
+        """What is stored of it."""
+        body = {name: getattr(self, name) for name in _STORED}
+        body["job"] = asdict(self.job) if self.job else None
+        body |= {name: str(getattr(self, name)) for name in _MONEY}
+        return BatchRow(self.id, self.name, self.stage.value, body)
+
+    @property
+    def _done_there(self) -> int | None:
+        """Requests that the provider says are done, counted by itself or in parts of the whole."""
+        job = self.job
+        if job is None or job.succeeded is not None or job.progress is None:
+            return job.succeeded if job else None
+        return round(self.requests * job.progress)
+
+    def shown(self) -> dict[str, Any]:
+        """What lists show of it: JSON."""
+        job = self.job
+        return {
+            "name": self.name,
+            "role": self.role,
+            "model": self.model,
+            "stage": self.stage.value,
+            "requests": self.requests,
+            "bytes": self.bytes,
+            "id": job.id if job else "",
+            "job": job.state.value if job else "",
+            "succeeded": self._done_there,
+            "failed_there": job.failed if job else None,
+            "answered": self.answered,
+            "failed": self.failed,
+            "again": self.again,
+            "since": self.since,
+            "expires": job.expires if job else None,
+            "cancelling": bool(self.cancelled_at) and not self.stage.final,
+            "cost": str(self.cost),
+            "saved": str(self.saved),
+            "resend_cost": str(self.worst) if self.stage is Stage.UNFETCHED and self.worst else "",
+            "why": self.why,
+        }
+
+
+_STORED = (
+    "role",
+    "model",
+    "requests",
+    "bytes",
+    "tokens",
+    "uploaded",
+    "attempt",
+    "since",
+    "asked_at",
+    "failing_since",
+    "doubtful",
+    "why",
+    "cancelled_at",
+    "cancel_for",
+    "answered",
+    "failed",
+    "again",
+)
+
+_MONEY = ("cost", "saved", "worst")
+
+
+def new_name() -> str:
+    """A name that no other batch has."""
+    return secrets.token_hex(NAME_LENGTH // 2)
+
+
+def batch_of(row: BatchRow) -> Batch:
+    """A stored batch."""
+    body: Mapping[str, Any] = row.body
+    job = body["job"]
+    batch = Batch(row.id, row.name, body["role"], body["model"], Stage(row.state))
+    for name in _STORED:
+        # Older versions stored fewer.
+        setattr(batch, name, body.get(name, getattr(batch, name)))
+    if job and not batch.doubtful:
+        batch.job = BatchJob(**{**job, "state": JobState(job["state"])})
+    elif job and batch.stage is not Stage.UNFETCHED:
+        # An older version held one of the doubtful for it.
+        batch.stage = Stage.SUBMITTED
+    for name in _MONEY:
+        setattr(batch, name, Decimal(body[name]))
+    return batch

@@ -1,0 +1,1 @@
+"""Local models in worker processes, on this machine or the nodes of a cluster."""

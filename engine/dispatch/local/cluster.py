@@ -1,0 +1,379 @@
+"""Places for workers on the nodes of a Ray cluster; they come and go with the nodes.
+
+The engine is the only one that keeps a queue: Ray starts actors where it is
+told to and carries frames. Ray is imported in here only, when a run asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import WorkerCommand, frames
+from evalbench.engine.dispatch.local.links import Link, Place, PlaceLost
+from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
+from evalbench.engine.paths import open_private
+
+log = logging.getLogger("evalbench")
+
+LOOK_S = 2.0
+_PATIENCE_S = 20.0
+_CARDS_S = 3.0
+_AT_ONCE = 8
+"""Messages that an actor takes at the same time: one of them waits for news."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place on a node, found in what Ray tells of its nodes.
+
+    Attributes:
+        ident: Ray's name of the node.
+        node: the node's name for people.
+        name: of the place, for people.
+        card: it has a GPU.
+        sharing: places on this node.
+    """
+
+    ident: str
+    node: str
+    name: str
+    card: bool
+    sharing: int
+
+
+def spots(nodes: Iterable[Mapping[str, Any]], names: dict[str, str], device: str) -> list[Spot]:
+    """Where workers can be: on every GPU of the living nodes, or on every node if there are none.
+
+    Where some nodes have GPUs, those without (the head, often) have no worker: it would be
+    slow, and compute in other numbers.
+
+    Args:
+        nodes: as ``ray.nodes()`` tells them.
+        names: of nodes seen before, by Ray's; new ones are added.
+        device: as the provider's option: ``auto``, ``cpu``, ``cuda``, ``mps``.
+    """
+    alive = [node for node in nodes if node["Alive"]]
+    for node in alive:
+        if node["NodeID"] not in names:
+            host = str(node.get("NodeManagerHostname") or node["NodeID"][:8])
+            same = sum(name.partition("#")[0] == host for name in names.values())
+            names[node["NodeID"]] = f"{host}#{same + 1}" if same else host
+    cards = {node["NodeID"]: int(node["Resources"].get("GPU", 0)) for node in alive}
+    with_cards = device in ("auto", "cuda") and any(cards.values())
+    found: list[Spot] = []
+    for node in alive:
+        ident, name = node["NodeID"], names[node["NodeID"]]
+        if with_cards:
+            count = cards[ident]
+            found += [Spot(ident, name, f"{name} gpu {n}", True, count) for n in range(count)]
+        elif device != "cuda" and node["Resources"].get("CPU", 0) >= 1:
+            found.append(Spot(ident, name, name, False, 1))
+    return found
+
+
+class Cluster:
+    """A Ray cluster; this process is on one of its nodes."""
+
+    look_s: float | None = LOOK_S
+    here = False
+
+    def __init__(
+        self,
+        address: str,
+        log: Path,
+        *,
+        most: int | None = None,
+        device: str = "auto",
+        models: int = 1,
+    ) -> None:
+        """Describe it; nothing is connected.
+
+        Args:
+            address: ``auto`` or HOST:PORT.
+            log: file for the last words of workers.
+            most: workers in all; None: one at every place.
+            device: as the provider's option.
+            models: so many models of the run share each place.
+        """
+        self.most = most
+        self.share = 1 / models
+        self.log = log
+        self._address = address
+        self._device = device
+        self._names: dict[str, str] = {}
+        self._spots: list[Spot] = []
+        self._connected = False
+        self._links: dict[str, dict[RayLink, None]] = {}
+        self._cards: dict[str, list[dict[str, Any]]] = {}
+
+    async def places(self) -> Sequence[Place]:
+        """See :class:`.links.Ground`."""
+        if not self._connected:
+            await asyncio.to_thread(_connect, self._address)
+            self._connected = True
+        try:
+            nodes = await asyncio.to_thread(_nodes)
+        except Exception as error:
+            # The head is away. Ray ends this process if it does not come back; workers go on.
+            log.warning("the cluster does not tell its nodes: %s", error)
+        else:
+            self._spots = spots(nodes, self._names, self._device)
+            await self._ask_cards()
+        return [RayPlace(self, spot) for spot in self._spots]
+
+    async def _ask_cards(self) -> None:
+        asked = {node: next(iter(links)) for node, links in self._links.items() if links}
+        told = await asyncio.gather(
+            *(link.cards() for link in asked.values()), return_exceptions=True
+        )
+        self._cards = {
+            node: cards
+            for node, cards in zip(asked, told, strict=True)
+            if not isinstance(cards, BaseException)
+        }
+
+    def joined(self, link: RayLink) -> None:
+        """A worker runs on a node: it can be asked about the node's cards."""
+        self._links.setdefault(link.node, {})[link] = None
+
+    def left(self, link: RayLink) -> None:
+        """A worker has ended."""
+        self._links.get(link.node, {}).pop(link, None)
+
+    def cards(self) -> list[dict[str, Any]]:
+        """See :class:`.links.Ground`."""
+        return [
+            {**card, "node": node} for node, cards in sorted(self._cards.items()) for card in cards
+        ]
+
+    async def close(self) -> None:
+        """See :class:`.links.Ground`."""
+        if self._connected:
+            self._connected = False
+            await asyncio.to_thread(_disconnect)
+
+
+class RayPlace:
+    """A place on a node."""
+
+    def __init__(self, cluster: Cluster, spot: Spot) -> None:
+        self.name = spot.name
+        self.node = spot.node
+        self.sharing = spot.sharing
+        self._cluster = cluster
+        self._spot = spot
+
+    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> Link:
+        """See :class:`.links.Place`."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        from evalbench.engine.dispatch.local.carrier import Carrier, versions
+
+        share = self._cluster.share
+        there = NodeAffinitySchedulingStrategy(self._spot.ident, soft=False)
+        needs = {"num_cpus": 0, "num_gpus": share} if self._spot.card else {"num_cpus": share}
+        carrier = (
+            ray.remote(Carrier)
+            .options(scheduling_strategy=there, max_concurrency=_AT_ONCE, max_restarts=0, **needs)
+            .remote()
+        )
+        link = RayLink(carrier, self._cluster, self.node)
+        try:
+            refuse_other_versions(self.node, versions(), await carrier.about.remote())
+            more = {**command.env, **env}
+            link.pid = await carrier.start.remote(command.argv, more, sys.executable)
+        except ray.exceptions.RayError as error:
+            await link.end()
+            raise PlaceLost(_reason(error)) from error
+        except BaseException:
+            await link.end()
+            raise
+        self._cluster.joined(link)
+        return link
+
+
+class RayLink:
+    """A worker process on a node, reached through its actor."""
+
+    def __init__(self, carrier: Any, cluster: Cluster, node: str) -> None:
+        self.pid: int | None = None
+        self.code: int | None = None
+        self.node = node
+        self._carrier = carrier
+        self._cluster = cluster
+        self._sent: Any = None
+        self._held: deque[bytes] = deque()
+        self._words = ""
+
+    def send(self, frame: Mapping[str, Any]) -> None:
+        """See :class:`.links.Link`."""
+        self._sent = self._carrier.send.remote(frames.encode(frame))
+
+    async def drain(self) -> None:
+        """See :class:`.links.Link`."""
+        import ray
+
+        try:
+            await self._sent
+        except ray.exceptions.RayError:
+            # Who reads finds out why.
+            return
+
+    async def read(self) -> dict[str, Any] | None:
+        """See :class:`.links.Link`."""
+        import ray
+
+        while not self._held:
+            if self.code is not None:
+                return None
+            try:
+                bodies, self.code, log = await self._carrier.receive.remote(_PATIENCE_S)
+            except ray.exceptions.RayError as error:
+                raise PlaceLost(_reason(error)) from error
+            self._held.extend(bodies)
+            if log:
+                self._keep_log(log)
+        frame: dict[str, Any] = orjson.loads(self._held.popleft())
+        return frame
+
+    def _keep_log(self, log: bytes) -> None:
+        lines = log.decode("utf-8", "replace").strip().splitlines()
+        self._words = lines[-1] if lines else ""
+        told = "".join(f"[{self.node}] {line}\n" for line in lines)
+        # A disk that takes no more is no reason to lose the worker's frames.
+        with contextlib.suppress(OSError), open_private(self._cluster.log, "ab") as file:
+            file.write(told.encode())
+
+    async def cards(self) -> list[dict[str, Any]]:
+        """What the node's cards say.
+
+        Raises:
+            TimeoutError: it takes long.
+            RayError: the node is gone.
+        """
+        async with asyncio.timeout(_CARDS_S):
+            found: list[dict[str, Any]] = await self._carrier.cards.remote()
+            return found
+
+    async def end(self) -> None:
+        """See :class:`.links.Link`. The actor's end closes the worker's pipe, which ends it."""
+        import ray
+
+        self._cluster.left(self)
+        # It may be gone, or all of Ray.
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(ray.kill, self._carrier)
+
+    def last_words(self) -> str:
+        """See :class:`.links.Link`."""
+        return self._words
+
+
+def refuse_other_versions(node: str, ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+    """Answers come from one program, or they are not of one run.
+
+    Raises:
+        WorkerFailed: a node has another Python, Ray or evalbench.
+    """
+    other = [name for name, held in ours.items() if theirs.get(name) != held]
+    if other:
+        told = ", ".join(f"{name} {theirs.get(name)} and not {ours[name]}" for name in other)
+        raise WorkerFailed(
+            f"node {node} has other versions than this one",
+            why=told,
+            cure="use one environment on all nodes, on a shared folder or in one container image",
+        )
+
+
+def _reason(error: Exception) -> str:
+    """The first line that says something; Ray's errors are pages long."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    missing = [line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))]
+    return (missing or [line for line in lines if line] or [type(error).__name__])[0][:300]
+
+
+# One connection of a process serves all models of all its runs.
+_lock = threading.Lock()
+_users = 0
+_joined = ""
+
+
+def _connect(address: str) -> None:
+    """Become a part of the cluster.
+
+    Raises:
+        UsageError: Ray is not installed, or this process is in another cluster.
+        WorkerFailed: the cluster cannot be reached, or has another Ray or Python.
+    """
+    global _users, _joined
+    try:
+        import ray
+    except ImportError:
+        raise UsageError(
+            "--mode cluster needs Ray, which is not installed",
+            cure="pip install 'evalbench[cluster]', on every node",
+        ) from None
+    with _lock:
+        if not ray.is_initialized():
+            try:
+                ray.init(
+                    address=address,
+                    namespace="evalbench",
+                    configure_logging=False,
+                    log_to_driver=False,
+                )
+            except Exception as error:
+                raise unreachable(address, error) from error
+            _joined = address
+        elif address != _joined:
+            raise UsageError(
+                f"one engine cannot use the clusters at {_joined} and at {address}",
+                cure="give all runs of a suite one --address, or start them apart",
+            )
+        _users += 1
+
+
+def unreachable(address: str, error: Exception) -> EvalbenchError:
+    """Why the cluster cannot be used, and what to do."""
+    text = str(error)
+    if "ersion mismatch" in text:
+        return WorkerFailed(
+            "this Python or Ray is not the cluster's",
+            why=" ".join(text.split())[:400],
+            cure="start evalbench from the environment that ray start was called in",
+        )
+    return WorkerFailed(
+        f"there is no Ray cluster at {address}, or this machine is no node of it",
+        why=next((line for line in text.splitlines() if line.strip()), type(error).__name__)[:400],
+        cure="see ray status; make this machine a node (ray start --head, or ray start"
+        " --address=HEAD:PORT), then evalbench resume",
+    )
+
+
+def _nodes() -> list[dict[str, Any]]:
+    import ray
+
+    found: list[dict[str, Any]] = ray.nodes()
+    return found
+
+
+def _disconnect() -> None:
+    global _users
+    import ray
+
+    with _lock:
+        _users -= 1
+        if not _users:
+            ray.shutdown()

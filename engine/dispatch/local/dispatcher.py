@@ -1,0 +1,324 @@
+"""Answers calls with a model in worker processes: on this machine, or on those of a cluster.
+
+A worker may crash or run out of memory without harming the engine: it is
+started again and unanswered calls are sent once more. Calls carry keys, so
+nothing is computed twice for the same answer. Those that were in the worker
+when it died go one by one, so that one which kills it fails alone. A worker
+whose machine is gone gives its calls back to the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.calls import Call, Reply, WorkerProvider
+from evalbench.engine.dispatch.base import Halted, Report, SendLog
+from evalbench.engine.dispatch.local.links import Ground, Place, PlaceLost
+from evalbench.engine.dispatch.local.machine import Machine
+from evalbench.engine.dispatch.local.open_calls import OpenCalls
+from evalbench.engine.dispatch.local.replica import Replica
+from evalbench.engine.dispatch.local.shards import portion
+from evalbench.engine.errors import EvalbenchError, WorkerFailed
+from evalbench.engine.hardware.measures import Measures
+
+WINDOW = 768
+IMAGE_WINDOW = 32
+"""Calls in work where they show images: each is held in memory here and in the worker."""
+_MOST_LOSSES = 3
+"""So often a worker is started again where it was lost without having answered."""
+_NOBODY_S = 600.0
+"""How long a run waits for a machine when it has none."""
+
+
+class Local:
+    """Dispatcher for one model in workers of its own.
+
+    ``window`` is large on purpose: a worker sorts and packs what it is
+    given, and shares the computation of equal beginnings.
+    """
+
+    def __init__(
+        self,
+        provider: WorkerProvider,
+        model: str,
+        *,
+        report: Report,
+        log: Path,
+        env: Mapping[str, str] | None = None,
+        window: int | None = None,
+        each: int = WINDOW,
+        need: Mapping[str, int] | None = None,
+        ground: Ground | None = None,
+    ) -> None:
+        """Prepare; workers are started with the first call.
+
+        Args:
+            provider, model: what runs in the workers.
+            report: takes events.
+            log: file for what they print.
+            env: what their environment has besides.
+            window: calls in work in all; None: as many as the workers take.
+            each: calls in work in one worker, at most.
+            need: bytes that a worker was reckoned to take, see :class:`..fit.Need`.
+            ground: where workers can be; left out, one on this machine.
+        """
+        self._provider = provider
+        self._model = model
+        self._report = report
+        self._log = log
+        self._env = env or {}
+        self._window = window
+        self._each = each
+        self._need = need or {}
+        self._ground: Ground = ground or Machine(log)
+        # A lone worker gets every call at once, and is started with them.
+        self._lone = self._ground.look_s is None and self._ground.most == 1
+        self._calls = OpenCalls(sort=not self._lone)
+        self._replicas: dict[Replica, asyncio.Task[None]] = {}
+        self._refused: dict[str, EvalbenchError] = {}
+        self._losses: dict[str, int] = {}
+        self._fatal: EvalbenchError | None = None
+        self._halted = False
+        self._opening: asyncio.Task[None] | None = None
+        self._gone: dict[str, Measures] = {}
+        self._ready_at: float | None = None
+        self._deserted: float | None = None
+
+    @property
+    def window(self) -> int:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        return self._window or self._each * max(1, len(self._replicas))
+
+    @property
+    def ready_at(self) -> float | None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        times = [one.ready_at for one in self._replicas if one.ready_at is not None]
+        if self._ready_at is None and times:
+            self._ready_at = min(times)
+        return self._ready_at
+
+    @property
+    def loaded(self) -> dict[str, Any]:
+        """What a worker told of the model; empty before."""
+        return next((one.info for one in self._replicas if one.info), {})
+
+    @property
+    def measures(self) -> Measures:
+        """What all workers did, together."""
+        found = Measures()
+        for one in self._by_worker().values():
+            found.add(one)
+        return found
+
+    def _by_worker(self) -> dict[str, Measures]:
+        """What the workers did at each place, those that are gone too."""
+        found: dict[str, Measures] = {}
+        told = [*self._gone.items(), *((one.place.name, one.measures) for one in self._replicas)]
+        for name, measures in told:
+            found.setdefault(name, Measures()).add(measures)
+        return found
+
+    async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        self._refuse_if_over()
+        await before_send()
+        self._refuse_if_over()
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        future = self._calls.add(key, call)
+        self._wake()
+        try:
+            return await future
+        finally:
+            self._calls.forget(key)
+
+    def _refuse_if_over(self) -> None:
+        if self._fatal:
+            raise self._fatal
+        if self._halted:
+            raise Halted
+
+    def _wake(self) -> None:
+        for replica in self._replicas:
+            replica.wake.set()
+
+    def halt(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
+
+        Local work costs only time, so what is in the workers is dropped too.
+        """
+        self._halted = True
+        for replica in self._replicas:
+            replica.cancel()
+        self._calls.fail(Halted)
+
+    def set_concurrency(self, calls: int | None) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        self._window = calls
+
+    def gauges(self) -> dict[str, Any]:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
+
+        ``workers`` tells of each, where there may be several.
+        """
+        replicas = list(self._replicas)
+        memory = next((one.memory for one in replicas if one.memory), {})
+        idle = [one.idle for one in replicas if one.idle is not None]
+        measures = self.measures
+        told: dict[str, Any] = {
+            "in_flight": len(self._calls),
+            "memory": memory if self._lone else {},
+            "progress": self._progress(),
+            **({"measures": measures.to_json()} if measures.answers else {}),
+            "worker_pid": next((one.pid for one in replicas if one.pid), None),
+            **({"idle": round(sum(idle) / len(idle), 3)} if idle else {}),
+        }
+        if not self._lone:
+            told["workers"] = [one.gauges() for one in replicas]
+        return told
+
+    @property
+    def here(self) -> bool:
+        """The model runs on this machine."""
+        return self._ground.here
+
+    def cards(self) -> list[dict[str, Any]]:
+        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
+        return self._ground.cards()
+
+    def _progress(self) -> dict[str, Any]:
+        """What keeps the workers from answering, while none of them can."""
+        if not self._replicas and self._opening and not self._fatal and not self._lone:
+            return {"what": "waiting for a machine", "done": 0, "total": None, "unit": ""}
+        if any(one.loaded and not one.progress for one in self._replicas):
+            return {}
+        return next((one.progress for one in self._replicas if one.progress), {})
+
+    async def close(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        if self._opening:
+            self._opening.cancel()
+            await asyncio.wait({self._opening})
+        await asyncio.gather(*(one.close(task) for one, task in list(self._replicas.items())))
+        await self._ground.close()
+        if (measures := self.measures).answers:
+            by_worker = {name: one.to_json() for name, one in self._by_worker().items()}
+            workers = {} if self._lone else {"workers": by_worker}
+            self._report("model-unloaded", model=self._model, **measures.to_json(), **workers)
+
+    # -- where workers are --------------------------------------------------------
+
+    async def _open(self) -> None:
+        """Start workers wherever there can be some; look for more, where more may come."""
+        while True:
+            try:
+                self._staff(await self._ground.places())
+            except EvalbenchError as error:
+                self._give_up(error)
+                return
+            if self._ground.look_s is None or self._fatal:
+                return
+            await asyncio.sleep(self._ground.look_s)
+
+    def _staff(self, places: Sequence[Place]) -> None:
+        taken = {replica.place.name for replica in self._replicas}
+        free = [one for one in places if one.name not in taken and one.name not in self._refused]
+        most = self._ground.most
+        for place in free[: None if most is None else max(0, most - len(self._replicas))]:
+            replica = Replica(
+                place,
+                self._provider,
+                self._model,
+                self._calls,
+                report=self._report,
+                log=self._log,
+                env=self._env,
+                need=self._need,
+                room=self._room,
+            )
+            self._replicas[replica] = asyncio.create_task(self._keep(replica))
+        now = asyncio.get_running_loop().time()
+        if self._replicas or self._deserted is None:
+            self._deserted = now
+        elif not free and (refused := [self._refused[place.name] for place in places]):
+            self._give_up(refused[-1])
+        elif now - self._deserted > _NOBODY_S:
+            self._give_up(
+                WorkerFailed(
+                    "there is no machine for the model",
+                    why=f"for {_NOBODY_S / 60:.0f} minutes no node had room for a worker",
+                    cure="add nodes (ray status shows them), then evalbench resume;"
+                    " nothing that was answered is lost",
+                )
+            )
+
+    def _room(self, replica: Replica) -> int | None:
+        """How many more calls a worker may take in."""
+        if self._lone:
+            return None
+        if not replica.loaded:
+            return 0
+        inside = sum(len(one.inside) for one in self._replicas)
+        target = portion(self._calls.waiting, inside, len(self._replicas), self._each)
+        held = len(replica.inside)
+        # In bursts, so that there is something to pack.
+        return target - held if held <= target // 2 else 0
+
+    async def _keep(self, replica: Replica) -> None:
+        """One worker's life; what becomes of its calls when it cannot go on."""
+        lost = ""
+        try:
+            await replica.keep()
+            return
+        except PlaceLost as loss:
+            lost = str(loss)
+            error = self._count_loss(replica, lost)
+        except EvalbenchError as problem:
+            error = problem
+        waiting = len(replica.inside)
+        self._dismiss(replica)
+        if error:
+            self._refused[replica.place.name] = error
+        if error and not self._replicas and self._ground.look_s is None:
+            self._give_up(error)
+            return
+        try:
+            self._tell_leaving(replica.place.name, lost, waiting, error)
+        except EvalbenchError as broken:
+            # Where no event can be stored, no reply can.
+            self._give_up(broken)
+
+    def _tell_leaving(
+        self, place: str, lost: str, waiting: int, error: EvalbenchError | None
+    ) -> None:
+        if lost:
+            self._report("worker-lost", worker=place, why=lost, waiting=waiting)
+        if error:
+            self._report("worker-given-up", worker=place, why=f"{error.what}: {error.why}")
+
+    def _count_loss(self, replica: Replica, why: str) -> EvalbenchError | None:
+        """Why no worker is started at a place any more, when it was lost too often."""
+        place = replica.place.name
+        self._losses[place] = 1 if replica.measures.answers else self._losses.get(place, 0) + 1
+        if self._losses[place] < _MOST_LOSSES:
+            return None
+        return WorkerFailed(
+            f"the worker at {place} was lost {_MOST_LOSSES} times", why=why, cure=f"see {self._log}"
+        )
+
+    def _dismiss(self, replica: Replica) -> None:
+        """A worker has left for good: its calls go to the others."""
+        self._calls.give_back(replica.inside)
+        self._calls.leave(replica)
+        if replica.ready_at is not None:
+            self._ready_at = self.ready_at
+        self._gone.setdefault(replica.place.name, Measures()).add(replica.measures)
+        del self._replicas[replica]
+        self._wake()
+
+    def _give_up(self, error: EvalbenchError) -> None:
+        self._fatal = error
+        self._calls.fail(lambda: error)

@@ -1,0 +1,341 @@
+"""One worker with the model, kept alive: started again when it dies, with a smaller batch."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import errors
+from evalbench.engine.calls import Reply, WorkerProvider, frames
+from evalbench.engine.calls.replies import reply_from_json
+from evalbench.engine.dispatch.base import Report, failed_reply
+from evalbench.engine.dispatch.local.answer_frames import answer_frames
+from evalbench.engine.dispatch.local.links import Link, Place, ending, was_killed
+from evalbench.engine.dispatch.local.open_calls import OpenCalls
+from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, WorkerFailed
+from evalbench.engine.hardware.measures import Measures
+
+_LINGER_S = 0.05
+_PARTING_S = 2.0
+_MOST_RESTARTS = 3
+_MOST_CULPRITS = 3
+"""So many calls that each kill the worker, with no answer in between: it is the worker's fault."""
+_KILLINGS = 2
+_MOST_KILLED = 2
+"""So often calls are sent together again after the system killed the worker with them."""
+
+
+class Replica:
+    """A worker at one place, from its first life to its last.
+
+    Attributes:
+        inside: calls that the worker holds, in the order in which they were sent.
+        loaded: the model is there: calls can be answered.
+        ready_at: since when that was so first, on the monotonic clock.
+        measures: what it did in all its lives.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        provider: WorkerProvider,
+        model: str,
+        calls: OpenCalls,
+        *,
+        report: Report,
+        log: Path,
+        env: Mapping[str, str],
+        need: Mapping[str, int],
+        room: Callable[[Replica], int | None],
+    ) -> None:
+        """Prepare; nothing is started.
+
+        Args:
+            place: where.
+            provider, model: what.
+            calls: all that are open.
+            report: takes events.
+            log: where people find what the worker printed.
+            env: what its environment has besides.
+            need: bytes that it was reckoned to take, see :class:`..fit.Need`.
+            room: how many calls it may take in now; None: all there are, at any time.
+        """
+        self.place = place
+        self.inside: dict[str, None] = {}
+        self.loaded = False
+        self.ready_at: float | None = None
+        self.measures = Measures()
+        self.info: dict[str, Any] = {}
+        self.progress: dict[str, Any] = {}
+        self.memory: dict[str, Any] = {}
+        self.wake = asyncio.Event()
+        self._provider = provider
+        self._model = model
+        self._calls = calls
+        self._tell = report
+        self._log = log
+        self._env = env
+        self._need = need
+        self._room = room
+        self._link: Link | None = None
+        self._alone = ""
+        # How often memory ran out: a new worker starts with a batch halved so often.
+        self._halvings = 0
+        self._killed = 0
+        self._busy_before = 0.0
+        self._closing = False
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the worker's process on its machine."""
+        return self._link.pid if self._link else None
+
+    def cancel(self) -> None:
+        """Tell the worker to drop whatever it holds."""
+        self._send({"type": "cancel", "keys": []})
+
+    async def close(self, task: asyncio.Task[None]) -> None:
+        """End the worker, and the task that runs :meth:`keep`."""
+        self._closing = True
+        if self.loaded and not self.inside:
+            # Its last words are how much memory it took.
+            self._send({"type": "bye"})
+            await asyncio.wait({task}, timeout=_PARTING_S)
+        task.cancel()
+        await asyncio.wait({task})
+
+    def gauges(self) -> dict[str, Any]:
+        """Numbers for the screen."""
+        return {
+            "worker": self.place.name,
+            "node": self.place.node,
+            "pid": self.pid,
+            "in_flight": len(self.inside),
+            "answers": self.measures.answers,
+            "tokens_per_second": self.measures.tokens_per_second,
+            "memory": self.memory,
+            "progress": self.progress,
+            "idle": self.idle,
+        }
+
+    @property
+    def idle(self) -> float | None:
+        """The share of the time since the model was loaded in which nothing was computed."""
+        if self.ready_at is None or (spent := time.monotonic() - self.ready_at) <= 0:
+            return None
+        return round(max(0.0, 1 - self.measures.busy_s / spent), 3)
+
+    async def keep(self) -> None:
+        """Run workers until closed; give up when they die again and again without answering.
+
+        A death that was found to be one call's fault counts apart: calls like
+        that may come one after the other.
+
+        Raises:
+            EvalbenchError: there can be no worker here.
+            PlaceLost: its machine is gone.
+        """
+        deaths = culprits = 0
+        try:
+            while True:
+                if await self._run_worker():
+                    deaths = culprits = 0
+                if self._closing:
+                    return
+                code = self._link.code if self._link else None
+                if self._suspect(code):
+                    culprits += 1
+                else:
+                    deaths += 1
+                if deaths > _MOST_RESTARTS or culprits == _MOST_CULPRITS:
+                    raise WorkerFailed(
+                        f"the local worker died {deaths + culprits} times in a row"
+                        f" ({ending(code)})",
+                        why=self._last_words(code),
+                        cure=self._cure(code),
+                    )
+                self._report_restart(code)
+        except OSError as error:
+            raise WorkerFailed("the local worker could not be started", why=str(error)) from error
+        except (ValueError, LookupError, TypeError) as error:
+            raise WorkerFailed(
+                "the local worker sent something that is not a frame",
+                why=f"{type(error).__name__}: {error}",
+                cure=f"a library may print where it must not; see {self._log}",
+            ) from error
+
+    def _report_restart(self, code: int | None) -> None:
+        suspects = len(self._calls.suspects)
+        one_by_one = {"one_by_one": suspects} if suspects else {}
+        if self.loaded and code is not None and code < 0:
+            self._halvings += 1
+            one_by_one["halved"] = self._halvings
+        self._report("worker-restarted", exit=code, waiting=len(self._calls), **one_by_one)
+
+    def _report(self, kind: str, /, **body: Any) -> None:
+        named = {"worker": self.place.name} if self.place.name else {}
+        self._tell(kind, **named, **body)
+
+    def _suspect(self, code: int | None) -> bool:
+        """Note which calls the worker died with; one that it died with twice fails.
+
+        The second time it was alone. A death while the model loads is no call's fault, and
+        being killed may be the fault of all together: a smaller batch is tried first.
+
+        Returns:
+            Whether a call failed.
+        """
+        inside = [key for key in self.inside if self._calls.is_open(key)]
+        self.inside.clear()
+        if not self.loaded or (was_killed(code) and self._killed < _MOST_KILLED):
+            self._killed += bool(inside and self.loaded)
+            self._calls.give_back(inside)
+            return False
+        found = False
+        for key in inside:
+            if self._calls.accuse(key) < _KILLINGS:
+                self._calls.suspects.append(key)
+                continue
+            error = CallRejected(
+                f"the local worker died {_KILLINGS} times with this call in it ({ending(code)})",
+                why=self._last_words(code),
+                cure=self._cure(code),
+            )
+            self._calls.resolve(key, failed_reply(error, _KILLINGS))
+            found = True
+        return found
+
+    def _last_words(self, code: int | None) -> str:
+        if was_killed(code):
+            return "nobody but the system ends it so: most likely memory ran out"
+        said = self._link.last_words() if self._link else ""
+        return said or "it said nothing; the system may have ended it for its memory"
+
+    def _cure(self, code: int | None) -> str:
+        fits = "evalbench models fit tells what fits; try --quantize 4bit or a smaller model"
+        return fits if was_killed(code) else f"read {self._log}; {fits}"
+
+    async def _run_worker(self) -> bool:
+        """One worker from start to end. True when it answered at least one call."""
+        command = self._provider.worker_command(self._model)
+        self.progress = {"what": "starting the local worker", "done": 0, "total": None, "unit": ""}
+        self._alone = ""
+        self.loaded = False
+        self._busy_before = self.measures.busy_s
+        self._link = link = await self.place.start(command, self._env)
+        more = {"smaller": self._halvings} if self._halvings else {}
+        if self.place.sharing > 1:
+            more["sharing"] = self.place.sharing
+        self._send({"type": "load", **self._provider.load_request(self._model), **more})
+        self.wake.set()
+        sender = asyncio.create_task(self._feed(link))
+        answered = False
+        try:
+            while (frame := await link.read()) is not None:
+                answered = self._take(frame) or answered
+        finally:
+            sender.cancel()
+            await link.end()
+        return answered
+
+    async def _feed(self, link: Link) -> None:
+        while True:
+            await self.wake.wait()
+            # Calls come in bursts as samples reach their next step; a moment's
+            # patience lets the worker see enough of them to pack well.
+            if not self._calls.suspects:
+                await asyncio.sleep(_LINGER_S)
+            self.wake.clear()
+            for batch in answer_frames([(key, self._calls[key]) for key in self._next()]):
+                link.send(batch)
+                await link.drain()
+
+    def _next(self) -> list[str]:
+        """The calls to send now: those there is room for, or one suspect alone."""
+        if self._alone in self.inside:
+            return []
+        self._alone = ""
+        if (room := self._room(self)) == 0:
+            return []
+        if not self.inside:
+            self._alone = self._calls.next_suspect()
+        keys = [self._alone] if self._alone else self._calls.take(self, room)
+        self.inside.update(dict.fromkeys(keys))
+        return keys
+
+    def _send(self, frame: dict[str, Any]) -> None:
+        if self._link:
+            self._link.send(frame)
+
+    def _take(self, frame: dict[str, Any]) -> bool:
+        match frame["type"]:
+            case "hello":
+                if frame["protocol"] != frames.PROTOCOL:
+                    raise WorkerFailed(
+                        "engine and worker speak different protocols",
+                        why=f"worker {frame['protocol']}, engine {frames.PROTOCOL}",
+                        cure="reinstall evalbench",
+                    )
+            case "reply":
+                reply = reply_from_json(frame["reply"])
+                self.measures.count(reply)
+                return self._resolve(frame["key"], reply)
+            case "failed":
+                return self._resolve(frame["key"], failed_reply(_error(frame), 1))
+            case "progress":
+                self.progress = {k: frame.get(k) for k in ("what", "done", "total", "unit")}
+            case "loaded":
+                self._take_model(frame["info"])
+            case "memory":
+                self.memory = {k: v for k, v in frame.items() if k != "type"}
+                self._measure()
+            case "out-of-memory":
+                self._halvings += 1
+                self._report("out-of-memory", budget=frame["budget"], calls=len(frame["keys"]))
+            case "fatal":
+                error = _error(frame)
+                if isinstance(error, RunFatal):
+                    raise error
+                raise WorkerFailed(error.what, why=error.why, cure=error.cure)
+        return False
+
+    def _take_model(self, info: dict[str, Any]) -> None:
+        self.loaded = True
+        self.info = info
+        self.measures.loaded(info)
+        self.measures.expected = self._expected()
+        self.ready_at = self.ready_at or time.monotonic()
+        self.progress = {}
+        self._report("model-loaded", **info)
+        self.wake.set()
+
+    def _expected(self) -> int:
+        """Most bytes that were reckoned; on a card without the driver's own, as torch counts."""
+        on_card = self.measures.device.startswith("cuda")
+        return self._need.get("total", 0) - (self._need.get("process", 0) if on_card else 0)
+
+    def _measure(self) -> None:
+        told, held = self.memory, self.measures
+        held.peak = max(held.peak, told.get("peak") or 0)
+        held.total = told.get("total") or held.total
+        held.busy_s = self._busy_before + (told.get("busy_s") or 0.0)
+
+    def _resolve(self, key: str, reply: Reply) -> bool:
+        self.inside.pop(key, None)
+        if self._alone or self._room(self) or (self._calls.suspects and not self.inside):
+            self.wake.set()
+        self._calls.resolve(key, reply)
+        return True
+
+
+def _error(frame: dict[str, Any]) -> ProviderError:
+    kind = getattr(errors, frame.get("error", ""), None)
+    if not (isinstance(kind, type) and issubclass(kind, ProviderError)):
+        kind = ProviderError
+    error: ProviderError = kind(
+        frame.get("what", "the worker failed"), why=frame.get("why", ""), cure=frame.get("cure", "")
+    )
+    return error

@@ -1,0 +1,1 @@
+"""Driving a run: the journal first, then a model; resume, reuse and rescoring."""

@@ -1,0 +1,361 @@
+"""The ``ask`` that a benchmark's ``solve`` is given: the journal first, then a dispatcher.
+
+Everything durable follows from it. With a dispatcher behind it, it runs a
+benchmark; after a crash the same code resumes one; with nothing behind it
+(:class:`ReplayOnly`) it re-scores for free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from evalbench.engine.benchmark import Asked, repeat_of
+from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.calls.replies import UNSTORABLE, plain
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, SendLog
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.journal import CallKey, CallRow, Journal
+
+if TYPE_CHECKING:
+    from evalbench.engine.execution.reuse import EarlierReplies
+
+_EPOCHS_MOST = 1000
+_EPOCHS_APART = 1_000_000
+"""Far from each other, as the seeds that a benchmark gives its own calls are close."""
+
+Known = Mapping[CallKey, CallRow]
+"""The newest re-ask of every call that a sample has in the journal."""
+
+
+class CallFailed(Exception):
+    """A call of this sample could not be answered; the sample counts as failed."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.error)
+        self.reply = reply
+
+
+class MediaGone(Exception):
+    """A prompt shows media whose bytes are gone. It can be compared with the journal, not sent."""
+
+
+class AskedTwice(EvalbenchError):
+    """A benchmark used one call name twice in a sample, or named an unknown role."""
+
+
+class MissingReply(BaseException):
+    """A replay met a call that the journal does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A role filled by a model, with its dispatcher and parameter overrides."""
+
+    model: ModelRef
+    dispatcher: Dispatcher
+    overrides: Mapping[str, object]
+
+
+def call_key(epoch: int, role: str, model: ModelRef, step: str, repeat: int) -> CallKey:
+    """The key of a call. Of ``judge/MODEL`` the role is ``judge``: the key has the model."""
+    return CallKey(epoch, role.partition("/")[0], str(model), step, repeat)
+
+
+def newest(rows: Sequence[CallRow]) -> dict[CallKey, CallRow]:
+    """The newest re-ask of every call."""
+    latest: dict[CallKey, CallRow] = {}
+    for row in rows:
+        held = latest.get(row.key)
+        if held is None or row.reask > held.reask:
+            latest[row.key] = row
+    return latest
+
+
+def bind(
+    prompt: Prompt,
+    model: ModelRef,
+    overrides: Mapping[str, object],
+    *,
+    epoch: int = 0,
+    repeat: int = 0,
+) -> Call:
+    """A prompt bound to a model, with the run's parameters over the benchmark's.
+
+    Args:
+        prompt: the benchmark's.
+        model: who is asked.
+        overrides: fields of :class:`Params`, and ``thinking_room``: tokens added
+            to the benchmark's own cap, which is meant for the answer alone.
+        epoch, repeat: of the call; each gets a seed of its own, if there is one,
+            because the same seed would give the same answer again. Where the
+            benchmark seeds its calls itself (out of the run's seed), only the
+            epoch is added.
+    """
+    own = prompt.params.seed
+    if overrides and prompt.kind == "generate":
+        changes = dict(overrides)
+        room = changes.pop("thinking_room", 0)
+        params = prompt.params
+        if params.max_tokens and isinstance(room, int):
+            params = replace(params, max_tokens=params.max_tokens + room)
+        prompt = replace(prompt, params=params.override(**changes))
+    seed = prompt.params.seed
+    if own is not None:
+        seed = own + epoch * _EPOCHS_APART
+    elif seed is not None:
+        seed += epoch + repeat * _EPOCHS_MOST
+    if seed is not None and seed != prompt.params.seed:
+        seed %= 2**31
+        prompt = replace(prompt, params=replace(prompt.params, seed=seed))
+    return Call(model, prompt)
+
+
+class SampleAsk:
+    """``ask`` for one sample in one epoch. See :class:`evalbench.engine.benchmark.Ask`."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        cast: Mapping[str, Contestant],
+        row: int,
+        epoch: int,
+        quotes: Sequence[str],
+        known: Known,
+        halted: Callable[[], bool],
+        ask_again: frozenset[Outcome],
+        final: set[int],
+        count: Callable[[str, Reply, bool], None],
+        earlier: EarlierReplies | None = None,
+    ) -> None:
+        """Prepare asking.
+
+        Args:
+            journal: where calls and replies are kept.
+            cast: who plays each role.
+            row: the sample's row number.
+            epoch: from 0.
+            quotes: the sample's texts, see ``journal.codec.quotable``.
+            known: what the journal has of this sample.
+            halted: whether the run is stopping.
+            ask_again: outcomes of stored replies that are worth another call.
+            final: calls whose stored reply stands all the same: it failed in this engine's life.
+            count: told every reply with its role, and whether it came from the journal.
+            earlier: replies of earlier runs that may be taken; None: none may.
+        """
+        self._journal = journal
+        self._cast = cast
+        self._row = row
+        self._epoch = epoch
+        self._quotes = quotes
+        self._known = known
+        self._halted = halted
+        self._ask_again = ask_again
+        self._final = final
+        self._count = count
+        self._earlier = earlier
+        self._asked: set[CallKey] = set()
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Ask, or take the answer from the journal."""
+        part = self._cast.get(role)
+        if part is None:
+            raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
+        key = call_key(self._epoch, role, part.model, step, repeat)
+        if key in self._asked:
+            raise AskedTwice(
+                f"the benchmark asks {role!r} twice in step {step!r} of one sample",
+                cure="give every call of solve() its own step or repeat",
+            )
+        self._asked.add(key)
+        call = bind(prompt, part.model, part.overrides, epoch=self._epoch, repeat=repeat)
+        digest = call.content_hash
+        reask = 0
+        if held := self._known.get(key):
+            same = held.content_hash == digest
+            if held.reply is not None:
+                stands = held.reply.outcome not in self._ask_again or held.id in self._final
+                if same and stands:
+                    self._count(role, held.reply, True)
+                    return _answered(held.reply)
+                reask = held.reask + 1
+            else:
+                reask = held.reask if same else held.reask + 1
+        if self._halted():
+            raise Halted
+        if any(isinstance(p, MediaPart) and not p.data for m in prompt.messages for p in m.parts):
+            raise MediaGone(
+                "the pictures of this sample are not in the media cache any more;"
+                " `evalbench data fetch BENCHMARK --again` brings them back, then resume"
+            )
+        return await self._send(role, part, key, reask, call, digest)
+
+    async def _send(
+        self, role: str, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
+    ) -> Reply:
+        ident = self._journal.call_id(self._row, key, reask)
+        # What failed here, or is to be asked again, is asked.
+        if self._earlier and key not in self._known:
+            reply = await self._earlier.take(role, key, digest)
+            if reply is not None:
+                # Both are of one turn, so that no call stands in the journal as being sent.
+                self._journal.intend(self._row, key, reask, call, digest, self._quotes)
+                await self._journal.store_reply(self._row, key, reask, reply)
+                self._count(role, reply, False)
+                return _answered(reply)
+        try:
+            reply = await self._reply(part, key, reask, call, digest, ident)
+        finally:
+            if self._earlier:
+                self._earlier.asked(role)
+        try:
+            stored = self._journal.store_reply(self._row, key, reask, reply)
+        except UNSTORABLE:
+            reply = plain(reply)
+            stored = self._journal.store_reply(self._row, key, reask, reply)
+        await stored
+        if reply.outcome is Outcome.ERROR:
+            self._final.add(ident)
+        self._count(role, reply, False)
+        return _answered(reply)
+
+    async def _reply(
+        self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
+    ) -> Reply:
+        """The reply to a call that is asked now."""
+        intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
+        if park := getattr(part.dispatcher, "park", None):
+            reply: Reply | None = await park(call, ident, intend)
+            if reply is not None:
+                return reply
+        name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
+        if key.role != CANDIDATE:
+            name += f"/{key.model}"
+        log = _OnItsWay(self._journal, ident, intend, self._halted)
+        return await part.dispatcher.answer(call, name, log)
+
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        """Ask independent questions at once; replies in order.
+
+        All of them are carried through, even when one fails, so that nothing
+        that was paid for is thrown away. Of several failures the one raised is
+        that which concerns most: the run, then the halt, then the wait for a
+        batch, then this sample.
+        """
+        results = await asyncio.gather(
+            *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
+            return_exceptions=True,
+        )
+        if failures := [result for result in results if isinstance(result, BaseException)]:
+            raise min(failures, key=_reach)
+        return [result for result in results if isinstance(result, Reply)]
+
+
+class _OnItsWay(SendLog):
+    """Keeps in the journal whether a call is on the wire, and what earlier attempts came to."""
+
+    __slots__ = ("_billed", "_halted", "_ident", "_intend", "_intended", "_journal")
+
+    def __init__(
+        self,
+        journal: Journal,
+        ident: int,
+        intend: Callable[[], Awaitable[None]],
+        halted: Callable[[], bool],
+    ) -> None:
+        self._journal = journal
+        self._ident = ident
+        self._intend = intend
+        self._halted = halted
+        self._intended = False
+        self._billed = 0
+
+    async def __call__(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        if self._halted():
+            raise Halted
+        self._intended = True
+        await self._intend()
+
+    async def again(self) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        await self._journal.put_attempts(self._ident, self._billed, in_flight=True)
+
+    def ended(self, *, possibly_billed: bool) -> None:
+        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
+        if self._intended:
+            self._billed += possibly_billed
+            self._journal.put_attempts(self._ident, self._billed, in_flight=False)
+
+
+def _reach(failure: BaseException) -> int:
+    kinds = (EvalbenchError, BudgetSpent, Halted, Parked, BaseException)
+    return next(n for n, kind in enumerate(kinds) if isinstance(failure, kind))
+
+
+def _answered(reply: Reply) -> Reply:
+    if reply.outcome is Outcome.ERROR:
+        raise CallFailed(reply)
+    return reply
+
+
+class ReplayOnly:
+    """An ``ask`` that knows only the journal: for re-scoring and for counting changes.
+
+    With ``trusting`` a reply is taken for the call of its name whatever was
+    asked: other systems ask in other words.
+
+    Attributes:
+        used: keys whose stored reply still fits.
+        changed: whether a stored reply belongs to another question than the one asked now.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        epoch: int,
+        cast: Mapping[str, tuple[ModelRef, Mapping[str, object]]],
+        *,
+        trusting: bool = False,
+    ) -> None:
+        self._known = known
+        self._epoch = epoch
+        self._cast = cast
+        self._trusting = trusting
+        self.used: set[CallKey] = set()
+        self.changed = False
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """The stored reply, or :class:`MissingReply`."""
+        model, overrides = self._cast[role]
+        key = call_key(self._epoch, role, model, step, repeat)
+        held = self._known.get(key)
+        call = bind(prompt, model, overrides, epoch=self._epoch, repeat=repeat)
+        same = held is None or self._trusting or held.content_hash == call.content_hash
+        if not same:
+            self.changed = True
+            raise MissingReply
+        if held is None or held.reply is None:
+            raise MissingReply
+        self.used.add(key)
+        return _answered(held.reply)
+
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        """Stored replies, in order."""
+        results = await asyncio.gather(
+            *(self(*named[:2], step=named[2], repeat=repeat_of(named)) for named in asks),
+            return_exceptions=True,
+        )
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+        return [result for result in results if isinstance(result, Reply)]

@@ -1,0 +1,358 @@
+"""Drives the samples of one run. Resume is the same code with a fuller journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import traceback
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from evalbench.engine.benchmark import Benchmark, Score, ScoringTimeout
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.calls.replies import plain_text
+from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
+from evalbench.engine.dispatch.unfetched import not_fetched
+from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
+from evalbench.engine.execution.ask import CallFailed, Contestant, SampleAsk, newest
+from evalbench.engine.execution.backlog import Backlog, Job
+from evalbench.engine.execution.progress import Progress
+from evalbench.engine.execution.reuse import EarlierReplies
+from evalbench.engine.execution.scoring_watch import Interrupted, ScoringWatch, Tell
+from evalbench.engine.journal import CallRow, Journal
+from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.paging import Held
+from evalbench.engine.runs.status import State
+from evalbench.engine.scoring.tally import Metric
+
+_LOOK_S = 0.1
+_LOAD_LOOK_S = 0.005
+_PARKED_LOOK_S = 1.0
+SAME_FAILURES = 20
+"""That many failures of one kind before anything succeeded end the run: nothing will."""
+
+STOP_GRACE_S = 10.0
+"""How long a stop waits for calls on the wire: they are paid for, but a stop must end."""
+
+_RESTS = {
+    State.PAUSING: State.PAUSED,
+    State.STOPPING: State.STOPPED,
+    State.BUDGET: State.BUDGET,
+}
+
+
+class Driver:
+    """One run's samples, from the first unfinished one to the last.
+
+    Attributes:
+        progress: how far the run is.
+        halting: set to PAUSING or STOPPING to end after the calls in flight.
+        failure: the error that ended the run, if one did.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        benchmark: Benchmark,
+        cast: Mapping[str, Contestant],
+        *,
+        epochs: int,
+        ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
+        rows: Collection[int] | None = None,
+        leave: bool = False,
+        earlier: EarlierReplies | None = None,
+        watch: ScoringWatch | None = None,
+        tell_long: Tell | None = None,
+    ) -> None:
+        """Prepare driving.
+
+        Args:
+            journal: of the run.
+            benchmark: what is asked, and how it is scored.
+            cast: who plays each role.
+            epochs: how often each sample is asked.
+            ask_again: outcomes of stored replies that are worth another call.
+            rows: work on these samples only, and pause when they are finished.
+            leave: do not wait for batches: go when all that can be sent is out.
+            earlier: replies of earlier runs that may be taken; None: none may.
+            watch: ends scoring that takes too long; it watches once it is entered.
+            tell_long: told of scoring that takes long.
+        """
+        self._journal = journal
+        self._benchmark = benchmark
+        self._cast = cast
+        self._ask_again = ask_again
+        self._pilot = rows is not None
+        self._leave = leave
+        self._earlier = earlier
+        self._watch = watch or ScoringWatch()
+        self._tell_long = tell_long
+        self._hurried = False
+        self.halting: State | None = None
+        self.failure: EvalbenchError | None = None
+        self.progress = Progress(cast, epochs)
+        self._backlog = Backlog(journal, epochs, rows)
+        self._workers: set[asyncio.Task[None]] = set()
+        self._parking: Sequence[Parking] = [
+            typing.cast("Parking", part.dispatcher)
+            for part in self._cast.values()
+            if hasattr(part.dispatcher, "park")
+        ]
+        self._final: set[int] = set()
+        self._news = asyncio.Event()
+
+    def open(self, expected: int | None = None) -> None:
+        """Read what the journal already has: tally, size and tokens.
+
+        Scores that rest on replies to be asked again are forgotten; their
+        replies stay.
+
+        Args:
+            expected: number of samples, where it is known; they may still be loading.
+        """
+        self._journal.forget_scores(self._ask_again)
+        self.progress.read(self._journal, expected)
+
+    def metrics(self) -> list[Metric]:
+        """The benchmark's metrics over what is scored so far."""
+        return self._benchmark.metrics(self.progress.tally)
+
+    def halt(self, how: State) -> None:
+        """Send no further call. PAUSING waits for those in flight, STOPPING only a little."""
+        self.halting = how
+        self._news.set()
+        for part in self._cast.values():
+            part.dispatcher.halt()
+
+    def hurry(self) -> None:
+        """Stop now: give calls in flight no more time."""
+        self._hurried = True
+        self._news.set()
+
+    async def drive(self, loading: asyncio.Future[None] | None = None) -> State:
+        """Work until every sample is finished, the run is halted, or it cannot go on.
+
+        Args:
+            loading: done once the journal has all samples, when they are still
+                being added to its end.
+
+        Returns:
+            COMPLETE, PAUSED, STOPPED, BUDGET or FAILED; with FAILED, ``failure`` says why.
+
+        Raises:
+            EvalbenchError: loading failed, or the journal cannot be written any more.
+        """
+        finished = loading is None and self.progress.done == self.progress.total
+        self._backlog.begin(loading, finished=finished)
+        for dispatcher in self._parking:
+            dispatcher.begin(self)
+        try:
+            await self._until_done()
+        finally:
+            for worker in self._workers:
+                worker.cancel()
+            await asyncio.gather(*self._workers, return_exceptions=True)
+        if self._journal.broken:
+            raise self._journal.broken
+        if loading and loading.done() and not loading.cancelled():
+            loading.result()
+        return self._rest()
+
+    async def _until_done(self) -> None:
+        ends: float | None = None
+        while True:
+            self._hire()
+            if not self._workers and (self._halted() or self._nothing_to_do()):
+                return
+            if self.failure or self.halting is State.STOPPING:
+                ends = ends or time.monotonic() + STOP_GRACE_S
+                if self._hurried or time.monotonic() >= ends:
+                    return
+            if self._workers:
+                await asyncio.wait(self._workers, timeout=_LOOK_S)
+            else:
+                await self._until_something_comes()
+            self._backlog.look_again()
+
+    async def _until_something_comes(self) -> None:
+        if not self._backlog.parked:
+            await asyncio.sleep(_LOAD_LOOK_S)
+            return
+        self._news.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PARKED_LOOK_S):
+                await self._news.wait()
+
+    def _rest(self) -> State:
+        """How the run stands when nothing more will be done now."""
+        if self.failure:
+            return State.FAILED
+        if self.halting and not self._finished:
+            return _RESTS[self.halting]
+        if self._backlog.parked and self._outstanding():
+            return State.WAITING
+        if self._backlog.parked and (problem := self._not_fetched()):
+            self.failure = problem
+            return State.FAILED
+        if self._pilot and not self._finished:
+            return State.PAUSED
+        return State.COMPLETE
+
+    @property
+    def _finished(self) -> bool:
+        return self.progress.done >= self.progress.total
+
+    def _nothing_to_do(self) -> bool:
+        """Whether no sample can go on, now or (unless nobody wants to wait) later."""
+        if not self._backlog.exhausted:
+            return False
+        if not self._backlog.woken:
+            for dispatcher in self._parking:
+                # Whatever else is asked waits for what was asked already.
+                dispatcher.close_collection()
+        if self._backlog.woken:
+            return False
+        if self._leave:
+            return all(dispatcher.at_rest for dispatcher in self._parking)
+        return not self._outstanding()
+
+    def _outstanding(self) -> int:
+        return sum(dispatcher.outstanding for dispatcher in self._parking)
+
+    def _not_fetched(self) -> EvalbenchError | None:
+        """What keeps samples parked for good: results that cannot be fetched."""
+        found = [told for part in self._parking if (told := part.unfetched())]
+        return not_fetched(found, self._journal.path.parent.name) if found else None
+
+    # -- what batches bring, see dispatch.base.Host --------------------------------
+
+    def at_hand(self, sample: Held) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        self._backlog.keep(sample)
+
+    def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        if reply.outcome is Outcome.ERROR:
+            self._final.add(call.id)
+        self.progress.count_reply(role, reply, False)
+        self._backlog.wake(call, reply)
+        self._news.set()
+
+    def go_on(self, row: int, epoch: int) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        self._backlog.wake_unanswered(row, epoch)
+        self._news.set()
+
+    def give_up(self, error: EvalbenchError) -> None:
+        """See :class:`evalbench.engine.dispatch.base.Host`."""
+        self.failure = self.failure or error
+        self._news.set()
+        for part in self._cast.values():
+            part.dispatcher.halt()
+
+    # -- solving ------------------------------------------------------------------
+
+    def _hire(self) -> None:
+        """Start as many workers as the dispatchers want samples in work, and there are samples."""
+        missing = self._window() - len(self._workers)
+        if missing <= 0 or self._halted():
+            return
+        for _ in range(min(missing, self._backlog.read())):
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    def _window(self) -> int:
+        return max(part.dispatcher.window for part in self._cast.values())
+
+    async def _work(self) -> None:
+        """Solve one sample after the other for as long as this worker is wanted."""
+        while not self._halted() and len(self._workers) <= self._window():
+            job = self._backlog.next()
+            if job is None:
+                return
+            self._hire()
+            await self._solve(job)
+
+    async def _solve(self, job: Job) -> None:
+        progress = self.progress
+        ask = SampleAsk(
+            journal=self._journal,
+            cast=self._cast,
+            row=job.row,
+            epoch=job.epoch,
+            quotes=quotable(job.sample),
+            known=newest(job.calls),
+            halted=self._halted,
+            ask_again=self._ask_again,
+            final=self._final,
+            count=progress.count_new_reply if job.woken else progress.count_reply,
+            earlier=self._earlier,
+        )
+        if progress.first_sent is None:
+            progress.first_sent = time.monotonic()
+        try:
+            solving, seconds = (
+                self._benchmark.solve(job.sample, ask),
+                self._benchmark.scoring_seconds,
+            )
+            score = await self._watch.solve(job.row, solving, seconds, self._tell_long)
+            self._record(job, score)
+        except BudgetSpent:
+            self.halt(State.BUDGET)
+        except (Halted, Interrupted):
+            return
+        except Parked:
+            self._backlog.park(job.row, job.epoch)
+        except CallFailed as error:
+            self._fail(job, error.reply.error)
+        except EvalbenchError as error:
+            self.give_up(error)
+        except ScoringTimeout as error:
+            self._fail(job, f"{ScoringTimeout.__name__}: {error}")
+        except (Exception, SystemExit) as error:
+            if limit := system_limit(error):
+                self.give_up(limit)
+                return
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self._fail(job, f"{type(error).__name__}: {error} ({where.name}:{where.lineno})")
+
+    def _halted(self) -> bool:
+        return self.halting is not None or self.failure is not None
+
+    def _record(self, job: Job, score: Score) -> None:
+        self._put(job, score.outcome, score.values, score.told())
+        self.progress.solved = True
+
+    def _fail(self, job: Job, error: str) -> None:
+        error = plain_text(error)
+        kind = error.partition(":")[0]
+        alike = self.progress.errors.get(kind, 0) + 1
+        self.progress.errors[kind] = alike
+        try:
+            self._put(job, Outcome.ERROR, {}, {"error": error})
+            self._journal.event("sample-failed", error=kind)
+        except JournalError as broken:
+            self.give_up(broken)
+            return
+        if not self.progress.solved and alike >= SAME_FAILURES:
+            self.give_up(
+                RunFatal(
+                    f"the first {SAME_FAILURES} samples all failed in the same way",
+                    why=error,
+                    cure="fix the cause, then resume; failed samples are asked again",
+                )
+            )
+
+    def _put(
+        self,
+        job: Job,
+        outcome: Outcome,
+        values: Mapping[str, float],
+        detail: Mapping[str, Any],
+    ) -> None:
+        tags = job.sample.tags
+        self._journal.store_score(job.row, job.epoch, tags, outcome, values, detail)
+        self.progress.count_score(job.row, job.epoch, tags, outcome, values)

@@ -1,0 +1,143 @@
+"""Replies that a run had and its journal has no more: noticed before anything is asked again.
+
+The status file counts the replies that the journal held when it was last written. A journal
+that holds fewer was replaced by an older copy, was cut off, or has lost its write-ahead log,
+which holds the newest rows of a run that was killed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal.reader import Shelf, totals
+from evalbench.engine.journal.schema import needs_its_log
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import Status
+
+ACCEPT = "--accept-loss"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a journal lacks.
+
+    Attributes:
+        replies: how many; None when nobody knows.
+        usd: what they had cost, and may have cost besides, as far as that is known.
+        what, why, cure: for people.
+    """
+
+    replies: int | None
+    usd: Decimal
+    what: str
+    why: str
+    cure: str
+
+    def refusal(self, run: str) -> JournalError:
+        """The error of a resume that would pay for them again."""
+        calls = "nobody knows how many" if self.replies is None else f"{self.replies:,}"
+        return JournalError(
+            self.what,
+            why=f"{self.why}; resuming would ask calls that were paid for again: {calls}",
+            cure=f"{self.cure}; or accept the loss and pay again: evalbench resume {run} {ACCEPT}",
+        )
+
+
+def lost_replies(folder: RunFolder, status: Status) -> Lost | None:
+    """What the journal of a run at rest, or left by a killed engine, lacks; None: nothing.
+
+    Looks only, so that what is missing can still be put back.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    path = folder.journal
+    if not path.exists():
+        return _all_of_it(folder, status)
+    with JournalReader(path) as journal:
+        if journal.meta("imported"):
+            return None
+        created, there = journal.meta("created"), journal.query(_counted)
+    if of_another_run(status, created):
+        # It says nothing about this journal.
+        return _unknown(folder) if needs_its_log(path) else None
+    missing, held = there.missing(status)
+    if missing <= 0:
+        return None
+    log = f"{path.name}-wal"
+    why = f"{path} holds {held - missing:,} replies of {held:,}"
+    if needs_its_log(path):
+        what, cure = f"{log} is missing", f"put {log} back beside {path.name}"
+        why = f"the engine was killed, and {log} held the newest rows; {why}"
+    else:
+        what = f"the journal of run {folder.id} lacks replies"
+        why += ": it was cut off, or is an older copy"
+        cure = f"put the newest {path.name}, and {log} if there is one, back"
+    return Lost(missing, max(_usd(status) - there.usd, Decimal(0)), what, why, cure)
+
+
+def of_another_run(status: Status, created: Any) -> bool:
+    """Whether a status does not belong to the journal of a run that was created then."""
+    return created is not None and created != status.created
+
+
+class _Counted(NamedTuple):
+    """What a journal holds."""
+
+    replies: int
+    scores: int
+    usd: Decimal
+
+    def missing(self, status: Status) -> tuple[int, int]:
+        """How many replies are not there any more, and how many there were."""
+        if status.replies is not None:
+            return status.replies - self.replies, status.replies
+        # Earlier versions did not count replies. Failed samples may have been forgotten since.
+        held = status.done - status.failed
+        return held - self.scores, held
+
+
+def _counted(shelf: Shelf, path: Path) -> _Counted:
+    spent = totals(shelf, path)
+    known = shelf.sums()
+    if known:
+        replies, scores = known.replies, sum(known.scores.values())
+    else:
+        replies, scores = shelf.db.execute(
+            "SELECT (SELECT count(*) FROM reply), (SELECT count(*) FROM score)"
+        ).fetchone()
+    return _Counted(replies, scores, spent.cost + spent.possible)
+
+
+def _usd(status: Status) -> Decimal:
+    return Decimal(str(status.spend_usd or 0)) + Decimal(str(status.possible_usd))
+
+
+def _all_of_it(folder: RunFolder, status: Status) -> Lost | None:
+    if not (status.replies or status.done or status.sent):
+        return None
+    held = max(status.replies or 0, status.done, status.sent)
+    return Lost(
+        held,
+        _usd(status),
+        f"the journal of run {folder.id} is gone",
+        f"{folder.journal} held {held:,} replies",
+        "put it back",
+    )
+
+
+def _unknown(folder: RunFolder) -> Lost:
+    log = f"{folder.journal.name}-wal"
+    return Lost(
+        None,
+        Decimal(0),
+        f"{log} is missing",
+        f"the engine was killed, and {log} held the newest rows; the run's status.json, which"
+        " counts its replies, is missing or another run's",
+        f"put {log} back beside {folder.journal.name}",
+    )

@@ -1,0 +1,232 @@
+"""A run's journal as an engine takes it up: made or found, checked for changes, facts stored."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.cost.unit_prices import UnitPrices
+from evalbench.engine.data.dataset import DataHeader, read_header
+from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
+from evalbench.engine.execution.changes import paid_again, refuse
+from evalbench.engine.execution.lost_replies import Lost, lost_replies, of_another_run
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.paging import count_scores
+from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.schema import create
+from evalbench.engine.keys import KeyRef
+from evalbench.engine.runs.folder import RunFolder, first_status
+from evalbench.engine.runs.record import differences, identity, record
+from evalbench.engine.runs.status import Status
+
+Prices = Mapping[str, UnitPrices | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a caller hands over with a run. Of a resumed run most of it may be missing.
+
+    Attributes:
+        samples: the prepared samples, where they are still to be loaded.
+        keys: where the key of each role lay.
+        prices: unit prices by role.
+        fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
+    """
+
+    samples: Path | None
+    keys: Mapping[str, KeyRef]
+    prices: Prices
+    fits: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A run that can be driven.
+
+    Attributes:
+        journal: opened for writing.
+        benchmark: what is asked, and how it is scored.
+        prices: unit prices by role, those of the run's beginning.
+        fits: as in :class:`Brought`.
+        loaded: whether the journal has all samples.
+        size: how many samples it has, where it has all and says so.
+        seconds: worked on so far, by all engines.
+        lost_usd: what replies cost that are not in the journal any more.
+    """
+
+    journal: Journal
+    benchmark: Benchmark
+    prices: Prices
+    fits: Mapping[str, Any]
+    loaded: bool
+    size: int | None
+    seconds: float
+    lost_usd: Decimal
+
+
+async def open_journal(
+    folder: RunFolder,
+    spec: RunSpec,
+    status: Status,
+    brought: Brought,
+    *,
+    accept_changes: bool,
+    accept_loss: bool,
+    ask_again: frozenset[Outcome],
+) -> Opened:
+    """Open or make the journal of a run and check that a resumed one is still the same.
+
+    Args:
+        folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
+        brought: what the caller hands over.
+        accept_changes: go on although it is not the same.
+        accept_loss: go on although replies that were paid for are missing.
+        ask_again: outcomes of stored replies that are worth another call.
+
+    Raises:
+        RunChanged: when it is not and ``accept_changes`` is false.
+        JournalError: when the journal cannot be used, or lacks replies.
+        UsageError: its data is needed, and gone.
+    """
+    lost = lost_replies(folder, status)
+    if lost and not accept_loss:
+        raise lost.refusal(folder.id)
+    if not folder.journal.exists():
+        create(folder.journal)
+    journal = Journal(folder.journal)
+    try:
+        if lost:
+            _accept(journal, lost)
+        return await _take_up(journal, folder, spec, status, brought, accept_changes, ask_again)
+    except EvalbenchError:
+        with contextlib.suppress(JournalError):
+            await journal.close()
+        raise
+
+
+def _accept(journal: Journal, lost: Lost) -> None:
+    """Go on without the replies that are missing; what they cost stays spent."""
+    before = Decimal(journal.query(Shelf.meta).get("lost_usd", "0"))
+    journal.set(lost_usd=str(before + lost.usd))
+    journal.event("loss-accepted", replies=lost.replies, usd=str(lost.usd))
+
+
+async def _take_up(
+    journal: Journal,
+    folder: RunFolder,
+    spec: RunSpec,
+    status: Status,
+    brought: Brought,
+    accept_changes: bool,
+    ask_again: frozenset[Outcome],
+) -> Opened:
+    stored = journal.query(Shelf.meta)
+    if of_another_run(status, stored.get("created")):
+        fresh = first_status(folder, spec, created=stored["created"], total=status.total)
+        for field in fields(Status):
+            setattr(status, field.name, getattr(fresh, field.name))
+    loaded = bool(stored.get("loaded"))
+    size: int | None = stored.get("samples") if loaded else None
+    header = read_header(brought.samples) if brought.samples else None
+    benchmark = build_benchmark(spec, header.shared if header else stored.get("shared"))
+    now = identity(spec, benchmark, header.data_hash if header else stored.get("data_hash", ""))
+    if then := stored.get("identity"):
+        changes = differences(then, now)
+        roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
+        lost = await paid_again(journal, benchmark, roles, spec.get("epochs"), ask_again, size)
+        if changes or lost:
+            finished = journal.query(partial(count_scores, ignoring=ask_again))
+            if not accept_changes and (lost or finished):
+                raise refuse(changes, lost, finished)
+            status.mixed = status.mixed or bool(finished)
+            loaded = loaded and _same_samples(then, now)
+            _mark_changed(journal, then, now, mixed=status.mixed, loaded=loaded)
+            journal.event("changes-accepted", changes=changes, asked_again=lost)
+    if not loaded and header is None:
+        raise UsageError(
+            f"run {folder.id} still needs its data, which is gone",
+            cure="put it back where it was, or start again with evalbench run",
+        )
+    opened = Opened(
+        journal,
+        benchmark,
+        _prices(stored, brought.prices),
+        brought.fits or stored.get("fits") or {},
+        loaded,
+        size,
+        # The status file knows of an engine that was killed, the journal of one that rested.
+        max(stored.get("seconds", 0.0), status.seconds),
+        Decimal(stored.get("lost_usd", "0")),
+    )
+    facts: dict[str, Any] = {"identity": now}
+    if "created" not in stored:
+        facts["created"] = status.created or time.time()
+    if header and not ("record" in stored and _finished(opened, spec, ask_again)):
+        # Of a finished run it stays what it was: the packages that gave the answers.
+        facts["record"] = record(spec, benchmark, header)
+    _store_facts(opened, spec, brought, header, **facts)
+    return opened
+
+
+def _finished(opened: Opened, spec: RunSpec, ask_again: frozenset[Outcome]) -> bool:
+    finished = opened.journal.query(partial(count_scores, ignoring=ask_again))
+    return opened.loaded and finished == (opened.size or 0) * spec.get("epochs")
+
+
+def _same_samples(then: dict[str, Any], now: dict[str, Any]) -> bool:
+    return then["data"] == now["data"] and _selection(then) == _selection(now)
+
+
+def _mark_changed(
+    journal: Journal, then: dict[str, Any], now: dict[str, Any], *, mixed: bool, loaded: bool
+) -> None:
+    if now["settings"]["epochs"] < then["settings"]["epochs"]:
+        journal.forget_epochs(now["settings"]["epochs"])
+    # Stored as not loaded, so that a crash before the end of loading is made good.
+    journal.set(mixed=mixed, loaded=loaded)
+
+
+def _selection(stored: dict[str, Any]) -> list[Any]:
+    settings = stored["settings"]
+    return [settings[name] for name in ("limit", "shuffle", "seed", "filters")]
+
+
+def _prices(stored: Mapping[str, Any], brought: Prices) -> Prices:
+    """Prices are those of the run's beginning, so that its spend is one sum."""
+    held = prices_from_json(stored.get("prices") or {})
+    modes = {role: one.mode for role, one in brought.items() if one}
+    kept = {
+        role: one for role, one in held.items() if one and modes.get(role, one.mode) == one.mode
+    }
+    return {**brought, **kept}
+
+
+def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
+    """Unit prices by role, as they are stored and handed over; None: unknown."""
+    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
+
+
+def _store_facts(
+    opened: Opened, spec: RunSpec, brought: Brought, header: DataHeader | None, **facts: Any
+) -> None:
+    journal = opened.journal
+    facts |= {
+        "prices": {role: one.to_json() if one else None for role, one in opened.prices.items()},
+        "fits": opened.fits,
+        "spec": spec.to_json(),
+        "keys": {role: brought.keys[role].to_json() for role in spec.cast()},
+    }
+    if header:
+        facts |= {"shared": header.shared, "data_hash": header.data_hash}
+    journal.set(**facts)
+    if journal.rollback_on:
+        journal.event("rollback-journal", file_system=journal.rollback_on)

@@ -1,0 +1,176 @@
+"""How far a run is: its scores, and its calls by how they were answered, counted as they come."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from functools import partial
+
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.reader import (
+    Shelf,
+    Totals,
+    count_samples,
+    reused_replies,
+    scores_by_sample,
+    tally_of,
+    totals,
+)
+from evalbench.engine.scoring.tally import Tally
+
+_RATE_WINDOW_S = 20.0
+_LATEST = 8
+
+_FATES = ("sent", "dropped", "refused")
+"""What can become of a requested parameter; the last that happened to any call is shown."""
+
+
+class Progress:
+    """What a run has so far. Calls and errors are those of this engine's life.
+
+    Attributes:
+        tally: all scores so far, live.
+        before: what all replies of earlier engines add up to.
+        total: samples × epochs.
+        roles: calls of each role by how they were answered: ``sent``, ``from_journal`` or
+            ``reused`` from an earlier run.
+        reused: replies taken from earlier runs, over all engines.
+        input_tokens, output_tokens: of all replies that were paid, over all engines.
+        errors: failed samples by the kind of their error.
+        notes: what became of each requested parameter.
+        latest: (row, epoch) of the scores stored last, oldest first.
+        solved: whether any sample did not fail, in whatever engine's life.
+        first_sent, last_score: when, on the monotonic clock.
+    """
+
+    def __init__(self, cast: Mapping[str, Contestant], epochs: int) -> None:
+        """Begin at nothing.
+
+        Args:
+            cast: who plays each role.
+            epochs: how often each sample is asked.
+        """
+        self._cast = cast
+        self._epochs = epochs
+        self.tally = Tally()
+        self.before = Totals()
+        self.total = 0
+        self.sent = 0
+        self.from_journal = 0
+        self.reused = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.first_sent: float | None = None
+        self.last_score: float | None = None
+        self.errors: dict[str, int] = {}
+        self.notes: dict[str, dict[str, str]] = {}
+        self.roles = {role: {"sent": 0, "from_journal": 0, "reused": 0} for role in cast}
+        self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
+        self.solved = False
+        self._recent: deque[tuple[float, int]] = deque()
+        self._epochs_of: dict[int, list[tuple[Outcome, Mapping[str, float]]]] = {}
+
+    def read(self, journal: Journal, expected: int | None = None) -> None:
+        """Take over what the journal has from earlier engines.
+
+        Args:
+            journal: of the run.
+            expected: number of samples, where it is known; they may still be loading.
+        """
+        path = journal.path
+
+        def read(shelf: Shelf) -> tuple[Tally, int, int, Totals]:
+            size = count_samples(shelf) if expected is None else expected
+            reused = sum(reused_replies(shelf, path).values())
+            return tally_of(shelf, path), size, reused, totals(shelf, path)
+
+        self.tally, size, self.reused, self.before = journal.query(read)
+        self.total = size * self._epochs
+        self.input_tokens, self.output_tokens = self.before[:2]
+        self.solved = self.done > 0
+        if self._epochs > 1:
+            self.tally.epochs = self._epochs
+            self.tally.means = Tally()
+            for row, tags, scores in journal.query(partial(scores_by_sample, path=path)):
+                for score in scores:
+                    self._count_epoch(row, tags, score)
+
+    @property
+    def done(self) -> int:
+        """Samples × epochs that have a score or failed."""
+        return sum(self.tally.rows.values())
+
+    @property
+    def failed(self) -> int:
+        """Samples × epochs that failed."""
+        return self.tally.outcomes()[Outcome.ERROR.value]
+
+    @property
+    def seconds(self) -> float:
+        """From the first call sent to the last score, in this engine's life.
+
+        Calls that wait for a model to be loaded are not sent yet.
+        """
+        ready = [part.dispatcher.ready_at for part in self._cast.values()]
+        if self.first_sent is None or None in ready:
+            return 0.0
+        begun = max(self.first_sent, *(at for at in ready if at is not None))
+        return max(0.0, (self.last_score or time.monotonic()) - begun)
+
+    def rate(self) -> float:
+        """Samples finished per second, over the last 20 s."""
+        now, done = time.monotonic(), self.done
+        self._recent.append((now, done))
+        while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_WINDOW_S:
+            self._recent.popleft()
+        then, before = self._recent[0]
+        return (done - before) / (now - then) if now > then else 0.0
+
+    def count_reply(self, role: str, reply: Reply, from_journal: bool) -> None:
+        """Count one answered call of a role."""
+        how = "from_journal" if from_journal else "reused" if reply.reused else "sent"
+        self.roles[role][how] += 1
+        if from_journal:
+            self.from_journal += 1
+        elif reply.reused:
+            self.reused += 1
+        else:
+            self.sent += 1
+            self.input_tokens += reply.usage.input_tokens or 0
+            self.output_tokens += reply.usage.output_tokens or 0
+        for note in reply.params:
+            held = self.notes.get(note.name)
+            if held is None or _FATES.index(note.fate) >= _FATES.index(held["fate"]):
+                self.notes[note.name] = {"fate": note.fate, "reason": note.reason}
+
+    def count_new_reply(self, role: str, reply: Reply, from_journal: bool) -> None:
+        """Of a sample that was parked: what it finds in the journal was counted when it arrived."""
+        if not from_journal:
+            self.count_reply(role, reply, False)
+
+    def count_score(
+        self,
+        row: int,
+        epoch: int,
+        tags: Mapping[str, str],
+        outcome: Outcome,
+        values: Mapping[str, float],
+    ) -> None:
+        """Count the score of one sample in one epoch."""
+        self.tally.add(tags, outcome, values)
+        if self._epochs > 1:
+            self._count_epoch(row, tags, (outcome, values))
+        self.last_score = time.monotonic()
+        self.latest.append((row, epoch))
+
+    def _count_epoch(
+        self, row: int, tags: Mapping[str, str], score: tuple[Outcome, Mapping[str, float]]
+    ) -> None:
+        """Collect the epochs of a sample; once it has them all, count it in the tally's means."""
+        scores = self._epochs_of.setdefault(row, [])
+        scores.append(score)
+        if len(scores) == self._epochs and self.tally.means is not None:
+            self.tally.means.add_sample(tags, self._epochs_of.pop(row))

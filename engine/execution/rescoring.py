@@ -1,0 +1,127 @@
+"""Scoring a run anew from its stored replies: asks nothing and costs nothing.
+
+The benchmark's own ``solve`` is run again with an ``ask`` that knows only the
+journal, so every parser and every judge's words are read as this version reads
+them. What cannot be replayed keeps the score it has; what takes too long to score fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from evalbench.engine.benchmark import ScoringTimeout, metrics_of
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.errors import UsageError
+from evalbench.engine.execution.ask import MissingReply, ReplayOnly, newest
+from evalbench.engine.execution.lost_replies import lost_replies
+from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.paging import scored_samples
+from evalbench.engine.journal.reader import Shelf, tally_of
+from evalbench.engine.runs.folder import Lock, RunFolder
+from evalbench.engine.runs.record import identity
+from evalbench.engine.runs.status import metrics_json
+
+_PAGE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """What became of a run's scores.
+
+    Attributes:
+        scored: read again.
+        changed: of these, with another outcome or other values than before.
+        kept: whose replies are not all there, or are to other questions than
+            this version asks; they keep their scores.
+        failed: of those scored, whose scoring took too long.
+        before, after: all metrics by name, as ``status.metrics_json`` gives them.
+    """
+
+    scored: int
+    changed: int
+    kept: int
+    before: Mapping[str, Mapping[str, Any]]
+    after: Mapping[str, Mapping[str, Any]]
+    failed: int = 0
+
+
+async def rescore(folder: RunFolder) -> Rescored:
+    """Score a resting run anew.
+
+    Raises:
+        RunBusy: an engine drives the run.
+        JournalError: the journal cannot be used, or lacks replies.
+        UsageError: nothing was answered yet.
+    """
+    folder.refuse_links()
+    lock = Lock(folder)
+    try:
+        if lost := lost_replies(folder, folder.status()):
+            # Writing would make it impossible to put them back.
+            raise lost.refusal(folder.id)
+        journal = Journal(folder.journal)
+        try:
+            with ScoringWatch() as watch:
+                return await _rescore(folder, folder.spec(), journal, watch)
+        finally:
+            await journal.close()
+    finally:
+        lock.release()
+
+
+async def _rescore(
+    folder: RunFolder, spec: RunSpec, journal: Journal, watch: ScoringWatch
+) -> Rescored:
+    journal.recount()
+    meta = journal.query(Shelf.meta)
+    benchmark = build_benchmark(spec, meta.get("shared"))
+    roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
+    scored = changed = kept = failed = 0
+    last = 0
+    while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
+        for last, sample, calls, held in page:
+            await asyncio.sleep(0)  # Ctrl-C is taken here
+            for epoch, before in held.items():
+                own = [call for call in calls if call.key.epoch == epoch]
+                ask = ReplayOnly(newest(own), epoch, roles, trusting="imported" in meta)
+                told: Mapping[str, Any]
+                try:
+                    solving, limit = benchmark.solve(sample, ask), benchmark.scoring_seconds
+                    score = await watch.solve(last, solving, limit)
+                    outcome, values, told = score.outcome, dict(score.values), score.told()
+                except ScoringTimeout as error:
+                    failed += 1
+                    outcome, values = Outcome.ERROR, {}
+                    told = {"error": f"{ScoringTimeout.__name__}: {error}"}
+                except (MissingReply, Exception):
+                    # Of a failed call, or whatever solve raises of itself as it did in the run.
+                    kept += 1
+                    continue
+                scored += 1
+                changed += (outcome, values) != before
+                journal.store_score(last, epoch, sample.tags, outcome, values, told)
+        journal.flush()
+    if not scored and not kept:
+        raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")
+    tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
+    after = metrics_json(metrics_of(benchmark, tally))
+    if not kept:
+        # A resume compares with what the scores were made by.
+        now = identity(spec, benchmark, meta.get("data_hash", ""))
+        journal.set(identity=now)
+    journal.set(metrics=after, outcomes=tally.outcomes())
+    journal.event("rescored", scored=scored, changed=changed, kept=kept)
+    status = folder.status()
+    status.outcomes = tally.outcomes()
+    status.failed = status.outcomes.get(Outcome.ERROR.value, 0)
+    status.metrics = {name: metric for name, metric in after.items() if not metric["group"]}
+    status.updated = time.time()
+    folder.write_status(status)
+    return Rescored(scored, changed, kept, meta.get("metrics") or {}, after, failed)

@@ -1,0 +1,333 @@
+"""Replies of earlier runs, taken for the very same calls.
+
+A reply stands for a call when everything that decides it is the same: the
+content hash of the call (model with revision, every requested parameter,
+prompt, bytes of media), the provider's options, among them where the model was
+asked, and the mode. Of a local model, which is known only once
+it is loaded, also its weights, number format, quantisation, layout and device.
+
+Nothing is taken twice: a reply belongs to one epoch, one repeat and one sample,
+through any chain of runs, so several answers to one question stay several.
+Failures are not taken, nor answers that were cut off before their cap. Refusals
+are: a refusal that is asked again until it is none would be another score.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import Outcome, Reply, Reused, WorkerProvider
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import RoleSpec
+from evalbench.engine.config.spec import RunSpec, deciding_options
+from evalbench.engine.errors import EvalbenchError, JournalError
+from evalbench.engine.execution.loaded import loadings
+from evalbench.engine.journal import CallKey, Journal
+from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.schema import SLOT_BITS, connect, has_batches, has_reused
+from evalbench.engine.runs.folder import RunFolder, all_runs
+
+_INDIFFERENT = ("timeout", "profile", "prompt_cache", "batches", "batch_bucket", "batch_role")
+"""Options of providers over a network that change neither a request nor who answers it."""
+
+_GOOD = (Outcome.OK, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED)
+
+_TABLES = """
+CREATE TABLE held (
+    maker TEXT, hash BLOB, epoch INTEGER, repeat INTEGER, batch INTEGER,
+    run INTEGER, call INTEGER, origin TEXT, source INTEGER
+);
+CREATE INDEX by_hash ON held (hash);
+CREATE INDEX by_origin ON held (source, origin);
+"""
+
+
+def maker(part: RoleSpec) -> str:
+    """Who answers, as a text: equal for two roles whose replies to equal calls are exchangeable."""
+    cls = registry.provider_class(part.ref.provider)
+    given = part.provider_options
+    if isinstance(part.provider(), WorkerProvider):
+        # How the others turned out on this machine is known once it is loaded.
+        options = deciding_options(part.model, given)
+    else:
+        options = {
+            option.name: value
+            for option in cls.options
+            if option.name not in _INDIFFERENT
+            and (value := given.get(option.name, option.default)) != option.default
+        }
+    return orjson.dumps([part.model, options], option=orjson.OPT_SORT_KEYS).decode()
+
+
+@dataclass(slots=True)
+class _Earlier:
+    """One earlier run: its file, when it began, and how it loaded local models."""
+
+    id: str
+    shelf: Shelf
+    created: float
+    meta: Mapping[str, Any]
+
+
+class EarlierReplies:
+    """What earlier runs were answered, ready to be taken. Close it when the run rests.
+
+    Attributes:
+        found: how many replies there are of the models of this run; of them those that
+            are asked for here are taken.
+    """
+
+    def __init__(
+        self,
+        cast: Mapping[str, RoleSpec],
+        journal: Journal | None = None,
+        *,
+        across_modes: bool = False,
+    ) -> None:
+        """Nothing is held before :meth:`collect`.
+
+        Args:
+            cast: the run's models by role.
+            journal: of the run.
+            across_modes: take replies of batches for calls at once, and the other way round.
+        """
+        self.found = 0
+        self._journal = journal
+        self._parts = dict(cast)
+        self._makers = {role: maker(part) for role, part in cast.items()}
+        self._across = across_modes
+        self._local = {
+            role for role, part in cast.items() if isinstance(part.provider(), WorkerProvider)
+        }
+        self._runs: list[_Earlier] = []
+        # On disk, and gone with its connection: memory must not grow with the runs.
+        self._db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._db.executescript(_TABLES)
+        self._loading: dict[str, asyncio.Event] = {}
+        self._told: set[tuple[str, str]] = set()
+        self._loadings: dict[str, list[dict[str, Any]]] = {}
+
+    def collect(self, parent: Path, own: str, taken: Sequence[tuple[str, int]] = ()) -> None:
+        """Look through the runs of a folder.
+
+        Args:
+            parent: the folder.
+            own: id of the run itself.
+            taken: replies that the run has taken already, as (run, call).
+        """
+        for folder in all_runs(parent):
+            if folder.id == own:
+                continue
+            try:
+                self._collect(folder)
+            except EvalbenchError:
+                # Of a newer version, damaged, or without a journal: there is nothing to take.
+                continue
+        self._db.executemany(
+            "DELETE FROM held WHERE origin = ? AND source = ?", ((run, call) for run, call in taken)
+        )
+        (self.found,) = self._db.execute("SELECT count(*) FROM held").fetchone()
+
+    def _collect(self, folder: RunFolder) -> None:
+        wanted = set(self._makers.values())
+        models = {
+            part.model: made
+            for part in folder.spec().cast().values()
+            if (made := maker(part)) in wanted
+        }
+        if not models or not folder.journal.exists():
+            return
+        shelf = Shelf(connect(folder.journal, readonly=True))
+        meta = shelf.meta()
+        if meta.get("imported"):
+            shelf.db.close()
+            return
+        number = len(self._runs)
+        self._runs.append(_Earlier(folder.id, shelf, float(meta.get("created") or 0), meta))
+        rows = (
+            (models[key.model], digest, key.epoch, key.repeat, batch, number, ident, origin, source)
+            for key, ident, digest, batch, origin, source in _standing(shelf, folder.id)
+            if key.model in models
+        )
+        try:
+            self._db.execute("BEGIN")
+            self._db.executemany(
+                "INSERT INTO held SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?"
+                " WHERE NOT EXISTS (SELECT 1 FROM held WHERE source = ?9 AND origin = ?8)",
+                rows,
+            )
+        finally:
+            self._db.execute("COMMIT")
+
+    async def take(self, role: str, key: CallKey, digest: bytes) -> Reply | None:
+        """The reply that stands for a call, which then stands for no other; None: ask.
+
+        Of a local model the first call is asked for all the same, to have the model loaded;
+        the others wait for it. Tell of every call that was asked by :meth:`asked`.
+        """
+        if not self._candidates(role, key, digest):
+            return None
+        if role in self._local:
+            model = self._parts[role].model
+            while not self._loaded(model):
+                if model not in self._loading:
+                    self._loading[model] = asyncio.Event()
+                    return None
+                await self._loading[model].wait()
+        for run, call, origin, source in self._candidates(role, key, digest):
+            if self._same_model(role, self._runs[run]) and (reply := self._read(run, call)):
+                self._db.execute(
+                    "DELETE FROM held WHERE origin = ? AND source = ?", (origin, source)
+                )
+                return reply
+        return None
+
+    def holds(self, role: str, key: CallKey, digest: bytes) -> Reply | None:
+        """The reply that would be taken, which stays; for estimates.
+
+        Nothing is told of local models: only loading one shows whether it is the same.
+        """
+        if role in self._local:
+            return None
+        for run, call, _, _ in self._candidates(role, key, digest):
+            if reply := self._read(run, call):
+                return reply
+        return None
+
+    def asked(self, role: str) -> None:
+        """A call of this role has been asked, or has failed: who waits for it looks again."""
+        if (part := self._parts.get(role)) and (event := self._loading.pop(part.model, None)):
+            event.set()
+
+    def _candidates(
+        self, role: str, key: CallKey, digest: bytes
+    ) -> list[tuple[int, int, str, int]]:
+        """(run, call, first run, call there) of what may stand for a call, newest run first."""
+        made = self._makers.get(role)
+        batch = int(self._parts[role].batched) if made else 0
+        return self._db.execute(
+            "SELECT run, call, origin, source FROM held WHERE hash = ? AND maker = ?"
+            " AND epoch = ? AND repeat = ? AND (batch = ? OR ?) ORDER BY run, call",
+            (digest, made, key.epoch, key.repeat, batch, self._across),
+        ).fetchall()
+
+    def _loaded(self, model: str) -> list[dict[str, Any]]:
+        """How a local model is loaded; empty before it is."""
+        if not self._loadings.get(model) and self._journal:
+            self._loadings[model] = loadings(self._journal.query(Shelf.meta), model)
+        return self._loadings.get(model, [])
+
+    def _same_model(self, role: str, run: _Earlier) -> bool:
+        """Whether a local model was loaded as it is now; others are the same by their maker."""
+        if role not in self._local:
+            return True
+        model = self._parts[role].model
+        now, then = self._loaded(model), loadings(run.meta, model)
+        known = len(now) == 1 and bool(now[0].get("revision"))
+        same = known and now == then
+        if not same and self._journal and (model, run.id) not in self._told:
+            self._told.add((model, run.id))
+            self._journal.event("reuse-refused", model=model, run=run.id, now=now, then=then)
+        return same
+
+    def _read(self, run: int, call: int) -> Reply | None:
+        earlier = self._runs[run]
+        try:
+            at, *columns = earlier.shelf.db.execute(
+                "SELECT at, outcome, input, output, cost, possible, body FROM reply WHERE id = ?",
+                (call,),
+            ).fetchone()
+            reply = earlier.shelf.reply(*columns)
+        except (sqlite3.Error, JournalError, TypeError):
+            return None  # deleted or damaged meanwhile
+        when = datetime.fromtimestamp(earlier.created + at / 1000, UTC)
+        first = Reused(earlier.id, call, when.isoformat(timespec="seconds"))
+        return replace(
+            reply,
+            reused=reply.reused or first,
+            cost=Decimal(0),
+            possible_cost=Decimal(0),
+            possibly_billed=False,
+            attempts=0,
+        )
+
+    def close(self) -> None:
+        """Close all files."""
+        for run in self._runs:
+            run.shelf.db.close()
+        self._db.close()
+
+
+@contextmanager
+def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | None]:
+    """What a run that is only thought of may take from those in a folder; None: nothing.
+
+    Of several epochs nothing is told: an estimate follows the first one only.
+    """
+    if not spec.get("reuse") or spec.get("epochs") > 1:
+        yield None
+        return
+    earlier = EarlierReplies(spec.cast(), across_modes=spec.get("reuse_across_modes"))
+    try:
+        earlier.collect(parent, "")
+        yield earlier
+    finally:
+        earlier.close()
+
+
+_Standing = tuple[CallKey, int, bytes, int, str, int]
+"""Key, number, content hash, whether by a batch, first run, number there."""
+
+
+def _standing(shelf: Shelf, run: str) -> Iterator[_Standing]:
+    """The calls of a journal whose reply can be taken: of each key the newest, if it is good."""
+    batch = "EXISTS (SELECT 1 FROM batched b WHERE b.call = c.id)"
+    origin = "LEFT JOIN reused u ON u.call = c.id"
+    columns = "u.run, u.source"
+    if not has_batches(shelf.db):
+        batch = "0"
+    if not has_reused(shelf.db):
+        origin, columns = "", "NULL, NULL"
+    sql = (
+        f"SELECT c.id, c.hash, c.shape, {batch}, r.outcome, r.output, {columns}"  # noqa: S608
+        f" FROM call c JOIN reply r ON r.id = c.id {origin} ORDER BY c.id"
+    )
+    row, newest = 0, dict[CallKey, tuple[int, _Standing | None]]()
+    for ident, digest, shape, batched, outcome, output, first, source in shelf.db.execute(sql):
+        if ident >> SLOT_BITS != row:
+            yield from (held for _, held in newest.values() if held)
+            row, newest = ident >> SLOT_BITS, {}
+        key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+        if reask < newest.get(key, (0, None))[0]:
+            continue
+        origin_run = run if first is None else shelf.origin(first)
+        held = (key, ident, digest, batched, origin_run, ident if source is None else source)
+        newest[key] = reask, held if _good(shelf, shelf.outcome(outcome), shape, output) else None
+    yield from (held for _, held in newest.values() if held)
+
+
+def _good(shelf: Shelf, outcome: Outcome, shape: int, output: int | None) -> bool:
+    """Whether a reply is one that asking again could only repeat."""
+    if outcome is not Outcome.TRUNCATED:
+        return outcome in _GOOD
+    asked = orjson.loads(shelf.name(shape))[3]
+    cap = asked.get("max_tokens")
+    return bool(cap and output is not None and output >= cap)
+
+
+def taken(shelf: Shelf) -> list[tuple[str, int]]:
+    """What a run has taken from earlier ones, as (run, number of the call there)."""
+    if not has_reused(shelf.db):
+        return []
+    rows = shelf.db.execute("SELECT run, source FROM reused").fetchall()
+    return [(shelf.origin(run), source) for run, source in rows]

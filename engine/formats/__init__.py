@@ -1,0 +1,194 @@
+"""Runs as files for other tools: written so that those, and our own import, can read them.
+
+A format is a module with ``write(run, files) -> list[str]``: it puts its files
+through ``files`` and returns what is to be told about them. One that makes
+a single file of several runs has ``write_all(runs, files)`` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from evalbench.engine.errors import JournalError, JournalTooNew, UsageError, nearest
+from evalbench.engine.runs.folder import RunFolder
+
+
+class Format(NamedTuple):
+    """One way of writing runs.
+
+    Attributes:
+        summary: what it is, in one line.
+        module: the module that writes it.
+        benchmarks: of which benchmarks a run must be; empty: of any.
+        suffix: ending of the file that is written; empty where there may be several.
+        together: whether several runs go into one file.
+    """
+
+    summary: str
+    module: str
+    benchmarks: tuple[str, ...] = ()
+    suffix: str = ""
+    together: bool = False
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format(
+        "everything about a run; evalbench import json reads it", "full.writer", (), ".json"
+    ),
+    "csv": Format("a row for each sample, safe to open in a spreadsheet", "csv_table", (), ".csv"),
+    "parquet": Format(
+        "the same rows for pandas, polars and DuckDB", "parquet_table", (), ".parquet"
+    ),
+    "junit": Format("JUnit XML for CI: a case for each sample", "junit", (), ".xml"),
+    "inspect": Format("an .eval log for inspect_ai and its viewer", "inspect.writer", (), ".eval"),
+    "lm-eval": Format("lm-evaluation-harness: results JSON and samples JSONL", "lm_eval.writer"),
+    "every-eval-ever": Format("a record of Every Eval Ever, with its samples", "every_eval_ever"),
+    "hf-model-card": Format("YAML for a model card on the Hugging Face hub", "model_card"),
+    "speceval": Format(
+        "SpecEval's folders: results/STATEMENT.json for each model, judge or pair",
+        "speceval.writer",
+        ("spec-generate", "spec-comply", "spec-rank"),
+    ),
+    "fastchat": Format(
+        "FastChat's model_answer and model_judgment files", "fastchat.writer", ("mt-bench",)
+    ),
+    "mt-bench-json": Format(
+        "MT-bench results with model_results and a ranking; takes several runs",
+        "mt_bench_json",
+        ("mt-bench",),
+        ".json",
+        together=True,
+    ),
+    "bedrock": Format(
+        "the Bedrock evaluator's JSON; takes a run of each kind",
+        "bedrock.writer",
+        ("code-prediction", "code-choice"),
+        ".json",
+        together=True,
+    ),
+    "openseesime": Format("OpenSeeSimE's CSV of results", "openseesime.writer", ("openseesime",)),
+    "mmlu-experiment": Format(
+        "a folder of the Claude MMLU Experimenter: config.json and results.parquet",
+        "mmlu_experiment.writer",
+        ("mmlu",),
+    ),
+}
+_BY_ENDING = {one.suffix: name for name, one in reversed(FORMATS.items()) if one.suffix}
+
+
+class Exported(NamedTuple):
+    """What was written: in which format, its files, and what is to be told about them."""
+
+    format: str
+    files: list[Path]
+    notes: list[str]
+
+
+def formats_of(benchmark: str) -> list[str]:
+    """The formats that runs of a benchmark can be written in, its own ones first."""
+    own = [name for name, one in FORMATS.items() if benchmark in one.benchmarks]
+    return own + [name for name, one in FORMATS.items() if not one.benchmarks]
+
+
+def export_run(folder: RunFolder, name: str | None, place: Path) -> Exported:
+    """:func:`export_runs` of one run."""
+    return export_runs([folder], name, place)
+
+
+def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> Exported:
+    """Write runs below a folder, or to a file; none that is there is replaced.
+
+    Args:
+        folders: the runs.
+        name: the format; None: by the ending of ``place``, else the benchmark's own, else JSON.
+        place: the folder to write to, made where it is missing; or a file with the
+            ending of a format that makes one file.
+
+    Raises:
+        UsageError: the format does not fit the runs, or a file is there already.
+        JournalError: a run cannot be read, not even in parts.
+    """
+    benchmarks = list(dict.fromkeys(folder.spec().benchmark for folder in folders))
+    name = _format(benchmarks, name, place)
+    chosen = FORMATS[name]
+    single = bool(chosen.suffix) and place.suffix == chosen.suffix and not place.is_dir()
+    if single and len(folders) > 1 and not chosen.together:
+        raise UsageError(
+            f"{name} makes a file of each run", cure="name a folder with -o for several runs"
+        )
+    out = place, place if single else None
+    try:
+        return _written(name, out, [(folder, None) for folder in folders])
+    except JournalTooNew:
+        raise
+    except JournalError as damage:
+        return _written_of_what_is_left(name, out, folders, damage)
+
+
+def _written(
+    name: str, out: tuple[Path, Path | None], journals: Sequence[tuple[RunFolder, Path | None]]
+) -> Exported:
+    from evalbench.engine.formats.files import Files
+    from evalbench.engine.runs.held import HeldRun
+
+    module = import_module(f"{__name__}.{FORMATS[name].module}")
+    with Files(*out) as files, ExitStack() as stack:
+        runs = [stack.enter_context(HeldRun(folder, journal)) for folder, journal in journals]
+        notes: list[str] = []
+        if FORMATS[name].together:
+            notes += module.write_all(runs, files)
+        else:
+            for run in runs:
+                own = run.notes() if FORMATS[name].benchmarks else ()
+                notes += [*own, *module.write(run, files)]
+        return Exported(name, files.commit(), list(dict.fromkeys(notes)))
+
+
+def _written_of_what_is_left(
+    name: str, out: tuple[Path, Path | None], folders: Sequence[RunFolder], damage: JournalError
+) -> Exported:
+    """As much as can be read where a journal is damaged."""
+    from evalbench.engine.journal.salvage import salvage
+
+    with TemporaryDirectory(prefix="evalbench-") as scratch:
+        journals, told = [], []
+        for number, folder in enumerate(folders):
+            whole = Path(scratch) / f"{number}.db"
+            try:
+                found = salvage(folder.journal, whole)
+            except JournalError as nothing:
+                raise nothing from damage
+            except OSError:
+                raise damage from None
+            journals.append((folder, whole))
+            told.append(
+                f"{damage.what}: of {folder.id} this is what could still be read,"
+                f" {found.samples} samples and {found.scores} scores"
+            )
+        done = _written(name, out, journals)
+        return done._replace(notes=[*told, *done.notes])
+
+
+def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:
+    fitting = [
+        one
+        for one in formats_of(benchmarks[0])
+        if all(one in formats_of(other) for other in benchmarks)
+    ]
+    if name is None:
+        by_ending = _BY_ENDING.get(place.suffix)
+        return by_ending if by_ending and not place.is_dir() else fitting[0]
+    if name in fitting:
+        return name
+    listed = ", ".join(fitting)
+    if name not in FORMATS:
+        raise UsageError(f"there is no format {name!r}", cure=nearest(name, FORMATS) or listed)
+    raise UsageError(
+        f"a run of {' and '.join(benchmarks)} cannot be written as {name}",
+        cure=f"--format {listed}",
+    )

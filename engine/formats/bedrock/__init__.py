@@ -1,0 +1,1 @@
+"""Result files of the Bedrock evaluator and its sisters."""

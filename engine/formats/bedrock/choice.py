@@ -1,0 +1,210 @@
+"""Results of execution choice: those that the Bedrock evaluator writes, alone or beside prediction.
+
+They lie under ``choice`` or at the top: ``execution_choice_summary``,
+``…_counts``, ``…_config`` and ``…_results``, which has a record for each
+run and test case: which program was chosen, the reply, the prediction, and what
+both programs return where one was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.code.common import EFFORTS
+from evalbench.engine.benchmarks.code.parsers import read_choice
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.reading import whole_of
+from evalbench.engine.formats.bedrock.problems import item_of
+from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
+from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
+from evalbench.engine.shapes import flag, maybe, whole
+from evalbench.engine.shapes import record as record_of
+from evalbench.engine.shapes import text as text_of
+
+RESULTS = "execution_choice_results"
+
+_UNKNOWN = "# what it returns is not in the imported file"
+_ORDERS = ("original first", "mutant first")
+_INVALID = '{"chosen_program": null}'
+
+CONFIG = record_of(
+    {},
+    {
+        "reasoning_effort": maybe(text_of),
+        "seed": maybe(whole(-(2**63), 2**63 - 1)),
+        "skip_boolean_for_reversion": maybe(flag),
+        "num_generations": maybe(whole(0)),
+    },
+)
+"""How such a file was made, as far as that is taken over."""
+
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Problem:
+    """All records about one problem.
+
+    Attributes:
+        place: its number in the file's data.
+        first: its first record.
+        said: records by order and test case.
+    """
+
+    place: int
+    first: Record
+    said: dict[tuple[int, int], Record] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        order = 0 if record["original_first"] else 1
+        case = sum(at == order for at, _ in self.said)
+        self.said[order, case] = record
+
+    @property
+    def cases(self) -> int:
+        """Test cases; every order should have all."""
+        counts = {order: 0 for order, _ in self.said}
+        for order, _ in self.said:
+            counts[order] += 1
+        if len(set(counts.values())) > 1:
+            raise ValueError("its orders have different numbers of test cases")
+        return next(iter(counts.values()))
+
+    def outputs(self, case: int) -> tuple[str, str] | None:
+        """What the original and the mutant return; None where no run says so."""
+        for (_, at), record in self.said.items():
+            chosen = record.get("chosen_program_type")
+            if at == case and chosen and record.get("expected_output") is not None:
+                pair = str(record["expected_output"]), str(record["other_output"])
+                return pair if chosen == "original" else pair[::-1]
+        return None
+
+
+def choices_of(whole: Any) -> Mapping[str, Any] | None:
+    """The part of a file that holds results of execution choice; None where there is none."""
+    body = whole.get("choice", whole) if isinstance(whole, dict) else None
+    found = isinstance(body, dict) and isinstance(body.get(RESULTS), list)
+    return body if found else None
+
+
+def read_choices(
+    path: Path, body: Mapping[str, Any], model: str, problems: Mapping[str, Item]
+) -> Recorded:
+    """The run of a file's results of execution choice.
+
+    Args:
+        path: the file, for notes and errors.
+        body: its part, from :func:`choices_of`.
+        model: whose results these are.
+        problems: programs and inputs by id, which are not in the file.
+
+    Raises:
+        DataError: naming the record that is malformed.
+    """
+    found: dict[int, _Problem] = {}
+    for number, record in enumerate(body[RESULTS], 1):
+        try:
+            place = whole_of(record["problem_index"])
+            found.setdefault(place, _Problem(place, record)).add(record)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise malformed("this is no run's result", path, number, error) from None
+    notes: list[str] = []
+    items = []
+    index: dict[str, int] = {}
+    unlike = unknown = 0
+    for number, problem in enumerate(found.values(), 1):
+        try:
+            pairs = [problem.outputs(case) for case in range(problem.cases)]
+            item = item_of(_as_problem(problem, pairs), problem.place, index, problems)
+            told, differing = _told(problem)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise malformed("this is no problem's result", path, number, error) from None
+        unknown += pairs.count(None)
+        unlike += differing
+        index[item.inputs["id"]] = problem.place
+        items.append((item, told))
+    if not problems:
+        notes.append("programs and inputs are not in the file and were not given (--data)")
+    if unknown:
+        notes.append(
+            f"what both programs return is not known of {counted(unknown, 'test case')}:"
+            " no run of it was valid"
+        )
+    if unlike:
+        notes.append(f"{counted(unlike, 'choice')} other than what is read in the reply: it counts")
+    notes.append("why a reply ended is not in the file: those that were cut off count as whole")
+    notes.append("the metrics read and compared as the original does are those in the file")
+    shared = {"index": index, "rows": len(found), "left_out": 0}
+    return Recorded(_spec(path, body, found, model), items, str(path), notes, shared)
+
+
+def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], model: str) -> Any:
+    config = body.get("execution_choice_config")
+    config = config if isinstance(config, dict) else {}
+    fitting(config, CONFIG, "the configuration is none of execution choice", path)
+    swapped = any(order for problem in found.values() for order, _ in problem.said)
+    left_out = any(record.get("include_reversion") is False for record in body[RESULTS])
+    effort = config.get("reasoning_effort")
+    return make_spec(
+        "code-choice",
+        stands_for(model),
+        seed=config.get("seed") or 0,
+        options={
+            "runs": 2 if swapped else 1,
+            "skip_booleans": bool(config.get("skip_boolean_for_reversion", left_out)),
+            **({"reasoning": effort} if effort in EFFORTS else {}),
+        },
+    )
+
+
+def _as_problem(problem: _Problem, pairs: Sequence[tuple[str, str] | None]) -> dict[str, Any]:
+    """The problem in the form of execution prediction's files."""
+    whole = [pair or (_UNKNOWN, _UNKNOWN) for pair in pairs]
+    order = next(iter(problem.said))[0]
+    first = problem.first
+    return {
+        "problem_id": first.get("problem_id", problem.place),
+        "function_name": first.get("function_name"),
+        "original_output": [original for original, _ in whole],
+        "mutated_output": [mutated for _, mutated in whole],
+        "test_inputs": [
+            str(problem.said[order, case].get("test_input")) for case in range(len(pairs))
+        ],
+    }
+
+
+def _told(problem: _Problem) -> tuple[Mapping[Place, Told], int]:
+    """Every reply by its place, and how many are read otherwise than the file says."""
+    told: dict[Place, Told] = {}
+    unlike = 0
+    for (order, case), record in problem.said.items():
+        step = _ORDERS[order] if problem.cases == 1 else f"{_ORDERS[order]}, case {case + 1}"
+        text, differs = _reply(record)
+        unlike += differs
+        seconds = latency_of(record.get("latency_s"))
+        told["candidate", step, 0] = Told(text, latency_s=seconds)
+    return told, unlike
+
+
+def _reply(record: Record) -> tuple[str, bool]:
+    """A reply that is read as the file has it, and whether that took a choice put before it."""
+    letter = record["chosen_program_letter"]
+    chosen = None if letter is None else (str(letter), str(record["prediction"]).strip())
+    response = record.get("response")
+    text = response if isinstance(response, str) else ""
+    if read_choice(text) == chosen and (text or chosen is None):
+        return text, False
+    said = _INVALID
+    if chosen is not None:
+        values = {"chosen_program": chosen[0], "assertion": chosen[1]}
+        # A brace would end the object for the original's parser.
+        said = "{" + orjson.dumps(values).decode()[1:-1].replace("}", "\\u007d") + "}"
+    if not text:
+        return said, False
+    return f"{said}\n\n(So it is in the file. The reply:)\n\n{text}", True

@@ -1,0 +1,63 @@
+"""The problems that result files of execution prediction and choice are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.code.data import Selection, read_problems
+
+PROGRAMS = ("original", "mutated")
+"""The programs of a problem, by the names of their fields."""
+
+_GONE = "# the program is not in the imported file"
+
+
+def read_programs(data: Path | None) -> Mapping[str, Item]:
+    """The problems of a data file by their ids, with both programs; none without a file.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    if data is None:
+        return {}
+    found = read_problems(DataSource(data, data), Selection("", "", 0, without_mutant=True))
+    return {item.inputs["id"]: item for item in found.items}
+
+
+def item_of(
+    problem: Mapping[str, Any], place: int, taken: Mapping[str, int], problems: Mapping[str, Item]
+) -> Item:
+    """A problem as a sample; programs and calls are those of ``problems`` where they are known."""
+    ident = str(problem.get("problem_id", place))
+    known = problems.get(ident)
+    gold = {name: _outputs(problem[f"{name}_output"]) for name in PROGRAMS}
+    cases = len(gold["original"])
+    if len(gold["mutated"]) != cases:
+        raise ValueError("the programs have different numbers of outputs")
+    calls = problem.get("test_inputs")
+    if known and len(known.inputs["calls"]) == cases:
+        calls = known.inputs["calls"]
+    elif not isinstance(calls, list) or len(calls) != cases:
+        calls = [f"{problem.get('function_name') or 'f'}(...)"] * cases
+    inputs = {
+        "id": f"{ident} #{place}" if ident in taken else ident,
+        "calls": [str(call) for call in calls],
+        "code": known.inputs["code"] if known else _GONE,
+        "mutant": (known.inputs["mutant"] if known else None) or _GONE,
+    }
+    tags = dict(known.tags) if known else {}
+    if problem.get("difficulty"):
+        tags["difficulty"] = str(problem["difficulty"])
+    return Item(inputs, gold, tags)
+
+
+def _outputs(value: Any) -> list[str]:
+    """The outputs for each test case, as Python writes them."""
+    return [one if isinstance(one, str) else repr(one) for one in _as_list(value)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,151 @@
+"""Result files of execution prediction and choice: the Bedrock evaluator's and its sisters'.
+
+Those of prediction are one JSON object, or hold it under ``prediction``: ``metrics_counts``,
+``benchmark_summary`` and ``results``, where every problem has both programs'
+outputs and, for both, the list of generations with prediction and reply. Those of
+choice, alone or in the same file, are read by ``bedrock_choice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.code.common import EFFORTS
+from evalbench.engine.benchmarks.code.parsers import read_prediction
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.reading import read_json, whole_of
+from evalbench.engine.errors import DataError
+from evalbench.engine.formats.bedrock.choice import CONFIG, RESULTS, choices_of, read_choices
+from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
+from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
+from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
+
+MOST_GENERATIONS = 10_000
+
+
+def read_results(path: Path, data: Path | None) -> list[Recorded]:
+    """The runs of one result file: of prediction, of choice, or one of each.
+
+    Args:
+        path: the file.
+        data: the problems, which are not in it: their programs and calls are
+            shown with the answers, nothing is scored by them.
+
+    Raises:
+        DataError: a file is none, or a problem is malformed.
+    """
+    whole = read_json(path)
+    body = whole.get("prediction", whole) if isinstance(whole, dict) else None
+    if not isinstance(body, dict) or not isinstance(body.get("results"), list):
+        body = None
+    choices = choices_of(whole)
+    if body is None and choices is None:
+        raise DataError(
+            "there are no results of execution prediction or choice in it",
+            path=str(path),
+            why=f"looked for results and {RESULTS}, alone or under prediction and choice",
+        )
+    problems = read_programs(data)
+    runs = [_predictions(path, body, problems)] if body is not None else []
+    if choices is not None:
+        runs.append(read_choices(path, choices, _model(body or whole, path), problems))
+    return runs
+
+
+def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Item]) -> Recorded:
+    config = body["config"] if isinstance(body.get("config"), dict) else body
+    fitting(config, CONFIG, "the configuration is none of execution prediction", path)
+    notes = []
+    items = []
+    index: dict[str, int] = {}
+    generations = _generations(body, config)
+    left_out = alike = unlike = 0
+    for number, problem in enumerate(body["results"], 1):
+        try:
+            if problem.get("skipped"):
+                left_out += 1
+                continue
+            place = whole_of(problem.get("problem_index", number - 1))
+            item = item_of(problem, place, index, problems)
+            told, differing = _told(problem, len(item.inputs["calls"]), generations)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise malformed("this is no problem's result", path, number, error) from None
+        index[item.inputs["id"]] = place
+        alike += problem.get("has_mutation") is False
+        unlike += differing
+        items.append((item, told))
+    if not problems:
+        notes.append("programs and inputs are not in the file and were not given (--data)")
+    if alike:
+        notes.append(f"{counted(alike, 'problem')} without a mutant: the original was asked twice")
+    if unlike:
+        notes.append(
+            f"{counted(unlike, 'prediction')} other than what is read in the reply: it counts"
+        )
+    notes.append("why a reply ended is not in the file: those that were cut off count as whole")
+    notes.append("the metrics read and compared as the original does are those in the file")
+    effort = config.get("reasoning_effort")
+    spec = make_spec(
+        "code-prediction",
+        stands_for(_model(body, path)),
+        seed=config.get("seed") or 0,
+        options={
+            "generations": generations,
+            "skip_booleans": bool(config.get("skip_boolean_for_reversion")),
+            **({"reasoning": effort} if effort in EFFORTS else {}),
+        },
+    )
+    shared = {"index": index, "rows": len(body["results"]), "left_out": left_out}
+    return Recorded(spec, items, str(path), notes, shared)
+
+
+def _model(body: Mapping[str, Any], path: Path) -> str:
+    """The model's id: the name beside it is a fixed text in the original."""
+    ident = str(body.get("bedrock_model_id") or "")
+    return ident.rpartition("/")[2] or str(body.get("model") or path.stem)
+
+
+def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    summary = body.get("benchmark_summary")
+    told = summary.get("generations_per_problem") if isinstance(summary, dict) else None
+    for given in (told, config.get("num_generations")):
+        if isinstance(given, int) and 0 < given <= MOST_GENERATIONS:
+            return given
+    return 1
+
+
+def _told(
+    problem: Mapping[str, Any], cases: int, generations: int
+) -> tuple[Mapping[Place, Told], int]:
+    """Every reply by its place, and how many are read otherwise than the file says."""
+    told: dict[Place, Told] = {}
+    unlike = 0
+    for program in PROGRAMS:
+        given = problem[f"{program}_predictions"]
+        if len(given) != generations:
+            raise ValueError(f"it has {len(given)} of {generations} generations")
+        for generation, one in enumerate(given):
+            parts: Sequence[Any] = one.get("testcases", [one])
+            if len(parts) != cases:
+                raise ValueError(f"a generation has {len(parts)} of {cases} test cases")
+            for case, part in enumerate(parts, 1):
+                step = program if cases == 1 else f"{program}, case {case}"
+                reply, differs = _reply(part)
+                unlike += differs
+                seconds = latency_of(part.get("latency_s"))
+                told["candidate", step, generation] = Told(reply, latency_s=seconds)
+    return told, unlike
+
+
+def _reply(part: Mapping[str, Any]) -> tuple[str, bool]:
+    """A reply that is read as the file has it, and whether that took a prediction put before it."""
+    prediction, response = part["prediction"], part.get("response")
+    said = None if prediction is None else str(prediction)
+    if not isinstance(response, str):
+        return f"[ANSWER]{said or ''}[/ANSWER]", False
+    if said is None or read_prediction(response) == said.strip():
+        return response, False
+    return f"[ANSWER]{said}[/ANSWER]\n\n(So it is in the file. The reply:)\n\n{response}", True

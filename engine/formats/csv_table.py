@@ -1,0 +1,26 @@
+"""The table of a run as CSV: UTF-8, a comma between cells, no cell a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from evalbench.engine.formats.files import Files
+from evalbench.engine.runs.harmless import cell
+from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.rows import columns, rows
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the table into ``files``."""
+    names = columns(run)
+    with files.open(f"{run.id}.csv") as raw:
+        text = io.TextIOWrapper(raw, encoding="utf-8", newline="", write_through=True)
+        writer = csv.writer(text)
+        writer.writerow([cell(name) for name in names])
+        for row in rows(run):
+            held = (row.get(name) for name in names)
+            writer.writerow([cell(v) if isinstance(v, str) else v for v in held])
+        text.flush()
+        text.detach()
+    return []

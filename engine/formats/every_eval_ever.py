@@ -1,0 +1,264 @@
+"""A record of Every Eval Ever (evaleval/every_eval_ever, schema 0.2.2) with its samples.
+
+``BENCHMARK/DEVELOPER/MODEL/UUID.json`` holds the metrics, and
+``UUID_samples.jsonl`` beside it one line for each sample that has a score.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from evalbench.engine.benchmarks.mt_bench.data import SPACE
+from evalbench.engine.calls import Usage
+from evalbench.engine.config.roles import CANDIDATE, JUDGE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.journal import CallRow, ScoreRow
+from evalbench.engine.runs.harmless import json_bytes
+from evalbench.engine.runs.held import (
+    HeldRun,
+    WholeSample,
+    file_name,
+    model_name,
+    role_of,
+)
+from evalbench.engine.runs.rows import as_text, question
+
+_VERSION = "0.2.2"
+_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+_LOWER = {"invalid_runs", "loss_rate", "or", "mr", "or_reversion", "mr_reversion"}
+"""Metrics of which less is better."""
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the record and its samples into ``files``; returns what was left out."""
+    model = run.candidate
+    developer, _, name = model.rpartition("/")
+    ident = str(uuid.uuid5(uuid.NAMESPACE_URL, f"evalbench:{run.id}"))
+    place = "/".join(map(file_name, (run.spec.benchmark, developer or "unknown", name)))
+    written = failed = 0
+    digest = hashlib.sha256()
+    with files.open(f"{place}/{ident}_samples.jsonl") as file:
+        for held in run.walk():
+            for epoch, score in sorted(held.scores.items()):
+                value = run.grade(score, run.headline)
+                if value is None:
+                    failed += 1
+                    continue
+                line = json_bytes(_instance(run, held, epoch, score, value)) + b"\n"
+                digest.update(line)
+                file.write(line)
+                written += 1
+    record = _record(run)
+    record["detailed_evaluation_results"] = {
+        "format": "jsonl",
+        "file_path": f"{ident}_samples.jsonl",
+        "hash_algorithm": "sha256",
+        "checksum": digest.hexdigest(),
+        "total_rows": written,
+    }
+    files.json(f"{place}/{ident}.json", record)
+    notes = [
+        "who you are to the model's maker is not known: evaluator_relationship says other,"
+        " source_organization_name says unknown; fill them in before you publish"
+    ]
+    if failed:
+        notes.append(f"{failed} samples without a score were left out")
+    return notes
+
+
+def _evaluation(run: HeldRun) -> str:
+    return f"{run.spec.benchmark}/{run.candidate}/{run.created:.0f}"
+
+
+def _result(run: HeldRun, metric: str) -> str:
+    return f"{_evaluation(run)}#{metric}"
+
+
+def _record(run: HeldRun) -> dict[str, Any]:
+    when = datetime.fromtimestamp(run.created, UTC).isoformat()
+    return {
+        "schema_version": _VERSION,
+        "evaluation_id": _evaluation(run),
+        "evaluation_timestamp": when,
+        "retrieved_timestamp": str(time.time()),
+        "source_metadata": {
+            "source_name": "evalbench",
+            "source_type": "evaluation_run",
+            "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {
+            "name": "evalbench",
+            "version": version("evalbench"),
+            "additional_details": {
+                "benchmark_version": as_text(run.record.get("benchmark", {}).get("version")),
+                "prompt_templates": as_text(run.record.get("benchmark", {}).get("templates")),
+                "run": run.id,
+            },
+        },
+        "model_info": _model(run.spec.model),
+        "evaluation_results": [
+            _metric(run, name, metric)
+            for name, metric in run.metrics.items()
+            if not metric["group"] and metric["value"] is not None
+        ],
+    }
+
+
+def _model(model: str) -> dict[str, Any]:
+    name = model_name(model)
+    platform, _, own = name.partition("/")
+    info = {"name": own or name, "id": name}
+    if own and model == name:
+        info |= {"inference_platform": platform}
+    return info
+
+
+def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "evaluation_description": metric["title"] or name,
+        "metric_id": f"{run.spec.benchmark}.{name}",
+        "metric_name": metric["title"] or name,
+        "metric_unit": "proportion" if metric["share"] else "points",
+        "lower_is_better": name in _LOWER,
+    }
+    if metric["share"]:
+        config |= {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0}
+    if run.judges:
+        judges = [{"model_info": _model(role.partition("/")[2])} for role in run.judges]
+        prompt = "see the messages of role judge in evalbench's own export"
+        config["llm_scoring"] = {"judges": judges, "input_prompt": prompt}
+    uncertainty: dict[str, Any] = {"num_samples": round(metric["n"])}
+    if metric["low"] is not None:
+        uncertainty["confidence_interval"] = {
+            "lower": metric["low"],
+            "upper": metric["high"],
+            "confidence_level": 0.95,
+            "method": metric["interval"],
+        }
+    told = {part: as_text(metric[part]) for part in ("k", "n", "bound_low", "bound_high")}
+    return {
+        "evaluation_result_id": _result(run, name),
+        "evaluation_name": run.spec.benchmark,
+        "source_data": _source(run),
+        "metric_config": config,
+        "score_details": {"score": metric["value"], "details": told, "uncertainty": uncertainty},
+        "generation_config": {"generation_args": _generation(run)},
+    }
+
+
+def _generation(run: HeldRun) -> dict[str, Any]:
+    asked = run.spec.cast()[CANDIDATE].overrides()
+    return {n: asked[n] for n in ("temperature", "top_p", "max_tokens") if n in asked}
+
+
+def _source(run: HeldRun) -> dict[str, Any]:
+    data = run.record.get("data", {})
+    origin = str(data.get("origin") or "")
+    named = {"dataset_name": run.spec.benchmark}
+    if _HUB.fullmatch(origin) and origin != SPACE and data.get("revision"):
+        named |= {"source_type": "hf_dataset", "hf_repo": origin, "hf_revision": data["revision"]}
+        return {**named, "samples_number": run.size}
+    return {
+        **named,
+        "source_type": "other",
+        "source_id": origin or run.spec.benchmark,
+        "source_version": as_text(data.get("revision") or data.get("hash")),
+    }
+
+
+def _instance(
+    run: HeldRun, held: WholeSample, epoch: int, score: ScoreRow, value: float
+) -> dict[str, Any]:
+    calls = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
+    parsed = score.detail.get("parsed") or {}
+    choices = held.sample.inputs.get("choices")
+    given, gold = question(held), as_text(held.sample.gold)
+    alone = len(calls) <= 1 and all(_turns(call) == 1 for call in calls)
+    instance: dict[str, Any] = {
+        "schema_version": f"instance_level_eval_{_VERSION}",
+        "evaluation_id": _evaluation(run),
+        "evaluation_result_id": _result(run, run.headline),
+        "model_id": run.candidate,
+        "evaluation_name": run.spec.benchmark,
+        "sample_id": held.sample.id,
+        "sample_hash": hashlib.sha256((given + gold).encode()).hexdigest(),
+        "interaction_type": "single_turn" if alone else "multi_turn",
+        "input": {
+            "raw": given,
+            "formatted": "\n\n".join(m.text for m in calls[0].prompt.messages) if calls else None,
+            "reference": [gold] if gold else [],
+            "choices": list(map(str, choices)) if isinstance(choices, list) else None,
+        },
+        "answer_attribution": [
+            {
+                "turn_idx": 0 if alone else max(0, len(_messages(calls)) - 1),
+                "source": "output.raw" if alone else "messages[turn_idx].content",
+                "extracted_value": as_text(read),
+                "extraction_method": parser,
+                "is_terminal": True,
+            }
+            for parser, read in parsed.items()
+        ],
+        "evaluation": {"score": value, "is_correct": value >= 1 and run.metrics_are_shares},
+        "metadata": {
+            **{name: str(tag) for name, tag in held.sample.tags.items()},
+            "outcome": score.outcome.value,
+            "epoch": str(epoch),
+        },
+    }
+    if alone:
+        replies = [call.reply for call in calls if call.reply]
+        reasons = [reply.reasoning for reply in replies if reply.reasoning]
+        instance["output"] = {
+            "raw": [reply.text for reply in replies],
+            "reasoning_trace": reasons or None,
+        }
+    else:
+        instance["messages"] = _messages(calls)
+        instance["evaluation"]["num_turns"] = len(calls)
+    return instance | _measured(held, epoch)
+
+
+def _turns(call: CallRow) -> int:
+    return sum(message.role in ("user", "context") for message in call.prompt.messages)
+
+
+def _messages(calls: list[CallRow]) -> list[dict[str, Any]]:
+    """The talk of the last call, with the answer to it; of independent calls one after another."""
+    said: list[tuple[str, str]] = []
+    for call in calls:
+        turns = [(message.role, message.text) for message in call.prompt.messages]
+        # A call that goes on with a talk repeats it.
+        fresh = turns[len(said) :] if turns[: len(said)] == said else turns
+        said += [*fresh, ("assistant", call.reply.text if call.reply else "")]
+    return [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(said)]
+
+
+def _measured(held: WholeSample, epoch: int) -> dict[str, Any]:
+    """Tokens and time of the candidate."""
+    replies = [
+        call.reply
+        for call in held.answers(epoch)
+        if call.reply and not role_of(call).startswith(JUDGE)
+    ]
+    told: dict[str, Any] = {}
+    usages: list[Usage] = [r.usage for r in replies if r.usage.input_tokens is not None]
+    if usages:
+        given = sum(usage.input_tokens or 0 for usage in usages)
+        made = sum(usage.output_tokens or 0 for usage in usages)
+        told["token_usage"] = {
+            "input_tokens": given,
+            "output_tokens": made,
+            "total_tokens": given + made,
+        }
+    if seconds := sum(reply.latency_s for reply in replies):
+        told["performance"] = {"latency_ms": seconds * 1000}
+    return told

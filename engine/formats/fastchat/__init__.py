@@ -1,0 +1,1 @@
+"""FastChat's MT-bench files."""

@@ -1,0 +1,300 @@
+"""FastChat's MT-bench files: answers of models, and what judges said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.mt_bench.data import (
+    Turns,
+    question_files,
+    read_answers,
+    read_questions,
+)
+from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
+from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winner
+from evalbench.engine.config.roles import JUDGE
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.reading import Row, read_rows, whole_of
+from evalbench.engine.errors import DataError
+from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.formats.recorded import (
+    NOT_RECORDED,
+    Place,
+    Recorded,
+    Told,
+    known_as,
+    stands_for,
+)
+from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
+
+GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
+"""The two games of a comparison: their columns, our name, where model_1 and model_2 sit."""
+
+_NO_RATING = -1
+
+_JUDGMENT = {
+    "judge": either(text, list_of(text, 1)),
+    "turn": whole(),
+    "question_id": either(whole(), text),
+}
+_TEXTS = {
+    **dict.fromkeys(("judgment", "user_prompt"), maybe(text)),
+    **dict.fromkeys(("g1_judgment", "g2_judgment"), maybe(text)),
+    **dict.fromkeys(("g1_user_prompt", "g2_user_prompt"), maybe(text)),
+}
+_WINNER = one_of(("model_1", "model_2", "tie", "error"))
+_RATED = record({**_JUDGMENT, "model": text}, {**_TEXTS, "score": maybe(number(-1000, 1000))})
+_COMPARED = record(
+    {
+        **_JUDGMENT,
+        **dict.fromkeys(("model_1", "model_2"), text),
+        **dict.fromkeys(("g1_winner", "g2_winner"), _WINNER),
+    },
+    _TEXTS,
+)
+_ANSWERED = record({"question_id": either(whole(), text)}, {"model_id": maybe(text)})
+
+Said = list[Mapping[Place, Told]]
+"""What one judge said of one turn, once for every row about it."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """All rows about one model, or about one pair.
+
+    Attributes:
+        judges: their names as in a spec.
+        said: by question, then by judge and turn.
+        again: rows about what had been judged before.
+        unlike: rows whose result is not what their judgment says; the result counts.
+        silent: rows without a judgment, whose result stands in its place.
+    """
+
+    judges: dict[str, None] = field(default_factory=dict)
+    said: dict[int, dict[tuple[str, int], Said]] = field(default_factory=dict)
+    again: int = 0
+    unlike: int = 0
+    silent: int = 0
+
+    def notes(self) -> Iterator[str]:
+        """What is odd in the rows."""
+        if self.again:
+            yield f"{counted(self.again, 'judgment')} of what had been judged; all count"
+        if self.silent:
+            yield f"{counted(self.silent, 'judgment')} without a text; the row's result stands in"
+        if self.unlike:
+            yield f"{counted(self.unlike, 'judgment')} read otherwise than the row; the row counts"
+
+
+def read_results(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
+    """Runs of a file of judgments, or the run of a file of answers that nobody judged.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+    _, first = next(read_rows(path), (0, {}))
+    if "choices" in first:
+        return [_unjudged(path, questions)]
+    return read_judgments(path, questions, answers)
+
+
+def _unjudged(path: Path, questions: Path) -> Recorded:
+    rows = [
+        fitting(row, _ANSWERED, "this is no answer of FastChat's", path, number)
+        for number, row in read_rows(path)
+    ]
+    held = read_answers(path)
+    wanted = {whole_of(row["question_id"]) for row in rows}
+    items = [
+        (item, _turns(held[ident]) if ident in held else {})
+        for item in read_questions(question_files(questions), "original", None)
+        if (ident := item.inputs["question_id"]) in wanted
+    ]
+    notes = ["nobody judged these answers: there is no score"]
+    if lost := len(wanted - held.keys()):
+        notes.append(f"{counted(lost, 'answer')} with an error in its place: failed")
+    if strange := len(wanted) - len(items):
+        notes.append(f"{counted(strange, 'answer')} to questions that are not in --data, left out")
+    spec = make_spec("mt-bench", stands_for(rows[0].get("model_id") or path.stem))
+    return Recorded(spec, items, str(path), notes)
+
+
+def _turns(answers: Turns) -> dict[Place, Told]:
+    return {
+        ("candidate", f"turn-{turn}", 0): Told(text)
+        for turn, text in zip(TURNS, answers, strict=True)
+    }
+
+
+def read_judgments(path: Path, questions: Path, answers: Path | None) -> list[Recorded]:
+    """Runs of a judgment file: one for each model or pair, with every judge that judged it.
+
+    Args:
+        path: ``model_judgment/JUDGE_single.jsonl`` or ``…_pair.jsonl``.
+        questions: FastChat's ``data/mt_bench`` folder, or the question file.
+        answers: ``model_answer``: a folder of answer files, or one of them.
+
+    Raises:
+        DataError: a file is missing or malformed.
+    """
+    files = question_files(questions)
+    asked = {item.inputs["question_id"] for item in read_questions(files, "none", None)}
+    found: dict[tuple[str, ...], Judged] = {}
+    for line, row in read_rows(path):
+        try:
+            names, ident = _add(found, row)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise malformed("this is no judgment of FastChat's", path, line, error) from None
+        if ident not in asked:
+            why = f"no question {ident} is in {files[0]}"
+            raise DataError("the question is unknown", path=str(path), line=line, why=why)
+        if len(names) != len(next(iter(found))):
+            what = "ratings and comparisons do not go together"
+            raise DataError(what, path=str(path), line=line)
+    held = _Answers(answers, sole=len(found) == 1)
+    return [_run(path, names, judged, files, held) for names, judged in found.items()]
+
+
+def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...], int]:
+    """Put a row where it belongs. Returns its model, or pair, and its question."""
+    pair = "model_1" in row
+    (_COMPARED if pair else _RATED)(row)
+    names = (row["model_1"], row["model_2"]) if pair else (row["model"],)
+    named = row["judge"]
+    judge = stands_for(named if isinstance(named, str) else named[0])
+    ident, turn = whole_of(row["question_id"]), row["turn"]
+    if turn not in TURNS:
+        raise ValueError(f"its turn is {turn}")
+    # Complete before it is kept, so that a bad row leaves nothing.
+    read = _compared if pair else _rated
+    judged = found.get(names) or Judged()
+    told = read(row, f"{JUDGE}/{judge}", turn, judged)
+    found[names] = judged
+    judged.judges[judge] = None
+    rows = judged.said.setdefault(ident, {}).setdefault((judge, turn), [])
+    judged.again += bool(rows)
+    rows.append(told)
+    return names, ident
+
+
+def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
+    score = row.get("score")
+    given = None if score is None or float(score) == _NO_RATING else float(score)
+    text = row.get("judgment")
+    if not isinstance(text, str):
+        row["score"]
+        judged.silent += 1
+        text = ""
+    elif score is not None and read_rating(text) != given:
+        judged.unlike += 1
+    if score is not None:
+        text = _agreeing(text, read_rating(text), given, f"[[{score}]]")
+        if given is not None and read_rating(text) != given:
+            raise ValueError(f"its score is {score}")
+    return {(role, f"rate-{turn}", 0): Told(text, str(row.get("user_prompt") or ""))}
+
+
+def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
+    told: dict[Place, Told] = {}
+    silent = unlike = False
+    for game, order, (one, two) in GAMES:
+        given = {"model_1": one, "model_2": two, "tie": "tie", "error": None}[row[f"{game}_winner"]]
+        text = row.get(f"{game}_judgment")
+        if not isinstance(text, str):
+            silent, text = True, ""
+        elif read_winner(text) != given:
+            unlike = True
+        mark = f"[[{'C' if given == 'tie' else given}]]"
+        text = _agreeing(text, read_winner(text), given, mark)
+        prompt = str(row.get(f"{game}_user_prompt") or "")
+        told[role, f"compare-{turn}-{order}", 0] = Told(text, prompt)
+    judged.silent += silent
+    judged.unlike += unlike
+    return told
+
+
+def _agreeing(text: str, read: object, given: object, mark: str) -> str:
+    """The judgment, or one that is read as the row has it: the original counts the row's result."""
+    if read == given:
+        return text
+    if read is None:
+        return f"{text}\n\n{mark}".strip()
+    return mark if given is not None else "(the row has no result; its judgment was left out)"
+
+
+def _run(
+    path: Path, names: Sequence[str], judged: Judged, files: list[Path], held: _Answers
+) -> Recorded:
+    notes = list(judged.notes())
+    said = [held.of(name, judged.said, notes) for name in names]
+    baseline = said[1] if len(said) > 1 else None
+    options = {}
+    if baseline:
+        one, two = map(known_as, names)
+        notes.append(f"these are the results of {one}; it is compared with {two}")
+        # The option names a file; the answers compared with are in the run.
+        options["against"] = str(path.absolute())
+    spec = make_spec("mt-bench", stands_for(names[0]), judge=list(judged.judges), options=options)
+    items = [
+        pair
+        for item in read_questions(files, "original", baseline)
+        if (ident := item.inputs["question_id"]) in judged.said
+        for pair in _items(item, said[0][ident], judged.said[ident], list(judged.judges))
+    ]
+    return Recorded(spec, items, str(path), notes)
+
+
+def _items(
+    item: Item,
+    answers: Turns,
+    said: Mapping[tuple[str, int], Said],
+    judges: Sequence[str],
+) -> Iterator[tuple[Item, Mapping[Place, Told]]]:
+    """The question once, and again for whatever was judged again."""
+    for copy in range(max(map(len, said.values()))):
+        told = _turns(answers)
+        turns: dict[str, list[int]] = {judge: [] for judge in judges}
+        for (judge, turn), rows in sorted(said.items()):
+            if copy < len(rows):
+                turns[judge].append(turn)
+                told |= rows[copy]
+        whole = all(tuple(given) == TURNS for given in turns.values())
+        inputs = item.inputs if whole else {**item.inputs, "judged": turns}
+        yield Item(inputs, item.gold, item.tags), told
+
+
+class _Answers:
+    """The answers of models, where they are given."""
+
+    def __init__(self, path: Path | None, *, sole: bool) -> None:
+        """``sole``: there is one model only; a file is of that model, whatever its name."""
+        self._files: dict[str, Path] = {}
+        if path is not None and path.is_dir():
+            self._files = {file.stem: file for file in path.glob("*.jsonl")}
+        elif path is not None:
+            self._files = {path.stem: path}
+        self._sole = path if sole and path and not path.is_dir() else None
+
+    def of(self, model: str, wanted: Mapping[int, Any], notes: list[str]) -> dict[int, Turns]:
+        """The answers to the wanted questions; what is not there is told in a note."""
+        file = self._files.get(model, self._sole)
+        if file is None:
+            notes.append(
+                f"the answers of {known_as(model)} were not given; a remark stands in their place"
+            )
+        known = read_answers(file) if file else {}
+        # An empty answer was judged like any other.
+        found = {
+            ident: (one if one.strip() else NOT_RECORDED, two if two.strip() else NOT_RECORDED)
+            for ident, (one, two) in known.items()
+        }
+        if file and (lost := sum(NOT_RECORDED in found.get(i, (NOT_RECORDED,)) for i in wanted)):
+            notes.append(
+                f"{counted(lost, 'answer')} of {known_as(model)} missing, empty or an error; what"
+                " judges said of it counts, as in FastChat"
+            )
+        return {ident: found.get(ident, (NOT_RECORDED, NOT_RECORDED)) for ident in wanted}

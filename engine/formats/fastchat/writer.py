@@ -1,0 +1,135 @@
+"""FastChat's MT-bench files: ``model_answer/MODEL.jsonl``, ``model_judgment/JUDGE_….jsonl``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
+from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winner
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.journal import CallRow
+from evalbench.engine.runs.held import (
+    HeldRun,
+    HeldSample,
+    file_name,
+    model_name,
+)
+
+_NO_RATING = -1
+_WINNERS = {"A": "model_1", "B": "model_2", "tie": "tie", None: "error"}
+_SWAPPED = {"A": "model_2", "B": "model_1", "tie": "tie", None: "error"}
+
+Rows = list[dict[str, Any]]
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put answers and judgments into ``files``; returns what was left out."""
+    answers: Rows = []
+    baseline: Rows = []
+    judged: dict[str, Rows] = {}
+    silent = 0
+    against = run.spec.options.get("against")
+    other = Path(str(against)).stem if against else ""
+    for held in run.samples():
+        turns = [held.text(CANDIDATE, f"turn-{turn}") for turn in TURNS]
+        if None in turns:
+            silent += 1
+            continue
+        answers.append(_answer(run, held, run.candidate, turns))
+        if other:
+            baseline.append(_answer(run, held, other, held.sample.inputs["baseline"]))
+        for role in run.judges:
+            rows = _compared(run, held, role, other) if other else _rated(run, held, role)
+            judged.setdefault(role, []).extend(rows)
+    for name, rows in ((run.candidate, answers), (other, baseline)):
+        if rows:
+            files.lines(f"model_answer/{file_name(name)}.jsonl", rows)
+    for role, rows in judged.items():
+        kind = "pair" if other else "single"
+        judge = file_name(model_name(role.partition("/")[2]))
+        files.lines(f"model_judgment/{judge}_{kind}.jsonl", rows)
+    notes = []
+    if silent:
+        notes.append(f"{silent} questions without both answers were left out")
+    if run.spec.options.get("judge_repeats", 1) > 1:
+        notes.append("each repeat of a rating is a row; FastChat counts every row, not the median")
+    return notes
+
+
+def _answer(
+    run: HeldRun, held: HeldSample, model: str, turns: Sequence[str | None]
+) -> dict[str, Any]:
+    ident = held.sample.inputs["question_id"]
+    return {
+        "question_id": ident,
+        "answer_id": f"{run.id}-{held.row}",
+        "model_id": model,
+        "choices": [{"index": 0, "turns": list(turns)}],
+        "tstamp": run.created,
+    }
+
+
+def _rated(run: HeldRun, held: HeldSample, role: str) -> Rows:
+    rows = []
+    repeats = run.spec.options.get("judge_repeats", 1)
+    for turn in TURNS:
+        for repeat in range(repeats):
+            call = held.said.get((role, f"rate-{turn}", repeat))
+            if call is None or call.reply is None:
+                continue
+            rating = read_rating(call.reply.text)
+            rows.append(
+                {
+                    "question_id": held.sample.inputs["question_id"],
+                    "model": run.candidate,
+                    "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn)],
+                    "user_prompt": _asked(call),
+                    "judgment": call.reply.text,
+                    "score": _NO_RATING if rating is None else rating,
+                    "turn": turn,
+                    "tstamp": run.created,
+                }
+            )
+    return rows
+
+
+def _compared(run: HeldRun, held: HeldSample, role: str, other: str) -> Rows:
+    rows = []
+    for turn in TURNS:
+        games = [held.said.get((role, f"compare-{turn}-{order}", 0)) for order in _GAMES]
+        if None in games:
+            continue
+        row: dict[str, Any] = {
+            "question_id": held.sample.inputs["question_id"],
+            "model_1": run.candidate,
+            "model_2": other,
+            "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
+            "turn": turn,
+            "tstamp": run.created,
+        }
+        for game, call, winners in zip(("g1", "g2"), games, (_WINNERS, _SWAPPED), strict=True):
+            assert call is not None
+            text = call.reply.text if call.reply else ""
+            row[f"{game}_winner"] = winners[read_winner(text)]
+            row[f"{game}_user_prompt"] = _asked(call)
+            row[f"{game}_judgment"] = text
+        rows.append(row)
+    return rows
+
+
+_GAMES = ("first", "second")
+
+
+def _prompt_name(held: HeldSample, turn: int, kind: str = "single") -> str:
+    """The name of the judge prompt, as the original gives it."""
+    referred = "references" in held.sample.inputs
+    version = "v2" if kind == "pair" and not referred else "v1"
+    return f"{kind}{'-math' if referred else ''}-{version}" + ("-multi-turn" if turn == 2 else "")
+
+
+def _asked(call: CallRow) -> str:
+    """The last message that the judge was sent; the system prompt is not in these files."""
+    return call.prompt.messages[-1].text

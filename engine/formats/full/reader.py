@@ -1,0 +1,227 @@
+"""Runs out of the JSON files that ``evalbench export --format json`` writes.
+
+Nothing is asked, read or scored again: samples, calls, replies and scores go
+into a new journal as they stand in the file, so the run is what it was, and is
+scored anew, browsed, compared and (where it was not complete) resumed like it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import Sample
+from evalbench.engine.calls import Call, ModelRef, Outcome
+from evalbench.engine.calls.messages import prompt_from_json
+from evalbench.engine.calls.replies import reply_from_json
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.data.reading import unreadable
+from evalbench.engine.errors import DataError
+from evalbench.engine.files import WHOLE, lines_of, open_plain, parse_json
+from evalbench.engine.formats.full.writer import END, FORMAT, SAMPLES, VERSION
+from evalbench.engine.formats.reading import malformed
+from evalbench.engine.journal import CallKey, Journal
+from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.schema import create
+from evalbench.engine.journal.sums import KEY as SUMS
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.status import AT_REST, State, Status, exit_code
+from evalbench.engine.shapes import Misfit, anything
+from evalbench.engine.stored import CALL, EXPORT, FACTS, MOST_DOLLARS, SAMPLE
+
+_KEPT = 4096
+"""Pictures that are remembered by content; a later sample may show one again."""
+
+
+async def import_whole(path: Path, parent: Path | None = None) -> RunFolder:
+    """Make a run of an exported one; none is left when that fails.
+
+    Raises:
+        DataError: the file is none, or of a newer version, or damaged.
+        UsageError: the folder cannot be written to.
+    """
+    try:
+        with open_plain(path) as file:
+            lines = lines_of(file, path)
+            head = _head(path, lines)
+            spec = RunSpec.from_json(head["spec"])
+            spec.check_types()
+            status = _status(head)
+            folder = make_run(spec, parent, total=status.total)
+            try:
+                await _write(folder, head, status, _samples(path, lines, head), path)
+            except BaseException:
+                shutil.rmtree(folder.path, ignore_errors=True)
+                raise
+            return folder
+    except OSError as error:
+        raise unreadable(path, error) from None
+    except Misfit as error:
+        raise _damaged(path, str(error)) from None
+
+
+def _head(path: Path, lines: Iterator[bytes]) -> dict[str, Any]:
+    """What stands before the samples; the whole of a file that was laid out anew."""
+    held, size = [], 0
+    for line in lines:
+        if line.startswith(SAMPLES):
+            held.append(SAMPLES + b"]}")
+            break
+        held.append(line)
+        if (size := size + len(line)) > WHOLE:
+            raise DataError("it is too large", path=str(path), why="what stands before the samples")
+    try:
+        head = parse_json(b"".join(held))
+    except orjson.JSONDecodeError as error:
+        raise DataError("this is not JSON", path=str(path), why=str(error)) from None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
+        raise DataError("this is no exported run", path=str(path), cure="see docs/exporting.md")
+    if isinstance(head.get("version"), int) and head["version"] > VERSION:
+        raise DataError(
+            "it was written by a newer evalbench",
+            path=str(path),
+            why=f"its form is version {head['version']}; this one reads up to {VERSION}",
+            cure="upgrade evalbench",
+        )
+    EXPORT(head)
+    for name, value in head["facts"].items():
+        try:
+            FACTS.get(name, anything)(value)
+        except Misfit as error:
+            raise error.inside(name).inside("facts") from None
+    return head
+
+
+def _damaged(path: Path, why: str) -> DataError:
+    return DataError("this is no exported run, or was damaged since", path=str(path), why=why)
+
+
+def _samples(path: Path, lines: Iterator[bytes], head: Mapping[str, Any]) -> Iterator[Any]:
+    yield from head["samples"]
+    for number, line in enumerate(lines, 1):
+        if line.rstrip() == END:
+            return
+        try:
+            yield parse_json(line.rstrip().removesuffix(b","))
+        except orjson.JSONDecodeError as error:
+            what = "a sample is damaged"
+            raise DataError(what, path=str(path), line=number, why=str(error)) from None
+    if not head["samples"]:
+        raise DataError("it is cut off", path=str(path), why="the list of samples has no end")
+
+
+def _status(head: Mapping[str, Any]) -> Status:
+    status = Status.from_json(head["status"])
+    if status.state not in AT_REST or status.state is State.WAITING:
+        # Whoever drove it, or had its batches, does so elsewhere.
+        status.state = State.STOPPED
+    # What was exported may be less than what the journal held: earlier tries are left out.
+    return replace(status, host="", pid=None, pid_started="", batches=[], gauges={}, replies=None)
+
+
+async def _write(
+    folder: RunFolder,
+    head: Mapping[str, Any],
+    status: Status,
+    samples: Iterator[dict[str, Any]],
+    path: Path,
+) -> None:
+    facts = {**head["facts"], "metrics": head["metrics"], "state": status.state}
+    facts.pop(SUMS, None)  # counted anew
+    create(folder.journal)
+    journal = _AsItWas(folder.journal)
+    try:
+        journal.set(created=facts.get("created") or status.created)
+        media: dict[str, bytes] = {}
+        dearest = Decimal(MOST_DOLLARS)
+        last = 0
+        for number, held in enumerate(samples, 1):
+            try:
+                SAMPLE(held)
+                if held["row"] <= last:
+                    raise Misfit(f"above {last}, the row before it", held["row"]).inside("row")
+                last = held["row"]
+                dearest -= _put(journal, held, media)
+                if dearest < 0:
+                    raise Misfit(f"at most {MOST_DOLLARS} dollars", "more").inside("all costs")
+            except ValueError as error:
+                raise malformed("this is no sample of a run", path, number, error) from None
+            if number % 256 == 0:
+                journal.flush()
+                await asyncio.sleep(0)
+        journal.event("restored", run=head["run"], source=str(path))
+        journal.set(**facts)
+    finally:
+        await journal.close()
+    status.run = folder.id
+    if status.exit_code is None:
+        status.exit_code = exit_code(status, None)
+    folder.write_status(status)
+
+
+class _AsItWas(Journal):
+    """A journal whose records have the times that they had.
+
+    Attributes:
+        at_ms: what the time is.
+    """
+
+    at_ms = 0
+
+    def now_ms(self) -> int:
+        """The time of the record that is being written."""
+        return self.at_ms
+
+
+def _put(journal: _AsItWas, held: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
+    """One sample with all it has; returns what its calls cost, and may have cost, in dollars.
+
+    Raises:
+        ValueError: a field is not what it should be.
+    """
+    for digest, body in held.get("media", {}).items():
+        if len(media) >= _KEPT:
+            media.clear()
+        media[digest] = base64.b64decode(body)
+    spent = Decimal(0)
+    row = held["row"]
+    sample = Sample(held["id"], held["inputs"], held["gold"], held["tags"])
+    journal.add_samples([(row, sample)])
+    quotes = quotable(sample)
+    for number, given in enumerate(held["calls"], 1):
+        try:
+            CALL(given)
+            ref = ModelRef.parse(given["model"])
+        except Misfit as error:
+            raise error.inside(number).inside("calls") from None
+        if given["reply"] is None:
+            continue  # whoever waits for it is elsewhere; a resume asks it
+        key = CallKey(**{name: given[name] for name in CallKey._fields})
+        call = Call(ref, prompt_from_json(given["prompt"], media))
+        journal.at_ms = given["sent_ms"]
+        digest = bytes.fromhex(given["hash"])
+        journal.intend(row, key, given["reask"], call, digest, quotes)
+        told = dict(given["reply"])
+        cost, possible = told.pop("cost_usd", None), told.pop("possible_cost_usd", None) or "0"
+        reply = replace(
+            reply_from_json(told),
+            cost=None if cost is None else Decimal(cost),
+            possible_cost=Decimal(possible),
+        )
+        spent += (reply.cost or 0) + reply.possible_cost
+        journal.at_ms += int(reply.latency_s * 1000)
+        journal.store_reply(row, key, given["reask"], reply)
+    for score in held["scores"]:
+        outcome = Outcome(score["outcome"])
+        journal.store_score(
+            row, score["epoch"], sample.tags, outcome, score["values"], score["detail"]
+        )
+    return spent

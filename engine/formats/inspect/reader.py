@@ -1,0 +1,367 @@
+"""Logs of inspect_ai, ``.eval`` and ``.json``, as runs."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import zstandard
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.data.reading import read_json, unreadable
+from evalbench.engine.errors import DataError
+from evalbench.engine.files import RECORD, check_plain, check_unpacked, parse_json
+from evalbench.engine.formats.reading import counted, fitting, malformed
+from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as
+from evalbench.engine.formats.scored import (
+    LARGEST_SCORE,
+    Items,
+    given,
+    labels,
+    mmlu_item,
+    mmlu_run,
+    none_in,
+    scored_run,
+    scorer_name,
+)
+from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.shapes import (
+    anything,
+    either,
+    list_of,
+    maybe,
+    number,
+    record,
+    table_of,
+    text,
+    whole,
+)
+
+_ZSTD = 93
+_LOCAL_HEADER = 30
+_ATTACHED = "attachment://"
+_WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+"""The values that inspect's own ``value_to_float`` gives to words."""
+
+Json = Mapping[str, Any]
+
+_MESSAGE = record(
+    {}, {"role": text, "content": maybe(either(text, list_of(record({}, {"type": text}))))}
+)
+_HEAD = record(
+    {"eval": record({"task": text}, {"model": maybe(text)})},
+    {
+        "status": maybe(text),
+        "results": maybe(
+            record(
+                {},
+                {
+                    "scores": maybe(
+                        list_of(record({}, {"name": text, "metrics": table_of(table_of(anything))}))
+                    )
+                },
+            )
+        ),
+        "samples": maybe(list_of(anything)),
+    },
+)
+_SAMPLE = record(
+    {"id": either(text, whole()), "input": either(text, list_of(_MESSAGE))},
+    {
+        "epoch": whole(0),
+        "target": maybe(either(text, list_of(text))),
+        "choices": maybe(list_of(text)),
+        "messages": maybe(list_of(_MESSAGE)),
+        "output": maybe(
+            record(
+                {},
+                {
+                    "choices": maybe(list_of(record({"message": _MESSAGE}))),
+                    "completion": maybe(text),
+                    "time": maybe(number(0, 1e9)),
+                },
+            )
+        ),
+        "scores": maybe(table_of(record({"value": anything}, {"explanation": maybe(text)}))),
+        "metadata": maybe(table_of(anything)),
+    },
+)
+
+
+def read_log(path: Path, benchmark: str = "recorded") -> Recorded:
+    """The run of one log.
+
+    Raises:
+        DataError: the file is none, or a sample is malformed.
+    """
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    head, samples = _zipped(path) if zipfile.is_zipfile(path) else _plain(path)
+    spec = head.get("eval")
+    if not isinstance(spec, dict) or not spec.get("task"):
+        raise DataError("this is no log of inspect", path=str(path), why="it names no task")
+    fitting(head, _HEAD, "this is no log of inspect", path)
+    items: Items = []
+    judges: dict[str, None] = {}
+    unread = failed = epochs = 0
+    for place, (sample, later) in enumerate(_by_sample(path, samples), 1):
+        epochs = max(epochs, 1 + len(later))
+        try:
+            if benchmark == "mmlu":
+                items.append(_mmlu(sample))
+            else:
+                item, told, odd = _scored(sample, later, judges)
+                unread += odd
+                items.append((item, told))
+            failed += bool(sample.get("error"))
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+            raise malformed("this is no sample of a log", path, place, error) from None
+    if not items:
+        raise none_in(path)
+    notes = _notes(head, unread, failed)
+    if epochs > 1:
+        scores = "are means over all" if benchmark == "recorded" else "are those of the first"
+        notes.append(f"of {epochs} epochs the first reply was taken; scores {scores}")
+    model = str(spec.get("model") or "unnamed")
+    if benchmark == "mmlu":
+        notes.insert(0, "the replies are read by mmlu's parsers, not by the log's scorer")
+        return mmlu_run(model, items, path, notes)
+    return scored_run(str(spec["task"]), model, list(judges), items, path, notes)
+
+
+def _by_sample(path: Path, samples: Iterator[Json]) -> list[tuple[Json, list[Json]]]:
+    """Every sample with its later epochs; one that failed is not the first where another is."""
+    found: dict[Any, list[Json]] = {}
+    for place, sample in enumerate(samples, 1):
+        fitting(sample, _SAMPLE, "this is no sample of a log", path, place)
+        found.setdefault(sample["id"], []).append(sample)
+    both = []
+    for held in found.values():
+        whole = [one for one in held if not one.get("error")] or held[:1]
+        both.append((whole[0], whole[1:]))
+    return both
+
+
+def _notes(head: Json, unread: int, failed: int) -> list[str]:
+    notes = []
+    for score in (head.get("results") or {}).get("scores") or []:
+        told = ", ".join(
+            f"{known_as(name)} {metric['value']:.6g}"
+            for name, metric in score.get("metrics", {}).items()
+            if isinstance(metric.get("value"), (int, float))
+        )
+        notes.append(f"the log says of {score.get('name')}: {told}")
+    if head.get("status") not in (None, "success"):
+        notes.append(f"the log's status is {head['status']}: it may lack samples")
+    if unread:
+        notes.append(f"{counted(unread, 'score')} that are no number were left out")
+    if failed:
+        notes.append(f"{counted(failed, 'sample')} with an error: failed, not wrong")
+    return notes
+
+
+# -- the file ----------------------------------------------------------------------
+
+
+def _plain(path: Path) -> tuple[Json, Iterator[Json]]:
+    whole = read_json(path)
+    if not isinstance(whole, dict):
+        raise DataError("this is no log of inspect", path=str(path))
+    return whole, iter(whole.get("samples") or [])
+
+
+def _zipped(path: Path) -> tuple[Json, Iterator[Json]]:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            names = packed.namelist()
+            # Of a run that was cut off there is only how it began.
+            held = [name for name in ("header.json", "_journal/start.json") if name in names]
+            if not held:
+                raise DataError("this is no log of inspect", path=str(path))
+            head = _member(path, packed, held[0])
+    except _BROKEN as error:
+        raise _damaged(path, error) from None
+    if not isinstance(head, dict):
+        raise DataError("this is no log of inspect", path=str(path))
+    return head, _zipped_samples(path)
+
+
+def _zipped_samples(path: Path) -> Iterator[Json]:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            # A sample that was logged again stands under the same name, the newest last.
+            names = dict.fromkeys(n for n in packed.namelist() if n.startswith("samples/"))
+            sizes = (packed.getinfo(name).file_size for name in names)
+            check_unpacked(sum(sizes), path.stat().st_size)
+            for name in names:
+                yield _member(path, packed, name)
+    except (*_BROKEN, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DataError:
+    if isinstance(error, OSError):
+        return unreadable(path, error)
+    return DataError("this is no whole .eval log", path=str(path), why=str(error))
+
+
+def _member(path: Path, packed: zipfile.ZipFile, name: str) -> Any:
+    """A JSON file of a log; inspect packs with zstd, which the standard library lacks."""
+    try:
+        return parse_json(_bytes(packed, packed.getinfo(name)))
+    except (*_BROKEN, ValueError) as error:
+        raise DataError(f"{name} in it is damaged", path=str(path), why=str(error)) from None
+
+
+_BROKEN = (
+    OSError,
+    EOFError,
+    RuntimeError,  # Also: it is encrypted, or packed in a way that is not known here.
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    zstandard.ZstdError,
+)
+
+
+def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """What a member holds, which is never more than it says, and not too much.
+
+    Raises:
+        ValueError: it is.
+    """
+    if info.file_size > RECORD:
+        raise ValueError(f"it unpacks to {info.file_size:,} bytes, over {RECORD:,}")
+    if info.compress_type != _ZSTD:
+        return packed.read(info)
+    file = packed.fp
+    assert file
+    file.seek(info.header_offset)
+    header = file.read(_LOCAL_HEADER)
+    name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
+    file.seek(name + extra, 1)
+    held = io.BytesIO(file.read(min(info.compress_size, RECORD)))
+    with zstandard.ZstdDecompressor().stream_reader(held) as body:
+        unpacked: bytes = body.read(info.file_size + 1)
+    if len(unpacked) > info.file_size:
+        raise ValueError("it unpacks to more than it says")
+    return unpacked
+
+
+# -- a sample ------------------------------------------------------------------------
+
+
+def _scored(
+    sample: Json, later: Sequence[Json], judges: dict[str, None]
+) -> tuple[Item, Mapping[Place, Told], int]:
+    """A sample, what was said, and how many of its scores are no number."""
+    inputs: dict[str, Any] = {"question": _question(sample)}
+    if sample.get("choices"):
+        inputs["choices"] = list(sample["choices"])
+    item = Item(inputs, sample.get("target"), labels(sample.get("metadata")))
+    told: dict[Place, Told] = {}
+    if sample.get("error"):
+        return item, told, 0
+    told["candidate", "answer", 0] = _reply(sample)
+    odd = 0
+    for name, score in (sample.get("scores") or {}).items():
+        each = [
+            values
+            for one in (sample, *later)
+            if (values := _values(name, one["scores"][name]["value"]))
+        ]
+        odd += not each
+        names = {part: None for values in each for part in values}
+        means = {part: mean(values[part] for values in each if part in values) for part in names}
+        judge = scorer_name(name)
+        judges.setdefault(judge)
+        place, said = given(
+            judge, means, score.get("answer"), _text(sample, score.get("explanation") or "")
+        )
+        told[place] = said
+    return item, told, odd
+
+
+def _values(name: str, value: Any) -> dict[str, float]:
+    """A score's numbers by name; of several each by its own."""
+    if isinstance(value, Mapping):
+        found: dict[str, float] = {}
+        for part, held in value.items():
+            found |= _values(f"{name}/{part}", held)
+        return found
+    if isinstance(value, str):
+        word = _WORDS.get(value, _WORDS.get(value.lower()))
+        try:
+            value = float(value) if word is None else word
+        except ValueError:
+            return {}
+    if isinstance(value, (bool, int, float)) and abs(value) <= LARGEST_SCORE:
+        return {name: float(value)}
+    return {}
+
+
+def _mmlu(sample: Json) -> tuple[Item, Mapping[Place, Told]]:
+    target, about = sample["target"], sample.get("metadata") or {}
+    letter = target[0] if isinstance(target, list) else target
+    item = mmlu_item(
+        _question(sample), sample["choices"], LETTERS.index(letter), about.get("subject")
+    )
+    if sample.get("error"):
+        return item, {}
+    return item, {("candidate", "answer", 0): _reply(sample)}
+
+
+def _question(sample: Json) -> str:
+    """What was given to the solver: a text, or the user's messages one after another."""
+    given_ = sample["input"]
+    if isinstance(given_, str):
+        return _text(sample, given_)
+    turns = [_content(sample, one) for one in given_ if one.get("role") == "user"]
+    return "\n\n".join(turns or [_content(sample, one) for one in given_])
+
+
+def _reply(sample: Json) -> Told:
+    output = sample.get("output") or {}
+    said = [_content(sample, one["message"]) for one in (output.get("choices") or [])[:1]]
+    seconds = output.get("time")
+    asked = [
+        _content(sample, one)
+        for one in sample.get("messages") or []
+        if one.get("role") in ("user", "system")
+    ]
+    reply = said[0] if said else _text(sample, str(output.get("completion") or ""))
+    return Told(
+        reply,
+        "\n\n".join(asked) or _question(sample),
+        float(seconds or 0),
+    )
+
+
+def _content(sample: Json, message: Json) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return _text(sample, content)
+    return "".join(_part(sample, part) for part in content)
+
+
+def _part(sample: Json, part: Json) -> str:
+    if part.get("type") == "text":
+        return _text(sample, str(part.get("text") or ""))
+    return "" if part.get("type") == "reasoning" else f"[{part.get('type')}]"
+
+
+def _text(sample: Json, said: str) -> str:
+    """A text; long ones lie apart, and are only named where they belong."""
+    if said.startswith(_ATTACHED):
+        attached: Sequence[Any] | Mapping[str, Any] = sample.get("attachments") or {}
+        if isinstance(attached, Mapping):
+            return str(attached.get(said.removeprefix(_ATTACHED), said))
+    return said

@@ -1,0 +1,336 @@
+"""An ``.eval`` log as inspect_ai writes and reads it (its log version 2).
+
+A zip file of JSON: ``_journal/start.json``, a file for each sample and epoch,
+``summaries.json`` for the viewer's list and ``header.json``. Every call of a
+sample, a judge's too, is a model event of its transcript.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from evalbench.engine.calls import MediaPart, Message, Outcome, Reply, Usage
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.journal import CallRow, ScoreRow
+from evalbench.engine.runs.harmless import json_bytes
+from evalbench.engine.runs.held import HeldRun, WholeSample, role_of
+from evalbench.engine.runs.rows import as_text, question
+from evalbench.engine.runs.status import State
+from evalbench.engine.scoring.letters import LETTERS
+
+_LOG_VERSION = 2
+_SHORT = 200
+_STOPS = {
+    Outcome.OK: "stop",
+    Outcome.TRUNCATED: "max_tokens",
+    Outcome.REFUSED: "content_filter",
+    Outcome.FILTERED: "content_filter",
+    Outcome.ERROR: "unknown",
+}
+_ROLES = {"context": "user"}
+_CONFIG = {"max_tokens", "temperature", "top_p", "seed"}
+
+Used = dict[str, dict[str, int]]
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the log into ``files``."""
+    spec, plan = _spec(run), {"name": "plan", "steps": [], "config": {}}
+    head = {"version": _LOG_VERSION, "eval": spec, "plan": plan}
+    used: Used = {}
+    done = total = 0
+    with (
+        files.open(f"{_stamp(run.created)[:19].replace(':', '-')}_{run.id}.eval") as file,
+        tempfile.TemporaryFile() as summaries,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as packed,
+    ):
+        packed.writestr("_journal/start.json", json_bytes(head))
+        for held in run.walk():
+            for epoch in sorted(held.scores):
+                sample = _sample(run, held, epoch)
+                name = f"samples/{held.sample.id}_epoch_{epoch + 1}.json"
+                packed.writestr(name, json_bytes(sample))
+                summaries.write(b"," if total else b"[")
+                summaries.write(json_bytes(_summary(sample)))
+                _add(used, sample["model_usage"])
+                total += 1
+                done += "error" not in sample
+        summaries.write(b"]" if total else b"[]")
+        summaries.seek(0)
+        with packed.open("summaries.json", "w", force_zip64=True) as member:
+            shutil.copyfileobj(summaries, member)
+        packed.writestr("header.json", json_bytes(head | _ending(run, total, done, used)))
+    return []
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def _spec(run: HeldRun) -> dict[str, Any]:
+    bench, data = run.record.get("benchmark", {}), run.record.get("data", {})
+    return {
+        "eval_id": run.id,
+        "run_id": run.id,
+        "created": _stamp(run.created),
+        "task": run.spec.benchmark,
+        "task_id": run.id,
+        "task_version": bench.get("version") or 0,
+        "task_args": dict(run.spec.options),
+        "dataset": {
+            "name": str(data.get("origin") or run.spec.benchmark),
+            "samples": run.size,
+            "shuffled": bool(run.spec.get("shuffle")),
+        },
+        "model": run.spec.model,
+        "model_args": {},
+        "model_generate_config": _config(run.spec.cast()[CANDIDATE].overrides()),
+        "config": {"epochs": run.spec.get("epochs"), "limit": run.spec.get("limit")},
+        "packages": {"evalbench": version("evalbench")},
+        "tags": list(run.spec.get("tag")),
+        "metadata": {"evalbench": {"record": run.record, "judges": run.judges}},
+        "scorers": [{"name": run.spec.benchmark, "metrics": []}],
+    }
+
+
+def _config(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as inspect names them."""
+    config = {name: value for name, value in params.items() if name in _CONFIG}
+    if params.get("stop"):
+        config["stop_seqs"] = list(params["stop"])
+    return config
+
+
+def _ending(run: HeldRun, total: int, done: int, used: Used) -> dict[str, Any]:
+    metrics = {
+        name: {
+            "name": name,
+            "value": held["value"],
+            "metadata": {part: held[part] for part in ("k", "n", "low", "high", "interval")},
+        }
+        for name, held in run.metrics.items()
+        if not held["group"] and held["value"] is not None
+    }
+    scorer = run.spec.benchmark
+    state = run.status.state
+    status = "success" if state is State.COMPLETE else "started"
+    if state in (State.STOPPED, State.PAUSED, State.BUDGET, State.WAITING):
+        status = "cancelled"
+    ending: dict[str, Any] = {
+        "status": status,
+        "results": {
+            "total_samples": total,
+            "completed_samples": done,
+            "scores": [{"name": scorer, "scorer": scorer, "params": {}, "metrics": metrics}],
+        },
+        "stats": {
+            "started_at": _stamp(run.created),
+            "completed_at": _stamp(run.status.updated),
+            "model_usage": used,
+        },
+    }
+    if state is State.FAILED:
+        ending |= {"status": "error", "error": _error(run.status.problem or "it failed")}
+    return ending
+
+
+def _error(text: str) -> dict[str, str]:
+    return {"message": text, "traceback": text, "traceback_ansi": text}
+
+
+def _add(used: Used, more: Used) -> None:
+    for model, numbers in more.items():
+        held = used.setdefault(model, dict.fromkeys(numbers, 0))
+        for name, number in numbers.items():
+            held[name] = held.get(name, 0) + number
+
+
+def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
+    score = held.scores[epoch]
+    calls = [call for call in held.calls if call.key.epoch == epoch]
+    said = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
+    last = said[-1] if said else None
+    asked = said[0].prompt.messages if said else ()
+    choices = held.sample.inputs.get("choices")
+    used: Used = {}
+    for call in calls:
+        if call.reply and (usage := _usage(call.reply.usage)):
+            _add(used, {call.key.model: usage})
+    sample: dict[str, Any] = {
+        "id": held.sample.id,
+        "epoch": epoch + 1,
+        "input": [_message(one) for one in asked] or question(held),
+        "target": _target(held),
+        "messages": _talk(last) if last else [],
+        "output": _output(last) if last else {"model": run.spec.model, "choices": []},
+        "metadata": {**held.sample.inputs, **held.sample.tags, "outcome": score.outcome.value},
+        "events": [_event(call, run.created) for call in calls],
+        "model_usage": used,
+        "total_time": sum(call.reply.latency_s for call in calls if call.reply),
+        "uuid": f"{run.id}-{held.row}-{epoch}",
+    }
+    if _lettered(choices):
+        sample["choices"] = choices
+    if score.outcome is Outcome.ERROR:
+        sample["error"] = _error(str(score.detail.get("error") or "it has no answer"))
+    elif (value := run.grade(score, run.headline)) is not None:
+        sample["scores"] = {run.spec.benchmark: _score(score, value)}
+    return sample
+
+
+def _lettered(choices: Any) -> bool:
+    return isinstance(choices, list) and all(isinstance(one, str) for one in choices)
+
+
+def _target(held: WholeSample) -> str:
+    """The gold; of a number among choices its letter, as inspect has it."""
+    gold, choices = held.sample.gold, held.sample.inputs.get("choices")
+    if isinstance(gold, int) and _lettered(choices) and 0 <= gold < len(LETTERS):
+        return LETTERS[gold]
+    return as_text(gold)
+
+
+def _score(score: ScoreRow, value: float) -> dict[str, Any]:
+    parsed = score.detail.get("parsed") or {}
+    return {
+        "value": value,
+        "answer": as_text(next(iter(parsed.values()), None)),
+        "explanation": str(score.detail.get("note") or ""),
+        "metadata": {
+            "outcome": score.outcome.value,
+            "values": score.values,
+            "parsed": parsed,
+        },
+    }
+
+
+def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
+    kept = ("id", "epoch", "target", "model_usage", "total_time", "uuid")
+    given = sample["input"]
+    text = given if isinstance(given, str) else _last_text(given)
+    summary = {name: sample[name] for name in kept}
+    summary |= {
+        "target": sample["target"][:_SHORT],
+        "input": text[:_SHORT],
+        "metadata": {"outcome": sample["metadata"]["outcome"]},
+        "completed": True,
+        "message_count": len(sample["messages"]),
+    }
+    if "scores" in sample:
+        summary["scores"] = {
+            name: {"value": score["value"], "answer": score["answer"][:_SHORT]}
+            for name, score in sample["scores"].items()
+        }
+    if "error" in sample:
+        summary["error"] = sample["error"]["message"][:_SHORT]
+    return summary
+
+
+def _last_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    content = messages[-1]["content"]
+    return content if isinstance(content, str) else as_text(content[-1].get("text"))
+
+
+def _message(message: Message) -> dict[str, Any]:
+    role = _ROLES.get(message.role, message.role)
+    pictures = [part for part in message.parts if isinstance(part, MediaPart)]
+    if not pictures:
+        return {"role": role, "content": message.text}
+    content = []
+    for part in message.parts:
+        if not isinstance(part, MediaPart):
+            content.append({"type": "text", "text": part.text})
+        elif part.media_type.startswith("image/") and part.data:
+            data = base64.b64encode(part.data).decode()
+            content.append({"type": "image", "image": f"data:{part.media_type};base64,{data}"})
+        else:
+            content.append({"type": "text", "text": f"[{part.media_type} {part.sha256}]"})
+    return {"role": role, "content": content}
+
+
+def _talk(call: CallRow) -> list[dict[str, Any]]:
+    """The whole talk, with the last answer."""
+    messages = [_message(message) for message in call.prompt.messages]
+    return [*messages, _output(call)["choices"][0]["message"]]
+
+
+def _output(call: CallRow) -> dict[str, Any]:
+    """A reply; of log-likelihoods the likeliest continuation, with all of them beside it."""
+    reply = call.reply
+    if reply is None:
+        return {"model": call.key.model, "choices": []}
+    text: Any = reply.text
+    told: dict[str, Any] = {}
+    if call.prompt.kind == "choose" and reply.logprobs:
+        pairs = list(zip(call.prompt.continuations, map(str, reply.logprobs), strict=False))
+        best = max(range(len(pairs)), key=lambda place: reply.logprobs[place])
+        text, told["logprobs"] = pairs[best][0], pairs
+    if reply.reasoning:
+        text = [{"type": "reasoning", "reasoning": reply.reasoning}, {"type": "text", "text": text}]
+    message = {"role": "assistant", "content": text, "source": "generate", "model": call.key.model}
+    output: dict[str, Any] = {
+        "model": reply.provider_model or call.key.model,
+        "choices": [{"message": message, "stop_reason": _STOPS.get(reply.outcome, "unknown")}],
+        "time": reply.latency_s,
+        "metadata": {**told, "stop_reason": reply.stop_reason, "params": _fates(reply)},
+    }
+    if usage := _usage(reply.usage):
+        output["usage"] = usage
+    if reply.error:
+        output["error"] = reply.error
+    return output
+
+
+def _fates(reply: Reply) -> dict[str, str]:
+    return {note.name: f"{note.fate} {note.reason}".strip() for note in reply.params}
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    if usage.input_tokens is None and usage.output_tokens is None:
+        return {}
+    given, made = usage.input_tokens or 0, usage.output_tokens or 0
+    numbers = {
+        "input_tokens": given,
+        "output_tokens": made,
+        "total_tokens": given + made,
+        "input_tokens_cache_read": usage.cache_read_tokens,
+        "input_tokens_cache_write": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+    return {name: number for name, number in numbers.items() if number is not None}
+
+
+def _event(call: CallRow, created: float) -> dict[str, Any]:
+    """A call as an event of the transcript."""
+    sent = created + call.sent_ms / 1000
+    role = role_of(call)
+    event: dict[str, Any] = {
+        "event": "model",
+        "uuid": str(call.id),
+        "timestamp": _stamp(sent),
+        "working_start": call.sent_ms / 1000,
+        "model": call.key.model,
+        "input": [_message(message) for message in call.prompt.messages],
+        "tools": [],
+        "tool_choice": "none",
+        "config": _config(call.prompt.params.asked()),
+        "output": _output(call),
+        "metadata": {"step": call.key.step, "repeat": call.key.repeat, "reask": call.reask},
+    }
+    if role != CANDIDATE:
+        event["role"] = role
+    if call.reply is None:
+        event["pending"] = True
+    else:
+        event["completed"] = _stamp(sent + call.reply.latency_s)
+        if call.reply.error:
+            event["error"] = call.reply.error
+    return event

@@ -1,0 +1,169 @@
+"""lm-evaluation-harness's files: ``MODEL/results_DATE.json`` and ``samples_TASK_DATE.jsonl``.
+
+The layout is that of its ``EvaluationTracker`` (version 0.4.9): the table of
+metrics by task, and for each document what was asked, answered and scored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import orjson
+
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.journal import CallRow
+from evalbench.engine.runs.harmless import json_bytes
+from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of
+from evalbench.engine.runs.rows import as_text
+from evalbench.engine.scoring.statistics import Z95
+
+_NAMES = {"accuracy": "acc"}
+"""What the harness calls a metric."""
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put results and samples into ``files``; returns what they cannot hold."""
+    task = run.spec.benchmark
+    model = file_name(run.candidate.replace("/", "__"))
+    date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
+    written = failed = 0
+    with files.open(f"{model}/samples_{task}_{date}.jsonl") as file:
+        for held in run.walk():
+            values = _values(run, held)
+            if not values:
+                failed += 1
+                continue
+            written += 1
+            file.write(json_bytes(_document(held, values)) + b"\n")
+    files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
+    notes = []
+    if failed:
+        notes.append(f"{failed} samples without a score were left out: the harness knows none")
+    return notes
+
+
+def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any]:
+    plain = {name: held for name, held in run.metrics.items() if not held["group"]}
+    table: dict[str, Any] = {"alias": task}
+    for name, metric in plain.items():
+        table[f"{_named(name)},none"] = metric["value"]
+        table[f"{_named(name)}_stderr,none"] = _stderr(metric)
+    record = run.record.get("benchmark", {})
+    shots = run.spec.options.get("shots") or 0
+    data = run.record.get("data", {})
+    return {
+        "results": {task: table},
+        "group_subtasks": {task: []},
+        "configs": {
+            task: {
+                "task": task,
+                "dataset_path": str(data.get("origin") or task),
+                "metric_list": [{"metric": _named(name)} for name in plain],
+                "num_fewshot": shots,
+                "repeats": run.spec.get("epochs"),
+                "metadata": {"version": record.get("version", ""), **run.spec.options},
+            }
+        },
+        "versions": {task: record.get("version", "")},
+        "n-shot": {task: shots},
+        "higher_is_better": {task: {_named(name): True for name in list(plain)[:1]}},
+        "n-samples": {task: {"original": run.size, "effective": written}},
+        "config": {
+            "model": run.spec.candidate.provider,
+            "model_args": {"pretrained": run.candidate},
+            "limit": run.spec.get("limit"),
+            "random_seed": run.spec.get("seed"),
+            "gen_kwargs": {},
+        },
+        "git_hash": None,
+        "date": run.created,
+        "lm_eval_version": None,
+        "evalbench_version": version("evalbench"),
+        "model_source": run.spec.candidate.provider,
+        "model_name": run.candidate,
+        "model_name_sanitized": model,
+        "total_evaluation_time_seconds": str(run.status.seconds),
+    }
+
+
+def _named(metric: str) -> str:
+    return _NAMES.get(metric, metric).replace(",", ";")
+
+
+def _stderr(metric: Mapping[str, Any]) -> float | str:
+    """The harness's standard error of a mean of zeros and ones; else out of the interval."""
+    value, n = metric["value"], metric["n"]
+    if metric["share"] and value is not None and n > 1 and metric["k"] <= n:
+        return math.sqrt(value * (1 - value) / (n - 1))
+    if metric["low"] is None:
+        return "N/A"
+    return float((metric["high"] - metric["low"]) / (2 * Z95))
+
+
+def _values(run: HeldRun, held: WholeSample) -> dict[str, float]:
+    """Means over the epochs that have a score, the headline's first; empty where none has."""
+    found: dict[str, list[float]] = {}
+    for score in held.scores.values():
+        value = run.grade(score, run.headline)
+        if value is not None:
+            for name, number in {run.headline: value, **score.values}.items():
+                found.setdefault(_named(name), []).append(number)
+    return {name: sum(numbers) / len(numbers) for name, numbers in found.items()}
+
+
+def _document(held: WholeSample, values: Mapping[str, float]) -> dict[str, Any]:
+    """A line of the samples file; epochs are the repeats of its requests."""
+    sample = held.sample
+    doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
+    requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
+    for epoch in sorted(held.scores):
+        for call in held.answers(epoch):
+            if role_of(call) == CANDIDATE:
+                for number, (context, wanted, said) in enumerate(_asked(call)):
+                    place = (call.key.step, call.key.repeat, number)
+                    requests.setdefault(place, (context, wanted, []))[2].append(said)
+    asked = list(requests.values())
+    target = as_text(sample.gold)
+    prompt = as_text(asked[0][0]) if asked else ""
+    return {
+        "doc_id": held.row - 1,
+        "doc": doc,
+        "target": target,
+        "arguments": {
+            f"gen_args_{number}": {"arg_0": context, "arg_1": wanted}
+            for number, (context, wanted, _) in enumerate(asked)
+        },
+        "resps": [said for _, _, said in asked],
+        "filtered_resps": [said[0] for _, _, said in asked],
+        "filter": "none",
+        "metrics": list(values),
+        "doc_hash": _hash(orjson.dumps(doc, option=orjson.OPT_INDENT_2)),
+        "prompt_hash": _hash(prompt.encode()),
+        "target_hash": _hash(target.encode()),
+        **values,
+    }
+
+
+def _asked(call: CallRow) -> Iterator[tuple[Any, Any, Any]]:
+    """Context, what was asked for and what came, of every request as the harness makes them."""
+    assert call.reply
+    turns = [(message.role, message.text) for message in call.prompt.messages]
+    alone = len(turns) == 1 and turns[0][0] in ("user", "context")
+    context = turns[0][1] if alone else [{"role": r, "content": text} for r, text in turns]
+    if call.prompt.kind == "generate":
+        yield context, call.prompt.params.asked(), call.reply.text
+        return
+    best = max(call.reply.logprobs, default=None)
+    for text, number in zip(call.prompt.continuations, call.reply.logprobs, strict=False):
+        # Whether it is greedy is not asked for here; the likeliest stands for it.
+        yield context, text, [str(number), str(number == best)]
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,1 @@
+"""OpenSeeSimE's result files."""

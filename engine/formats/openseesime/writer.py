@@ -1,0 +1,42 @@
+"""OpenSeeSimE's CSV of results: what was read in each reply, beside the question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.runs.held import HeldRun, HeldSample, file_name
+from evalbench.engine.scoring.options import explanation, is_right, read_option
+
+_ERROR = "Error: there is no answer"
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the table into ``files``; returns what it cannot hold."""
+    rows = [_row(run, held) for held in run.samples()]
+    files.table(f"{file_name(run.candidate)}.csv", rows)
+    return ["options are read as the original does: a first line that is none counts as wrong"]
+
+
+def _row(run: HeldRun, held: HeldSample) -> dict[str, Any]:
+    given, tags = held.sample.inputs, held.sample.tags
+    text = held.text(CANDIDATE, "answer")
+    choices = given["choices"]
+    option = None if text is None else read_option(text, choices)
+    gold = str(held.sample.gold)
+    return {
+        "file_name": given["file"],
+        "source_file": tags["simulation"],
+        "question": given["question"],
+        "question_type": tags["type"],
+        "question_id": given["question_id"],
+        "answer": gold,
+        "answer_choices": repr(choices),
+        "correct_choice_idx": choices.index(gold) if gold in choices else "",
+        "model": run.candidate,
+        "model_answer": "None" if option is None else option,
+        "explanation": _ERROR if text is None else explanation(text),
+        "correct": option is not None and is_right(option, gold),
+        "media_type": tags["medium"],
+    }

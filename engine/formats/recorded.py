@@ -1,0 +1,206 @@
+"""Writing a run out of answers that another system recorded.
+
+The benchmark's own ``solve`` is run with an ``ask`` that answers from the
+records, so imported results are scored by the same code as any others. What a
+model was sent is in the files of few systems: the prompts in such a run are
+this benchmark's own unless the files have them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalbench.engine.benchmark import Benchmark, Item, OneByOne, Sample, sample_ids
+from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, generate
+from evalbench.engine.config.roles import ANSWERS
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.dataset import DataHeader
+from evalbench.engine.errors import DataError
+from evalbench.engine.execution.ask import MissingReply, bind, call_key
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.codec import quotable
+from evalbench.engine.journal.reader import tally_of
+from evalbench.engine.journal.schema import create
+from evalbench.engine.runs.folder import RunFolder, make_run
+from evalbench.engine.runs.record import identity, record
+from evalbench.engine.runs.status import State, exit_code, metrics_json
+
+NOT_RECORDED = "(this answer is not in the imported files)"
+
+_AT_ONCE = 256
+_LATEST = 8
+"""Scores that a screen shows at once."""
+
+Place = tuple[str, str, int]
+"""Role, step and repeat of a call."""
+
+
+class Told(NamedTuple):
+    """What a model said; what it was sent and how long it took, where that was recorded."""
+
+    text: str
+    prompt: str = ""
+    latency_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """Results of one model on one benchmark.
+
+    Attributes:
+        spec: what such a run would have been asked for.
+        items: the questions in order, each with what was said about it; a
+            sample that asks for more than that fails.
+        source: the files, for people.
+        notes: what could not be taken over as it was.
+        shared: see :class:`evalbench.engine.benchmark.DataSet`.
+    """
+
+    spec: RunSpec
+    items: Sequence[tuple[Item, Mapping[Place, Told]]]
+    source: str
+    notes: Sequence[str] = ()
+    shared: Any = None
+
+
+def known_as(name: object) -> str:
+    """A model's name out of a file as a run may carry it: what would not do becomes a dash."""
+    text = "".join(c if c.isprintable() and c != "," else "-" for c in str(name))
+    return text.strip(" @") or "unnamed"
+
+
+def stands_for(name: object) -> str:
+    """``answers/NAME`` for a model that a file names."""
+    return f"{ANSWERS}/{known_as(name)}"
+
+
+async def write_run(recorded: Recorded, parent: Path | None = None) -> RunFolder:
+    """Make a run of recorded results; none is left when that fails.
+
+    Raises:
+        DataError: there is not one question in it.
+        UsageError: the folder cannot be written to.
+    """
+    if not recorded.items:
+        raise DataError("there are no results in it", path=recorded.source)
+    folder = make_run(recorded.spec, parent, total=len(recorded.items))
+    try:
+        await _write(recorded, folder)
+    except BaseException:
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+    return folder
+
+
+async def _write(recorded: Recorded, folder: RunFolder) -> None:
+    spec, source, notes = recorded.spec, recorded.source, list(recorded.notes)
+    benchmark = build_benchmark(spec, recorded.shared)
+    samples = list(enumerate(sample_ids(item for item, _ in recorded.items), 1))
+    told = [said for _, said in recorded.items]
+    status = folder.status()
+    create(folder.journal)
+    journal = Journal(folder.journal)
+    try:
+        await journal.add_samples(samples)
+        models = {role: part.ref for role, part in spec.cast().items()}
+        scoring = _Scoring(benchmark, journal, models)
+        for at in range(0, len(samples), _AT_ONCE):
+            some = zip(samples[at : at + _AT_ONCE], told[at : at + _AT_ONCE], strict=True)
+            await asyncio.gather(*(scoring.score(*sample, said) for sample, said in some))
+        journal.flush()
+        # As when it is scored anew, so that no figure differs in its last digit.
+        tally = journal.query(partial(tally_of, path=journal.path))
+        metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
+        header = DataHeader(len(samples), "", source, "", recorded.shared)
+        journal.event("imported", source=source, notes=notes)
+        journal.set(
+            created=status.created,
+            loaded=True,
+            samples=len(samples),
+            spec=spec.to_json(),
+            identity=identity(spec, benchmark, ""),
+            record=record(spec, benchmark, header),
+            shared=recorded.shared,
+            imported={"source": source, "notes": notes, "at": time.time()},
+            metrics=metrics,
+            outcomes=outcomes,
+            state=State.COMPLETE,
+        )
+    finally:
+        await journal.close()
+    status.state, status.done = State.COMPLETE, status.total
+    status.outcomes, status.failed = outcomes, outcomes[Outcome.ERROR.value]
+    status.errors = scoring.errors
+    status.latest = [(row, 0) for row, _ in samples[-_LATEST:]]
+    status.exit_code = exit_code(status, None)
+    status.metrics = {name: metric for name, metric in metrics.items() if not metric["group"]}
+    folder.write_status(status)
+
+
+@dataclass(slots=True)
+class _Scoring:
+    """Scores samples by what is recorded about them."""
+
+    benchmark: Benchmark
+    journal: Journal
+    models: Mapping[str, ModelRef]
+    errors: dict[str, int] = field(default_factory=dict)
+
+    async def score(self, row: int, sample: Sample, told: Mapping[Place, Told]) -> None:
+        ask = _FromRecords(self.journal, self.models, row, sample, told)
+        try:
+            score = await self.benchmark.solve(sample, ask)
+        except MissingReply:
+            self._fail(row, sample, "NoAnswer: none is recorded")
+            return
+        except Exception as error:
+            # As in a run, whatever solve raises is this sample's failure.
+            self._fail(row, sample, f"{type(error).__name__}: {error}")
+            return
+        detail = {k: v for k, v in (("parsed", score.parsed), ("note", score.note)) if v}
+        self.journal.store_score(row, 0, sample.tags, score.outcome, score.values, detail)
+
+    def _fail(self, row: int, sample: Sample, error: str) -> None:
+        kind = error.partition(":")[0]
+        self.errors[kind] = self.errors.get(kind, 0) + 1
+        self.journal.store_score(row, 0, sample.tags, Outcome.ERROR, {}, {"error": error})
+
+
+class _FromRecords(OneByOne):
+    """An ``ask`` that answers from the records and keeps every call in the journal."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        models: Mapping[str, ModelRef],
+        row: int,
+        sample: Sample,
+        told: Mapping[Place, Told],
+    ) -> None:
+        self._journal = journal
+        self._models = models
+        self._row = row
+        self._quotes = quotable(sample)
+        self._told = told
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        told = self._told.get((role, step, repeat))
+        if told is None:
+            raise MissingReply
+        model = self._models[role]
+        call = Call(model, generate(told.prompt)) if told.prompt else bind(prompt, model, {})
+        key = call_key(0, role, model, step, repeat)
+        reply = Reply(told.text, stop_reason="imported", latency_s=told.latency_s)
+        # One queue: when the reply is stored, so is the call.
+        self._journal.intend(self._row, key, 0, call, call.content_hash, self._quotes)
+        await self._journal.store_reply(self._row, key, 0, reply)
+        return reply

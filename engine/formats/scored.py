@@ -1,0 +1,98 @@
+"""What the readers of logs share: samples with scores that another system gave.
+
+They become runs of the benchmark ``recorded``; with ``--as mmlu`` of mmlu, so
+that they pair with runs made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
+from evalbench.engine.benchmarks.recorded import STEP, TAGS
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.errors import DataError
+from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as, stands_for
+
+LARGEST_SCORE = 1e15
+"""What is larger is no score; sums of such numbers have no digits to tell."""
+
+Items = list[tuple[Item, Mapping[Place, Told]]]
+
+
+def scored_run(
+    task: str, model: str, judges: Sequence[str], items: Items, source: Path, notes: Sequence[str]
+) -> Recorded:
+    """The run of a log: its scorers are the judges, the first score in it is the headline."""
+    names: dict[str, None] = {}
+    for _, told in items:
+        for (role, _, _), said in told.items():
+            if role != "candidate":
+                names |= dict.fromkeys(orjson.loads(said.text)["values"])
+    spec = make_spec(
+        "recorded",
+        stands_for(model),
+        judge=[stands_for(judge) for judge in judges],
+        options={"task": task, "scores": list(names)},
+    )
+    return Recorded(spec, items, str(source), notes)
+
+
+def given(
+    judge: str, values: Mapping[str, float], answer: Any = None, explanation: str = ""
+) -> tuple[Place, Told]:
+    """What a scorer gave, as the reply of a judge."""
+    told = {"values": values, "answer": answer, "explanation": explanation}
+    return (f"judge/{stands_for(judge)}", STEP, 0), Told(orjson.dumps(told).decode())
+
+
+def scorer_name(name: object) -> str:
+    """A scorer's name as that of a judge."""
+    return known_as(name)
+
+
+def labels(*places: Any) -> dict[str, str]:
+    """The tags that groups are made by, out of whatever describes a sample."""
+    found: dict[str, str] = {}
+    for place in places:
+        if isinstance(place, Mapping):
+            for name in TAGS:
+                if isinstance(place.get(name), str) and place[name]:
+                    found.setdefault(name, place[name])
+    return found
+
+
+def mmlu_item(question: Any, choices: Any, gold: int, subject: Any) -> Item:
+    """A question of MMLU as mmlu here has it.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(question, str) or not isinstance(choices, list) or not subject:
+        raise ValueError("it has no question, choices and subject")
+    if not 0 <= gold < len(choices):
+        raise ValueError(f"its answer is {gold}, its choices are {choices!r}")
+    name = str(subject)
+    if name not in SUBJECTS:
+        raise ValueError(f"{name!r} is no subject of MMLU")
+    return Item(
+        {"question": question, "choices": [str(choice) for choice in choices]},
+        gold,
+        {"subject": name, "category": category_tag(name)},
+    )
+
+
+def mmlu_run(model: str, items: Items, source: Path, notes: Sequence[str]) -> Recorded:
+    """The run of mmlu that a log becomes."""
+    spec = make_spec("mmlu", stands_for(model), options={"family": "chat"})
+    return Recorded(spec, items, str(source), notes)
+
+
+def none_in(path: Path) -> DataError:
+    """The error for a log without samples."""
+    return DataError("there are no samples in it", path=str(path))

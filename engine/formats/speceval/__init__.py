@@ -1,0 +1,1 @@
+"""SpecEval's folders."""

@@ -1,0 +1,299 @@
+"""SpecEval's folders: what models answered, which answer ranked higher, what complied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from evalbench.engine.benchmark import Item
+from evalbench.engine.benchmarks.spec.data import Spec, contestant, is_time, read_spec
+from evalbench.engine.config.roles import JUDGE, answers_model
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.reading import read_json
+from evalbench.engine.errors import DataError
+from evalbench.engine.formats.reading import counted, fitting
+from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as, stands_for
+from evalbench.engine.shapes import anything, either, flag, maybe, number, record, text, whole
+
+_ENTRIES = {
+    "": record(
+        {"input_text": text, "output_text": anything}, {"original_index": maybe(whole(-(2**63)))}
+    ),
+    "results": record(
+        {"input": text, "output": anything, "compliant": maybe(flag)},
+        {"confidence": maybe(either(number(), text)), "explanation": maybe(text)},
+    ),
+    "rankings": record(
+        {"input": text, "output_a": anything, "output_b": anything, "rank": anything},
+        {"raw_judge_response": maybe(text)},
+    ),
+}
+"""One object of a result file, by the key that they lie under; answers are alone in theirs."""
+
+_META = record(
+    {},
+    dict.fromkeys(
+        ("statement_id", "model", "model_a", "model_b", "ranking_judge_model_info"), maybe(text)
+    ),
+)
+_FAILED = "ERROR:"
+_RANKS = {1: "Model: A", -1: "Model: B"}
+
+
+class Entry(NamedTuple):
+    """One object of a result file, with where it stands."""
+
+    statement: str
+    body: Mapping[str, Any]
+    file: Path
+    number: int
+
+
+def read_folder(folder: Path, spec_file: Path) -> Recorded:
+    """The run of one results folder, of whichever kind its files are.
+
+    Args:
+        folder: with ``results/STATEMENT.json`` below it, or that folder itself.
+        spec_file: the specification.
+
+    Raises:
+        DataError: the files are of no known kind, or malformed.
+    """
+    spec = read_spec(spec_file)
+    results, notes = _results(folder.resolve())
+    bodies = {file: read_json(file) for file in sorted(results.glob("*.json"))}
+    for file, body in bodies.items():
+        fitting(_metadata(body), _META, "this is no metadata of SpecEval's", file)
+    kinds = {file: _kind(body) for file, body in bodies.items()}
+    first = next(iter(kinds.values()))
+    for file, kind in kinds.items():
+        if not kind or kind != first:
+            raise DataError(
+                "this is no result of SpecEval's, or of another kind than the rest",
+                path=str(file),
+                cure="a results folder holds lists of answers, rankings, or compliance results",
+            )
+    read = {"answers": _generated, "rankings": _ranked, "results": _judged}[first]
+    recorded = read(results, bodies, spec, notes)
+    if not recorded.items:
+        why = f"none of its statements is in {spec_file}"
+        raise DataError("there are no results in it", path=str(results), why=why)
+    return recorded
+
+
+def _results(folder: Path) -> tuple[Path, list[str]]:
+    """The folder of result files that is meant, and what is to be told about it."""
+    if (folder / "results").is_dir():
+        folder = folder / "results"
+    if any(folder.glob("*.json")):
+        return folder, []
+    found = sorted({file.parent for file in folder.rglob("results/*.json")})
+    if not found:
+        cure = "give the folder with results/STATEMENT.json in it"
+        raise DataError("the folder holds no results", path=str(folder), cure=cure)
+    runs = {path.parent.parent if is_time(path.parent.name) else path for path in found}
+    if len(runs) > 1:
+        raise DataError(
+            "the folder holds results of several runs",
+            path=str(folder),
+            why=", ".join(str(path.relative_to(folder)) for path in found[:6]),
+            cure="import each of them",
+        )
+    newest = max(found, key=lambda path: path.parent.name)
+    several = f"of {len(found)} runs the newest was taken, {newest.parent.name}"
+    return newest, [several] if len(found) > 1 else []
+
+
+def _kind(body: Any) -> str:
+    """The kind of a result file's content; empty for none."""
+    if isinstance(body, list):
+        return "answers"
+    if isinstance(body, dict):
+        return next((key for key in ("rankings", "results") if isinstance(body.get(key), list)), "")
+    return ""
+
+
+def _entries(
+    bodies: Mapping[Path, Any], key: str, needs: Sequence[str], spec: Spec, notes: list[str]
+) -> list[Entry]:
+    """The objects of all files whose statements the specification has."""
+    entries = []
+    unknown = []
+    for file, body in bodies.items():
+        meta = _metadata(body)
+        ident = str(meta.get("statement_id") or file.stem)
+        if ident not in spec.statements:
+            unknown.append(ident)
+            continue
+        for place, one in enumerate(body[key] if key else body, 1):
+            what = "a result needs " + ", ".join(needs)
+            if isinstance(one, dict) and not isinstance(one.get(needs[0], ""), str):
+                why = f"{needs[0]} is no text"
+                raise DataError(what, path=str(file), line=place, why=why)
+            fitting(one, _ENTRIES[key], what, file, place)
+            entries.append(Entry(ident, one, file, place))
+    if unknown:
+        listed = ", ".join(map(known_as, unknown[:6])) + (" …" if len(unknown) > 6 else "")
+        notes.append(f"statements that the specification has not were left out: {listed}")
+    return entries
+
+
+def _metadata(body: Any) -> Mapping[str, Any]:
+    meta = body.get("metadata") if isinstance(body, dict) else None
+    return meta if isinstance(meta, dict) else {}
+
+
+def _item(spec: Spec, entry: Entry, tags: Mapping[str, str], **inputs: Any) -> Item:
+    statement = spec.statements[entry.statement]
+    named = {"statement": entry.statement, "type": statement["type"]}
+    return Item({"statement": statement, **inputs}, None, named | dict(tags))
+
+
+def _said(value: Any) -> str | None:
+    """An answer; None where there is an error in its place."""
+    return None if not isinstance(value, str) or value.startswith(_FAILED) else value
+
+
+def _note_errors(count: int, notes: list[str]) -> None:
+    if count:
+        notes.append(f"{counted(count, 'answer')} with an error in its place: failed, not judged")
+
+
+def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
+    items = []
+    failed = 0
+    for entry in _entries(bodies, "", ("input_text", "output_text"), spec, notes):
+        said = _said(entry.body["output_text"])
+        failed += said is None
+        told: dict[Place, Told] = {}
+        if said is not None:
+            told["candidate", "answer", 0] = Told(said)
+        index = entry.body.get("original_index")
+        index = entry.number - 1 if index is None else index
+        items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), told))
+    _note_errors(failed, notes)
+    run = make_spec("spec-generate", stands_for(contestant(str(results))[0]))
+    return Recorded(run, items, str(results), notes)
+
+
+def _judged(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
+    named = {str(name) for body in bodies.values() if (name := _metadata(body).get("model"))}
+    if len(named) > 1:
+        why = ", ".join(sorted(map(known_as, named)))
+        raise DataError("the folder is about several models", path=str(results), why=why)
+    model = known_as(next(iter(named), "") or contestant(str(results))[0])
+    judge = _judge_of(results, bodies, notes)
+    items = []
+    failed = 0
+    for entry in _entries(bodies, "results", ("input", "output", "compliant"), spec, notes):
+        answer = _said(entry.body["output"])
+        failed += answer is None
+        item = _item(spec, entry, {"contestant": model}, input=entry.body["input"], answer=answer)
+        items.append((item, {(f"{JUDGE}/{judge}", "comply", 0): Told(_decision(entry.body))}))
+    _note_errors(failed, notes)
+    notes.append("the judge's replies were not kept; what was read in each stands in its place")
+    run = make_spec("spec-comply", answers_model([model]), judge=[judge])
+    return Recorded(run, items, str(results), notes)
+
+
+def _decision(body: Mapping[str, Any]) -> str:
+    """What was read in a judge's reply, in the form that it was to have; empty for nothing."""
+    if body["compliant"] is None:
+        return ""
+    names = ("compliant", "confidence", "explanation")
+    text = orjson.dumps({name: body[name] for name in names if name in body}).decode()
+    # An explanation may quote code; judges' replies are read from their first fence.
+    return text.replace("`", "\\u0060")
+
+
+def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[str]) -> Recorded:
+    names = _pair(results, bodies)
+    judge = _judge_of(results, bodies, notes)
+    needs = ("input", "output_a", "output_b", "rank")
+    other = _other_order(results, names)
+    second = {
+        (entry.statement, entry.body["input"]): entry.body
+        for entry in _entries(other, "rankings", needs, spec, [])
+    }
+    role = f"{JUDGE}/{judge}"
+    items = []
+    single = failed = 0
+    for entry in _entries(bodies, "rankings", needs, spec, notes):
+        swapped = second.get((entry.statement, entry.body["input"]))
+        single += swapped is None
+        item = _item(
+            spec,
+            entry,
+            dict(zip("ab", names, strict=True)),
+            input=entry.body["input"],
+            answers=[_said(entry.body["output_a"]), _said(entry.body["output_b"])],
+        )
+        failed += None in item.inputs["answers"]
+        told = {(role, "first", 0): _verdict(entry.body), (role, "second", 0): _verdict(swapped)}
+        items.append((item, told))
+    _note_errors(failed, notes)
+    if single:
+        notes.append(
+            f"{counted(single, 'pair')} judged in one order only; the other counts as unreadable,"
+            " which makes a tie"
+        )
+    # The option names folders; the answers are in the run. A name in it has no slash.
+    given = [f"{name.replace('/', '-')}={results}" for name in names]
+    run = make_spec(
+        "spec-rank", answers_model(list(names)), judge=[judge], options={"answers": given}
+    )
+    return Recorded(run, items, str(results), notes)
+
+
+def _verdict(body: Mapping[str, Any] | None) -> Told:
+    """A judge's reply; where it was not kept, what its rank stands for."""
+    if body is None:
+        return Told("")
+    raw, rank = body.get("raw_judge_response"), body["rank"]
+    if isinstance(raw, str):
+        return Told(raw)
+    return Told(_RANKS.get(rank, "") if isinstance(rank, int) else "")
+
+
+def _pair(results: Path, bodies: Mapping[Path, Any]) -> tuple[str, str]:
+    """The two models, by what the files say: names of folders cannot be split."""
+    metas = [_metadata(body) for body in bodies.values()]
+    pairs = {(meta.get("model_a"), meta.get("model_b")) for meta in metas}
+    one, two = next(iter(pairs))
+    if len(pairs) > 1 or not one or not two or one == two:
+        raise DataError(
+            "which two models are ranked is not clear",
+            path=str(results),
+            why="every file should have the same model_a and model_b in its metadata",
+        )
+    return known_as(one), known_as(two)
+
+
+def _other_order(results: Path, names: tuple[str, str]) -> Mapping[Path, Any]:
+    """The files of the same pair in the other order, from a folder beside this one."""
+    own = results.parent if results.name == "results" else results
+    for folder in sorted(own.parent.iterdir()):
+        inner = folder / "results" if (folder / "results").is_dir() else folder
+        files = sorted(inner.glob("*.json")) if folder != own and inner.is_dir() else []
+        if not files:
+            continue
+        bodies = {file: read_json(file) for file in files[:1]}
+        meta = _metadata(bodies[files[0]])
+        if (known_as(meta.get("model_b")), known_as(meta.get("model_a"))) == names:
+            return bodies | {file: read_json(file) for file in files[1:]}
+    return {}
+
+
+def _judge_of(results: Path, bodies: Mapping[Path, Any], notes: list[str]) -> str:
+    """The judge: named by a folder above, as SpecEval does it, or by the files."""
+    for part in results.parents:
+        if part.name.startswith("judge_"):
+            return stands_for(part.name.removeprefix("judge_"))
+    told = _metadata(next(iter(bodies.values()))).get("ranking_judge_model_info")
+    if isinstance(told, str) and told:
+        return stands_for(told)
+    notes.append("which judge it was is said by no folder above (judge_NAME)")
+    return stands_for("unknown-judge")

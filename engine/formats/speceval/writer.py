@@ -1,0 +1,133 @@
+"""SpecEval's folders, as ahmeda14960/specevaldataset (commit b1936bda) writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalbench.engine.benchmarks.spec.compliance import read_compliance
+from evalbench.engine.benchmarks.spec.rank import ORDERS
+from evalbench.engine.benchmarks.spec.ranking import read_rank
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.formats.files import Files
+from evalbench.engine.runs.held import (
+    HeldRun,
+    HeldSample,
+    file_name,
+    model_name,
+    same_name,
+)
+
+_FAILED = "ERROR: there is no answer"
+"""What SpecEval has in an answer's place; such entries are judged by none."""
+
+Entries = dict[str, dict[str, list[dict[str, Any]]]]
+"""Objects by folder and statement."""
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the run's folders into ``files``; returns what was left out."""
+    entries: Entries = {}
+    notes: list[str] = []
+    writer = {"spec-generate": _answers, "spec-comply": _compliance, "spec-rank": _rankings}
+    unjudged = sum(writer[run.spec.benchmark](run, held, entries) for held in run.samples())
+    for folder, statements in entries.items():
+        for statement, objects in statements.items():
+            body = _body(run, folder, statement, objects)
+            files.json(f"{folder}/results/{same_name(statement)}.json", body)
+    if unjudged:
+        notes.append(f"{unjudged} judgements that nobody gave were left out")
+    return notes
+
+
+def _body(run: HeldRun, folder: str, statement: str, objects: list[dict[str, Any]]) -> Any:
+    """A result file's content; what all objects of a file share stands in its metadata."""
+    if run.spec.benchmark == "spec-generate":
+        return objects
+    names = [one.pop("names") for one in objects]
+    if run.spec.benchmark == "spec-comply":
+        meta = {"model": names[0], "statement_id": statement, "batch_ids": [run.id]}
+        return {"metadata": meta, "results": objects}
+    judge, one, two = names[0]
+    meta = {
+        "ranking_judge_model_info": judge,
+        "model_a": one,
+        "model_b": two,
+        "org_spec_name": run.origin,
+        "statement_id": statement,
+        "batch_id": run.id,
+        "timestamp": run.stamp,
+    }
+    return {"metadata": meta, "rankings": sorted(objects, key=lambda one: str(one["input"]))}
+
+
+def _put(entries: Entries, folder: str, held: HeldSample, value: dict[str, Any]) -> None:
+    statement = str(held.sample.inputs["statement"]["id"])
+    entries.setdefault(folder, {}).setdefault(statement, []).append(value)
+
+
+def _answers(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+    text = held.text(CANDIDATE, "answer")
+    folder = f"{file_name(run.origin)}/{file_name(run.candidate)}/{run.stamp}"
+    given = held.sample.inputs
+    value = {
+        "original_index": given["index"],
+        "input_text": given["input"],
+        "output_text": _FAILED if text is None else text,
+        "batch_id": run.id,
+    }
+    _put(entries, folder, held, value)
+    return 0
+
+
+def _judge_folder(run: HeldRun, role: str, name: str) -> str:
+    judge = file_name(_judge(role))
+    return f"spec_{file_name(run.origin)}/judge_{judge}/{file_name(name)}"
+
+
+def _judge(role: str) -> str:
+    return model_name(role.partition("/")[2])
+
+
+def _compliance(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+    given: Mapping[str, Any] = held.sample.inputs
+    answer = given["answer"] if "answer" in given else held.text(CANDIDATE, "answer")
+    name = held.sample.tags.get("contestant") or run.candidate
+    missing = 0
+    for role in run.judges:
+        text = held.text(role, "comply")
+        if text is None and answer is not None:
+            missing += 1
+            continue
+        read = read_compliance(text or "")
+        value = {
+            "input": given["input"],
+            "output": _FAILED if answer is None else answer,
+            **read._asdict(),
+            "names": name,
+        }
+        _put(entries, _judge_folder(run, role, name), held, value)
+    return missing
+
+
+def _rankings(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+    names = held.sample.tags["a"], held.sample.tags["b"]
+    outputs = [_FAILED if said is None else said for said in held.sample.inputs["answers"]]
+    whole = None not in held.sample.inputs["answers"]
+    missing = 0
+    for role in run.judges:
+        for order, (a, b) in zip(ORDERS, ((0, 1), (1, 0)), strict=True):
+            text = held.text(role, order)
+            if text is None and whole:
+                missing += 1
+                continue
+            value = {
+                "input": held.sample.inputs["input"],
+                "output_a": outputs[a],
+                "output_b": outputs[b],
+                "rank": read_rank(text or ""),
+                "raw_judge_response": text,
+                "names": (_judge(role), names[a], names[b]),
+            }
+            _put(entries, _judge_folder(run, role, f"{names[a]}x{names[b]}"), held, value)
+    return missing

@@ -1,0 +1,285 @@
+"""Configuration files of the systems that users come from, read as runs.
+
+MT-bench Evaluation System: ``model_config.yaml`` (``models``) and
+``evaluation_config.yaml`` (``judge``, ``evaluation``); either may be named, the
+other is read from beside it. SpecEval: the files of ``run_batched_ranking`` and
+``run_batched_binary_compliance``.
+
+What a file says and evalbench does otherwise is told, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalbench.engine.benchmarks.spec.data import contestant
+from evalbench.engine.config.roles import answers_model
+from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.files import MB, read_text
+from evalbench.engine.shapes import (
+    Misfit,
+    anything,
+    either,
+    flag,
+    list_of,
+    maybe,
+    number,
+    record,
+    table_of,
+    text,
+)
+
+SUFFIXES = (".yaml", ".yml")
+
+_MT_BENCH_FILES = ("model_config.yaml", "evaluation_config.yaml")
+_MT_BENCH_TABLES = ("models", "judge", "evaluation")
+_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+_JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
+_NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
+_HERE_OTHERWISE = {
+    "output_dir_base": "runs go to evalbench's own folder (--run-dir)",
+    "batch_size": "calls are sent as the provider's limits allow",
+    "verbose": "",
+    "input_bucket": _NO_BUCKET,
+    "output_bucket": _NO_BUCKET,
+    "openai_api_key": "keys come from the environment or the keychain, never from a file",
+    "anthropic_api_key": "keys come from the environment or the keychain, never from a file",
+    "google_api_key": "keys come from the environment or the keychain, never from a file",
+}
+
+
+class Configured(NamedTuple):
+    """The runs that a file means, and what is to be said about it."""
+
+    specs: list[RunSpec]
+    notes: tuple[str, ...]
+
+
+def read_config(path: Path, common: Mapping[str, Any] | None = None) -> Configured:
+    """Read such a file.
+
+    Args:
+        path: the file.
+        common: raw values of common settings, over those of the file.
+
+    Raises:
+        SpecError: it is none of the known kinds, or a value does not fit.
+    """
+    body = _load(path)
+    given = dict(common or {})
+    if any(name in body for name in _MT_BENCH_TABLES):
+        return _mt_bench(path, body, given)
+    if "candidate_generation_dirs" in body:
+        return _spec_eval(path, body, given)
+    raise SpecError(
+        "config",
+        f"{path} is no configuration that is known here",
+        why="its keys are " + (", ".join(map(str, body)) or "none"),
+        cure="an MT-bench models or judge file, a SpecEval ranking or compliance file, or a"
+        " suite (.toml)",
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(read_text(path, MB))
+        tree = loader.get_single_node()
+        if tree is not None:
+            _count(tree)
+        body = loader.construct_document(tree) if tree is not None else None
+    except OSError as error:
+        raise SpecError("config", f"cannot read {path}", why=error.strerror or str(error)) from None
+    except RecursionError:
+        why = "it is nested too deeply"
+        raise SpecError("config", f"{path} is not YAML that is read here", why=why) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise SpecError("config", f"{path} is not YAML", why=str(error)) from None
+    if not isinstance(body, dict):
+        raise SpecError("config", f"{path} holds no keys and values")
+    try:
+        _BODY(body)
+    except Misfit as error:
+        raise SpecError("config", f"{path} is not as it should be", why=str(error)) from None
+    return body
+
+
+_SETTING = maybe(either(text, flag, number()))
+_BODY = record(
+    {},
+    {
+        "models": maybe(table_of(maybe(table_of(anything)))),
+        "judge": maybe(table_of(_SETTING)),
+        "evaluation": maybe(table_of(anything)),
+        "candidate_generation_dirs": list_of(text),
+        "spec_path": text,
+        "temperature": maybe(either(number(), text)),
+    },
+)
+_MOST_NODES = 10_000
+
+
+def _count(tree: Any) -> None:
+    """Look at how much there is in a document once everything that it refers to is put in.
+
+    Names for parts that hold names for parts make gigabytes of a few lines.
+
+    Raises:
+        ValueError: too much, or a part is in itself.
+    """
+    known: dict[int, int] = {}
+    inside: set[int] = set()
+
+    def size(node: Any) -> int:
+        if id(node) in known:
+            return known[id(node)]
+        if id(node) in inside:
+            raise ValueError("a part of it contains itself")
+        inside.add(id(node))
+        held = node.value if isinstance(node.value, list) else ()
+        parts = [part for one in held for part in (one if isinstance(one, tuple) else (one,))]
+        known[id(node)] = total = 1 + sum(map(size, parts))
+        inside.discard(id(node))
+        return total
+
+    if size(tree) > _MOST_NODES:
+        raise ValueError(f"it comes to more than {_MOST_NODES:,} values")
+
+
+# -- MT-bench ----------------------------------------------------------------------
+
+
+def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Configured:
+    for name in _MT_BENCH_FILES:
+        beside = path.with_name(name)
+        if beside.name != path.name and beside.is_file():
+            body = {**_load(beside), **body}
+    models = body.get("models")
+    if not isinstance(models, dict) or not models:
+        raise SpecError("config", f"{path} names no models", cure="put model_config.yaml beside it")
+    notes: list[str] = []
+    judge = _mt_bench_judge(body.get("judge"), notes)
+    evaluation = body.get("evaluation") or {}
+    if evaluation.get("turns_per_question", 2) != 2:
+        notes.append("turns_per_question: MT-bench has two turns; both are asked")
+    seconds = evaluation.get("generation_timeout_seconds")
+    if seconds is not None:
+        notes.append(
+            f"generation_timeout_seconds: {seconds}: a local answer ends at its token cap,"
+            " not by the clock"
+        )
+    specs = []
+    for name, settings in models.items():
+        values = dict(settings or {})
+        chosen = {
+            "max_tokens": values.pop("max_new_tokens", None),
+            "temperature": values.pop("temperature", None),
+            "judge": [judge] if judge else [],
+        }
+        options: dict[str, Any] = {}
+        if values.pop("quantization", False):
+            options["quantize"] = "4bit"
+        values.pop("use_flash_attention", None)
+        values.pop("estimated_memory_gb", None)
+        if values:
+            notes.append(f"{name}: not used here: {', '.join(map(str, values))}")
+        model = str(name) if "/" in str(name) else f"local/{name}"
+        specs.append(
+            make_spec(
+                "mt-bench",
+                model,
+                provider_options={k: v for k, v in options.items() if _takes(model, k, notes)},
+                **{**{k: v for k, v in chosen.items() if v not in (None, [])}, **common},
+            )
+        )
+    notes.append(
+        "the file's temperature is put over MT-bench's own by category"
+        if any("temperature" in (one or {}) for one in models.values())
+        else "temperatures are MT-bench's own, by category"
+    )
+    return Configured(specs, tuple(notes))
+
+
+def _mt_bench_judge(judge: Any, notes: list[str]) -> str:
+    if not isinstance(judge, dict) or not judge.get("model"):
+        return ""
+    name = str(judge["model"])
+    parts = [name if "/" in name else f"openai/{name}"]
+    for key, setting in (
+        ("temperature", "temperature"),
+        ("rate_limit_requests_per_second", "qps"),
+        ("max_tokens", "max_tokens"),
+        ("timeout", "timeout"),
+    ):
+        if judge.get(key) is not None:
+            parts.append(f"{setting}={judge[key]}")
+    known = ("model", "temperature", "rate_limit_requests_per_second", "max_tokens", "timeout")
+    if other := [key for key in judge if key not in known]:
+        notes.append(f"judge: not used here: {', '.join(map(str, other))}")
+    return ",".join(parts)
+
+
+def _takes(model: str, option: str, notes: list[str]) -> bool:
+    """Whether the model's provider has an option; told if it has not."""
+    from evalbench.engine.config import registry
+
+    provider = registry.provider_class(model.partition("/")[0])
+    if any(one.name == option for one in provider.options):
+        return True
+    notes.append(f"{model}: {option} cannot be set")
+    return False
+
+
+# -- SpecEval ----------------------------------------------------------------------
+
+
+def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Configured:
+    ranking = "ranking_judge_model_name" in body
+    notes: list[str] = []
+    prefix = next((p for p in _JUDGE_PREFIXES if f"{p}_model_name" in body), None)
+    folders = body["candidate_generation_dirs"]
+    if prefix is None or not body.get("spec_path") or not isinstance(folders, list):
+        raise SpecError(
+            "config",
+            f"{path} is not complete",
+            why="it needs spec_path, a list of candidate_generation_dirs and a judge",
+            cure="ranking_judge_model_name and ranking_judge_org, for example",
+        )
+    org = str(body.get(f"{prefix}_org", "openai"))
+    judge = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
+    if body.get("temperature") is not None:
+        judge += f",temperature={body['temperature']}"
+    answers = [_placed(path, str(folder)) for folder in folders]
+    named = [contestant(one) for one in answers]
+    notes += [f"{name}: answers in {place}" for name, place in named]
+    used = {
+        "spec_name", "spec_path", "candidate_generation_dirs", "temperature",
+        f"{prefix}_model_name", f"{prefix}_org",
+    }  # fmt: skip
+    for key in body:
+        if key not in used and (why := _HERE_OTHERWISE.get(str(key), "not used here")):
+            notes.append(f"{key}: {why}")
+    names = [name for name, _ in named]
+    if len(set(names)) < len(names):
+        raise UsageError(
+            f"{path} names two folders of one model",
+            why=", ".join(names),
+            cure="give them names: --answers NAME=FOLDER",
+        )
+    spec = make_spec(
+        "spec-rank" if ranking else "spec-comply",
+        answers_model(names),
+        options={"answers": answers},
+        **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **common},
+    )
+    return Configured([spec], tuple(notes))
+
+
+def _placed(path: Path, given: str) -> str:
+    """A path of the file: as it is, or relative to the file, where that is there."""
+    beside = path.parent / given
+    return str(beside) if not Path(given).exists() and beside.exists() else given

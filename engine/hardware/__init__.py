@@ -1,0 +1,1 @@
+"""This machine: GPU readings, free memory, and whether a model fits."""

@@ -1,0 +1,299 @@
+"""Does a model fit into memory? Reckoned from its configuration, before anything is loaded.
+
+The need is the sum of the weights, the keys and values of the tokens that are
+held at the same time, what one forward pass takes, and the logits. The formulas
+were checked against models loaded by transformers 5.24 and bitsandbytes 0.50.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from evalbench.engine.errors import SpecError
+from evalbench.engine.hardware.devices import Room
+
+BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
+_QUANTISED = {"8bit": 1.0, "4bit": 0.516}
+"""Bytes of one weight of a linear layer: int8, and nf4 with doubly quantised scales."""
+
+SMALLEST_BATCH = 32
+"""Tokens of a forward pass that is not made any smaller."""
+
+_BATCH = {"cpu": 512}
+_BATCH_GPU = 4096
+FIXED_BATCH = 512
+"""Tokens of a forward pass where answers may not depend on what is free."""
+
+_SLOTS = {"cpu": 32}
+_SLOTS_GPU = 64
+_PROCESS = {"cpu": 400_000_000, "mps": 400_000_000}
+"""Resident memory of a worker without its model: Python, torch and transformers."""
+
+_CUDA_CONTEXT = 800_000_000
+"""The driver's context and the libraries' workspaces, on each card: 0.6 to 1.2 GB were seen."""
+
+_WIDENED = {"cpu": 4 << 20}
+_WIDENED_GPU = 64 << 20
+"""Weights of the head in float32, of which there is a piece at a time unless all are."""
+
+_USUAL_TOKENS = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What decides how much memory a model takes.
+
+    Attributes:
+        parameters: all weights.
+        linear: those of them in linear layers, which quantising shrinks.
+        kept: numbers kept for each token of a context: keys and values of all layers.
+        passing: numbers that a forward pass holds for each of its tokens: hidden
+            states, heads and the widest layer.
+        vocabulary: logits of one position.
+        context_tokens: most tokens of prompt and answer together.
+        download: bytes of the files; None when unknown.
+    """
+
+    parameters: int
+    linear: int
+    kept: int
+    passing: int
+    vocabulary: int
+    context_tokens: int
+    download: int | None = None
+
+    def weights(self, form: str) -> int:
+        """Bytes of the weights in a number format, or quantised with 16 bits for the rest."""
+        if form in BYTES:
+            return round(self.parameters * BYTES[form])
+        return round(self.linear * _QUANTISED[form] + (self.parameters - self.linear) * 2)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Footprint:
+        """Read a stored footprint."""
+        return cls(**{one.name: value[one.name] for one in fields(cls)})
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A provider of models on this machine that can tell how large they are."""
+
+    def footprint(self, model: str) -> Footprint:
+        """What decides the memory of ``model``, without loading it.
+
+        Raises:
+            ProviderError: it cannot be known; a hub may have to be asked.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a benchmark asks of the model at its most.
+
+    Attributes:
+        tokens: of the longest prompt and its answer.
+        calls: most of them at the same time.
+    """
+
+    tokens: int = _USUAL_TOKENS
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """How a model would be loaded.
+
+    Attributes:
+        form: a number format, ``8bit`` or ``4bit``.
+        limit: most bytes it may take, whatever is free now; None: what is free.
+        batch, slots: as the options of the same names; 0: chosen from the free memory.
+    """
+
+    form: str
+    limit: int | None = None
+    batch: int = 0
+    slots: int = 0
+
+    @classmethod
+    def chosen(cls, options: Mapping[str, Any], room: Room) -> Loading:
+        """By a provider's options, as far as it has them, on a device."""
+        if options.get("deterministic"):
+            batch = options.get("max_batch_tokens") or FIXED_BATCH
+            options = {**options, "dtype": "float32", "slots": 1, "max_batch_tokens": batch}
+        form = str(options.get("quantize") or "none")
+        if form == "none":
+            form = str(options.get("dtype") or "auto")
+        if form == "auto":
+            form = "float32" if room.device == "cpu" else "bfloat16" if room.bf16 else "float16"
+        limit = parse_bytes(options.get("memory_limit"))
+        return cls(form, limit, options.get("max_batch_tokens") or 0, options.get("slots") or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes that a model takes at its most, by what they are for."""
+
+    weights: int
+    cache: int
+    passing: int
+    logits: int
+    process: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.weights + self.cache + self.passing + self.logits + self.process
+
+
+def flag(form: str) -> str:
+    """The option that loads a model in a number format, or quantised."""
+    return f"--{'dtype' if form in BYTES else 'quantize'} {form}"
+
+
+class Verdict(StrEnum):
+    """Whether a model fits, from yes to no."""
+
+    FITS = "fits"
+    SMALLER_BATCH = "smaller-batch"
+    OTHER_FORM = "other-format"
+    DOES_NOT = "does-not-fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The answer for one model on one device.
+
+    Attributes:
+        verdict: whether it fits.
+        form: the number format it is about; of ``other-format`` the first that fits.
+        need: bytes with ``batch`` and ``slots``; those of the smallest batch when
+            it does not fit.
+        free: bytes that there are, or may be taken.
+        batch, slots: tokens of a forward pass and answers side by side with which it fits.
+        tokens: of the longest prompt and answer that were reckoned with.
+        least: bytes with the smallest batch, by number format.
+    """
+
+    verdict: Verdict
+    form: str
+    need: Need
+    free: int
+    batch: int
+    slots: int
+    tokens: int
+    least: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form; ``need`` gets its total."""
+        return asdict(self) | {
+            "verdict": str(self.verdict),
+            "need": asdict(self.need) | {"total": self.need.total},
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Fit:
+        """Read what :meth:`to_json` has written."""
+        own = {one.name: value[one.name] for one in fields(cls)}
+        need = Need(**{one.name: value["need"][one.name] for one in fields(Need)})
+        return cls(**{**own, "verdict": Verdict(value["verdict"]), "need": need})
+
+
+def fit(footprint: Footprint, room: Room, loading: Loading, work: Work | None = None) -> Fit:
+    """Whether a model fits, and how.
+
+    Args:
+        footprint: of the model.
+        room: the device and what is free there.
+        loading: how it would be loaded.
+        work: what it would be asked; left out, prompts of a usual length.
+    """
+    work = work or Work()
+    tokens = min(work.tokens, footprint.context_tokens)
+    free = room.free if loading.limit is None else loading.limit
+    batch = loading.batch or _BATCH.get(room.device, _BATCH_GPU)
+    most = loading.slots or _SLOTS.get(room.device, _SLOTS_GPU)
+    slots = max(1, min(most, work.calls or most))
+
+    def need(form: str, batch: int, slots: int) -> Need:
+        return needed(footprint, form, room, tokens=tokens, batch=batch, slots=slots)
+
+    smallest = min(batch, SMALLEST_BATCH)
+    forms = dict.fromkeys((loading.form, *_smaller_forms(loading.form, room)))
+    least = {form: need(form, smallest, 1).total for form in forms}
+    if need(loading.form, batch, slots).total <= free:
+        verdict, form = Verdict.FITS, loading.form
+    elif found := next((form for form, bytes_ in least.items() if bytes_ <= free), None):
+        verdict = Verdict.SMALLER_BATCH if found == loading.form else Verdict.OTHER_FORM
+        form = found
+    else:
+        verdict, form, batch, slots = Verdict.DOES_NOT, loading.form, smallest, 1
+    while verdict is not Verdict.DOES_NOT and need(form, batch, slots).total > free:
+        batch, slots = max(smallest, batch // 2), max(1, slots // 2)
+    return Fit(verdict, form, need(form, batch, slots), free, batch, slots, tokens, least)
+
+
+def _smaller_forms(form: str, room: Room) -> list[str]:
+    """Number formats that take less, the nearest to ``form`` first."""
+    # bitsandbytes has no kernels for Apple's GPUs.
+    forms = ["bfloat16"] if room.device == "mps" else ["bfloat16", "8bit", "4bit"]
+    sizes = {**BYTES, **_QUANTISED}
+    return [one for one in forms if sizes[one] < sizes[form]]
+
+
+def needed(
+    footprint: Footprint, form: str, room: Room, *, tokens: int, batch: int, slots: int
+) -> Need:
+    """Bytes that a model takes at its most.
+
+    Args:
+        footprint: of the model.
+        form: a number format, ``8bit`` or ``4bit``.
+        room: the device.
+        tokens: of the longest prompt and its answer.
+        batch: tokens of one forward pass.
+        slots: answers side by side.
+    """
+    size = BYTES.get(form, 2.0)
+    # One context more: a prompt is computed by itself before it gets a slot.
+    held = (slots + 1) * tokens if slots > 1 else tokens
+    rows = max(slots, batch // 16)
+    head = 0 if form == "float32" else _WIDENED.get(room.device, _WIDENED_GPU)
+    return Need(
+        weights=footprint.weights(form),
+        cache=round(held * footprint.kept * size),
+        passing=round(batch * footprint.passing * size),
+        logits=rows * footprint.vocabulary * 8 + head,
+        process=_PROCESS.get(room.device, _CUDA_CONTEXT * room.cards),
+    )
+
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?)?", re.IGNORECASE)
+_POWERS = {"k": 1, "m": 2, "g": 3, "t": 4}
+
+
+def parse_bytes(text: str | None) -> int | None:
+    """Bytes from ``6GB``, ``512MiB`` or ``6``, which means gigabytes; None from an empty text.
+
+    Raises:
+        SpecError: it is no amount of memory.
+    """
+    if not text or not text.strip():
+        return None
+    found = _AMOUNT.fullmatch(text.strip())
+    if not found or not float(found[1]):
+        raise SpecError(
+            "memory_limit",
+            f"--memory-limit cannot be {text!r}",
+            cure="give an amount of memory, such as 6GB or 512MiB",
+        )
+    number, unit, binary = found.groups()
+    base = 1024 if binary else 1000
+    return round(float(number) * float(base ** _POWERS[(unit or "g").lower()]))

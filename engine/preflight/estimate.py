@@ -1,0 +1,372 @@
+"""What a run will take and cost, found by running its benchmark without any model.
+
+``solve`` is run with an ``ask`` that only counts: once with short replies for
+the low end of the range, once with every reply as long as it may get for the
+high end. Later turns and judges are asked about those replies, so multi-turn
+and judged benchmarks are counted like any other.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalbench.engine.benchmark import Benchmark, OneByOne, Sample, ScoringTimeout
+from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
+from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
+from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.cost.estimated import Estimate, Range, RoleEstimate
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.tokens import characters_a_token, input_tokens
+from evalbench.engine.cost.unit_prices import ZERO, Mode, UnitPrices
+from evalbench.engine.data.dataset import read_header, read_samples, selected_count
+from evalbench.engine.execution.ask import bind, call_key
+
+if TYPE_CHECKING:
+    from evalbench.engine.execution.reuse import EarlierReplies
+
+SAMPLES_COUNTED = 200
+"""More samples than this are estimated from as many, drawn at random."""
+
+TEXT_LOW, TEXT_HIGH = 0.65, 1.1
+"""Real text tokens against the guess by characters: from 0.65 (short English
+questions) to 1.0 (Python), measured over MMLU, MT-Bench, GSM8K and CRUXEval
+with the vocabularies cl100k and o200k."""
+
+SHORT_REPLY = 0.1
+"""A short reply is taken to use a tenth of the tokens that it may use."""
+
+CACHED_FROM = 1024
+"""Fewer tokens than this are not cached by most providers."""
+
+_UNCAPPED = 4096
+_NORMAL_95 = 1.96
+_MICRO = Decimal("0.000001")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Who plays a role, and how it is asked; the model is None when it is not known yet."""
+
+    model: ModelRef | None
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    service_tier: str = ""
+    image_detail: str = ""
+    cached_from: int = CACHED_FROM
+    per_image: int = 0
+    video_fps: float = 1.0
+
+
+async def estimate(
+    spec: RunSpec,
+    file: Path,
+    book: PriceBook,
+    *,
+    at_most: int = SAMPLES_COUNTED,
+    earlier: EarlierReplies | None = None,
+) -> Estimate:
+    """Estimate a run. Asks no provider and needs no key.
+
+    A benchmark that needs a judge is estimated with one of unknown price until
+    there is one.
+
+    Args:
+        spec: the run.
+        file: its prepared samples.
+        book: prices.
+        at_most: how many samples to count.
+        earlier: replies of earlier runs that will be taken.
+    """
+    benchmark = build_benchmark(spec, read_header(file).shared)
+    cast = {role: _part(part) for role, part in spec.cast().items()}
+    if benchmark.needs_judge() and not benchmark.judges:
+        benchmark.judges = (JUDGE,)
+    samples = read_samples(file, spec, type(benchmark))
+    total = selected_count(file, spec, type(benchmark))
+    return await estimate_samples(
+        benchmark,
+        samples,
+        total,
+        cast,
+        book,
+        epochs=spec.get("epochs"),
+        at_most=at_most,
+        seed=spec.get("seed"),
+        earlier=earlier,
+    )
+
+
+def _part(spec: RoleSpec) -> Part:
+    able = spec.provider().capabilities(spec.ref.name)
+    return Part(
+        spec.ref,
+        spec.overrides(),
+        spec.service_tier,
+        str(spec.provider_options.get("image_detail") or ""),
+        able.cached_from or CACHED_FROM,
+        able.image_tokens,
+        spec.video_fps,
+    )
+
+
+async def estimate_samples(
+    benchmark: Benchmark,
+    samples: Iterable[Sample],
+    total: int,
+    cast: Mapping[str, Part],
+    book: PriceBook,
+    *,
+    epochs: int = 1,
+    at_most: int = SAMPLES_COUNTED,
+    seed: int = 0,
+    earlier: EarlierReplies | None = None,
+) -> Estimate:
+    """Estimate a benchmark over samples, of which there are ``total``; see :func:`estimate`."""
+    judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
+    names = [CANDIDATE, *judges]
+    names += [role for role in benchmark.roles if role not in (CANDIDATE, JUDGE)]
+    roles = {role: cast.get(role, Part(None)) for role in names}
+    scales = {role: _Scale(part, book) for role, part in roles.items()}
+    rows: dict[str, list[_Row]] = {role: [] for role in roles}
+    unfinished = counted = 0
+    silent = False
+
+    def asks() -> tuple[_CountingAsk, _CountingAsk]:
+        low = _CountingAsk(scales, short=True, silent=silent, earlier=earlier)
+        return low, _CountingAsk(scales, short=False, silent=silent, earlier=earlier)
+
+    for sample in _drawn(samples, total, at_most, seed):
+        counted += 1
+        low, high = asks()
+        try:
+            ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
+        except ScoringTimeout:
+            # So it would be with every other sample: there is nothing to read in replies now.
+            silent = True
+            low, high = asks()
+            ends = [await _ends_well(benchmark, sample, ask) for ask in (low, high)]
+        unfinished += not all(ends)
+        for role, held in rows.items():
+            held.append((low.sums[role], high.sums[role]))
+    scale_up = [_scaled(held, total, epochs) for held in rows.values()]
+    estimates = tuple(
+        _role_estimate(
+            role, scales[role], scales[role].fill_caches(columns, total / counted, epochs)
+        )
+        for role, columns in zip(roles, scale_up, strict=True)
+    )
+    return Estimate(total, counted, epochs, estimates, unfinished)
+
+
+async def _ends_well(benchmark: Benchmark, sample: Sample, ask: _CountingAsk) -> bool:
+    try:
+        await benchmark.solve(sample, ask)
+    except ScoringTimeout:
+        raise
+    except Exception:
+        # A made-up reply may be one that the benchmark cannot work with.
+        return False
+    return True
+
+
+def _drawn(samples: Iterable[Sample], total: int, at_most: int, seed: int) -> Iterator[Sample]:
+    if total <= at_most:
+        yield from samples
+        return
+    chosen = set(random.Random(seed).sample(range(total), at_most))  # noqa: S311
+    for index, sample in enumerate(islice(samples, max(chosen) + 1)):
+        if index in chosen:
+            yield sample
+
+
+@dataclass(slots=True)
+class _Prefix:
+    """A beginning that calls share: its tokens, and how often it was met."""
+
+    tokens: int
+    uses: int = 0
+
+
+def _price(prices: UnitPrices, tokens: int, **cache: int) -> Decimal:
+    return prices.cost(Usage(tokens, 0, **cache)) or ZERO
+
+
+class _Scale:
+    """What one role's calls are measured with."""
+
+    def __init__(self, part: Part, book: PriceBook) -> None:
+        self.model = part.model
+        self.name = part.model.name if part.model else ""
+        self.overrides = part.overrides
+        self.image_detail = part.image_detail
+        self.per_image = part.per_image
+        self.video_fps = part.video_fps
+        self.prices = self._prices(book, "realtime", part.service_tier)
+        self.batch_prices = self._prices(book, "batch", "")
+        self.cached_from = part.cached_from
+        self.prefixes: dict[str, _Prefix] = {}
+
+    def meet(self, prompt: Prompt, tokens: int) -> None:
+        """Count a use of the prompt's shared prefix."""
+        prefix = shared_prefix(prompt.messages)
+        assert prefix is not None
+        name = prefix_name(self.model, prompt.messages, prefix)
+        self.prefixes.setdefault(name, _Prefix(tokens)).uses += 1
+
+    def _prices(self, book: PriceBook, mode: Mode, tier: str) -> UnitPrices | None:
+        return book.prices(self.model, mode, tier) if self.model else None
+
+    def fill_caches(self, columns: dict[str, Range], scale: float, epochs: int) -> dict[str, Range]:
+        """Add to the low end what it costs to fill caches that all calls were taken to read.
+
+        A prefix that was met once stands for as many as samples were left out; without
+        a second call to read it, it is not cached at all.
+        """
+        for column, prices in (("realtime", self.prices), ("batch", self.batch_prices)):
+            if prices is None:
+                continue
+            more = ZERO
+            for prefix in self.prefixes.values():
+                read = _price(prices, prefix.tokens, cache_read_tokens=prefix.tokens)
+                if prefix.uses * epochs > 1:
+                    first = _price(prices, prefix.tokens, cache_write_tokens=prefix.tokens)
+                else:
+                    first = _price(prices, prefix.tokens)
+                many = Decimal(scale) if prefix.uses == 1 else 1
+                more += max(ZERO, first - read) * many
+            held = columns[column]
+            columns[column] = Range(min(held.low + more, held.high), held.high)
+        return columns
+
+    def capped(self, prompt: Prompt) -> int:
+        """The most tokens that the reply may have."""
+        if prompt.kind == "choose":
+            return 0
+        model = self.model or ModelRef("unknown", "unknown")
+        return bind(prompt, model, self.overrides).prompt.params.max_tokens or _UNCAPPED
+
+
+_COLUMNS = ("calls", "input", "output", "images", "image_tokens", "reused", "realtime", "batch")
+_Sums = dict[str, Decimal]
+_Row = tuple[_Sums, _Sums]
+
+
+class _CountingAsk(OneByOne):
+    """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
+
+    def __init__(
+        self,
+        scales: Mapping[str, _Scale],
+        *,
+        short: bool,
+        silent: bool,
+        earlier: EarlierReplies | None,
+    ) -> None:
+        self._scales = scales
+        self._short = short
+        self._silent = silent
+        self._earlier = earlier
+        self.sums: dict[str, _Sums] = {role: dict.fromkeys(_COLUMNS, ZERO) for role in scales}
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Count the call; the reply has the length that is supposed here."""
+        scale = self._scales[role]
+        if held := self._held(role, scale, prompt, step, repeat):
+            self.sums[role]["reused"] += 1
+            return held
+        most = scale.capped(prompt)
+        output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
+        usage, images, image_tokens = self._usage(scale, prompt, output)
+        self._add(role, usage, images, image_tokens)
+        words = math.ceil(output * characters_a_token(scale.name) / len("word "))
+        text = "" if self._silent else "word " * words
+        return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
+
+    def _held(
+        self, role: str, scale: _Scale, prompt: Prompt, step: str, repeat: int
+    ) -> Reply | None:
+        """The reply that an earlier run has to this call."""
+        if self._earlier is None or scale.model is None:
+            return None
+        call = bind(prompt, scale.model, scale.overrides, repeat=repeat)
+        key = call_key(0, role, scale.model, step, repeat)
+        return self._earlier.holds(role, key, call.content_hash)
+
+    def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
+        counted = input_tokens(
+            prompt, scale.name, scale.image_detail, scale.per_image, scale.video_fps
+        )
+        factor = TEXT_LOW if self._short else TEXT_HIGH
+        text = round((counted.likely - counted.image_tokens) * factor)
+        cached = 0
+        if self._short and counted.shared >= scale.cached_from:
+            cached = round(counted.shared * factor)
+            scale.meet(prompt, cached)
+        usage = Usage(text + counted.image_tokens, output, cache_read_tokens=cached)
+        return usage, counted.images, counted.image_tokens
+
+    def _add(self, role: str, usage: Usage, images: int, image_tokens: int) -> None:
+        scale, sums = self._scales[role], self.sums[role]
+        sums["calls"] += 1
+        sums["input"] += usage.input_tokens or 0
+        sums["output"] += usage.output_tokens or 0
+        sums["images"] += images
+        sums["image_tokens"] += image_tokens
+        for column, prices in (("realtime", scale.prices), ("batch", scale.batch_prices)):
+            if prices:
+                sums[column] += prices.cost(usage) or ZERO
+
+
+def _scaled(rows: Sequence[_Row], total: int, epochs: int) -> dict[str, Range]:
+    """Sums over all samples: exact when all were counted, else with a 95 % margin for the draw."""
+    out = {}
+    for column in _COLUMNS:
+        low = [row[0][column] for row in rows]
+        high = [row[1][column] for row in rows]
+        if column in ("images", "image_tokens"):
+            high = low = [max(a, b) for a, b in zip(low, high, strict=True)]
+        out[column] = Range(
+            max(ZERO, _total(low, total, -1)) * epochs, _total(high, total, 1) * epochs
+        )
+    return out
+
+
+def _total(values: Sequence[Decimal], total: int, side: int) -> Decimal:
+    count, added = len(values), sum(values, ZERO)
+    if count == total or not count:
+        return added
+    mean = float(added) / count
+    spread = math.sqrt(sum((float(v) - mean) ** 2 for v in values) / max(1, count - 1))
+    margin = _NORMAL_95 * spread * math.sqrt((1 - count / total) / count)
+    return Decimal(total * (mean + side * margin)).quantize(_MICRO)
+
+
+def project(costs: Sequence[Decimal], total: int) -> Range:
+    """The cost of ``total`` samples from what the first few did cost, with a 95 % margin."""
+    spent = sum(costs, ZERO)
+    return Range(max(spent, _total(costs, total, -1)), _total(costs, total, 1))
+
+
+def _role_estimate(role: str, scale: _Scale, columns: Mapping[str, Range]) -> RoleEstimate:
+    return RoleEstimate(
+        role,
+        str(scale.model or ""),
+        columns["calls"],
+        columns["input"],
+        columns["output"],
+        columns["images"],
+        columns["image_tokens"],
+        columns["reused"],
+        columns["realtime"] if scale.prices else None,
+        columns["batch"] if scale.batch_prices else None,
+        scale.prices,
+    )

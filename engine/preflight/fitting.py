@@ -1,0 +1,253 @@
+"""Do the local models of a run fit? Asked before anything is downloaded or loaded."""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import Asked, Sample
+from evalbench.engine.calls import Prompt, Reply, WorkerProvider
+from evalbench.engine.calls.options import parse_options
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.cost.tokens import characters_a_token, input_tokens
+from evalbench.engine.data.dataset import Progress, prepare, read_header, read_samples
+from evalbench.engine.errors import ProviderError, SpecError
+from evalbench.engine.execution.ask import bind
+from evalbench.engine.hardware.devices import find_room
+from evalbench.engine.hardware.fit import Fit, Loading, Sized, Verdict, Work, fit, flag
+from evalbench.engine.paths import cache_dir
+
+_LONGEST = 16
+"""So many of the longest samples are looked at, and the longest of each group."""
+
+_GROUPS = 64
+_TOKENS_HIGH = 1.1
+"""Real text tokens against the guess by characters, at most; see money.estimate."""
+
+_MADE_UP_TOKENS = 1024
+_WHOLE_CONTEXT = 1 << 40
+_KEPT_PREFIXES = 8
+"""Without answers to write, what is held besides the prompt are the beginnings of others."""
+
+
+async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
+    """Whether the run's local models fit, by role; roles that share a worker are told once.
+
+    Models of which nothing can be known yet are left out: loading them will tell.
+
+    Args:
+        spec: the run.
+        file: its prepared samples.
+    """
+    # What the nodes of a cluster have is known only there.
+    parts = [part for part in _workers(spec) if _sized(part) and not part.clustered]
+    if not parts:
+        return {}
+    work = await longest(spec, file)
+    found: dict[str, Fit] = {}
+    taken: dict[str, int] = {}
+    for part in parts:
+        provider = part.provider()
+        assert isinstance(provider, Sized)
+        try:
+            footprint = provider.footprint(part.ref.name)
+        except ProviderError:
+            continue
+        room = find_room(str(part.provider_options.get("device") or "auto"))
+        room = room.shared_out(part.get("workers") or 1)
+        room = replace(room, free=max(0, room.free - taken.get(room.device, 0)))
+        loading = Loading.chosen(part.provider_options, room)
+        found[part.role] = one = fit(footprint, room, loading, work.get(part.role))
+        taken[room.device] = taken.get(room.device, 0) + one.need.total
+    return found
+
+
+async def fit_models(
+    provider: str,
+    names: Sequence[str],
+    settings: Mapping[str, Any],
+    asked: RunSpec | None = None,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Whether models fit on this machine.
+
+    Args:
+        provider: whose models they are.
+        names: of the models.
+        settings: the provider's options, raw.
+        asked: a run whose longest prompt to reckon with, each model in place of its own;
+            left out, a prompt of a usual length.
+        progress: told what is being prepared.
+
+    Returns:
+        For each ``model``: its ``footprint``, ``device``, ``fit`` and ``error``, a text;
+        what is not known is None.
+
+    Raises:
+        SpecError: the provider runs no models here, or a setting does not fit.
+        EvalbenchError: the benchmark's data cannot be had.
+    """
+    cls = registry.provider_class(provider)
+    values = parse_options(cls.options, settings, f"provider {provider}")
+    made = make_provider(cls, values)
+    if not isinstance(made, Sized):
+        raise SpecError("model", f"{provider} runs no models on this machine")
+    room = find_room(str(values.get("device") or "auto"))
+    loading = Loading.chosen(values, room)
+    found = []
+    for name in names:
+        told: dict[str, Any] = {"model": name, "device": room.name, "footprint": None, "fit": None}
+        try:
+            size = made.footprint(name)
+        except ProviderError as error:
+            found.append(
+                told | {"error": f"{error.what}: {error.why}" if error.why else error.what}
+            )
+            continue
+        work = await _work(asked, f"{provider}/{name}", progress)
+        one = fit(size, room, loading, work)
+        found.append(told | {"footprint": size.to_json(), "fit": one.to_json(), "error": None})
+    return found
+
+
+async def _work(asked: RunSpec | None, model: str, progress: Progress | None) -> Work | None:
+    """The most that a run asks of a model."""
+    if asked is None:
+        return None
+    spec = replace(asked, model=model)
+    return (await longest(spec, prepare(spec, cache_dir(), progress))).get(CANDIDATE)
+
+
+def _workers(spec: RunSpec) -> Iterator[RoleSpec]:
+    """The roles whose model needs a worker of its own."""
+    seen: list[tuple[str, Mapping[str, Any]]] = []
+    for part in spec.cast().values():
+        loaded = part.model, part.provider_options
+        if part.key_need is None and loaded not in seen:
+            seen.append(loaded)
+            if isinstance(part.provider(), WorkerProvider):
+                yield part
+
+
+def _sized(part: RoleSpec) -> bool:
+    return isinstance(part.provider(), Sized)
+
+
+def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
+    """Refuse a run before it loads what cannot fit.
+
+    Raises:
+        SpecError: with the figures, and what would fit.
+    """
+    cast = spec.cast()
+    for role, one in found.items():
+        if one.verdict in (Verdict.OTHER_FORM, Verdict.DOES_NOT):
+            asked = next(iter(one.least))
+            cures = [
+                f"{flag(form)} ({gigabytes(need)})"
+                for form, need in one.least.items()
+                if form != asked and need <= one.free
+            ]
+            raise SpecError(
+                "model",
+                f"{cast[role].model} does not fit into memory",
+                why=f"in {asked} it takes {gigabytes(one.least[asked])} at the least"
+                f" ({gigabytes(one.need.process)} of them without weights and prompts), for prompts"
+                f" and answers of up to {one.tokens} tokens; {gigabytes(one.free)} are free",
+                cure=" or ".join(cures) if cures else "choose a smaller model, or free some memory",
+            )
+
+
+def gigabytes(number: float) -> str:
+    """Bytes in words."""
+    return f"{number / 1e9:.1f} GB"
+
+
+async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
+    """The most that each role is asked at once, found by running the benchmark without a model.
+
+    Every reply is taken to be as long as it may get, since later turns carry it along.
+    """
+    benchmark = build_benchmark(spec, read_header(file).shared)
+    if benchmark.needs_judge() and not benchmark.judges:
+        benchmark.judges = (JUDGE,)
+    count, samples = _largest(read_samples(file, spec, type(benchmark)))
+    cast = spec.cast()
+    images = {
+        role: part.provider().capabilities(part.ref.name).image_tokens
+        for role, part in cast.items()
+    }
+    asks = _Measuring(cast, images)
+    for sample in samples:
+        # A made-up reply may be one that the benchmark cannot work with.
+        with contextlib.suppress(Exception):
+            await benchmark.solve(sample, asks)
+    calls = count * int(spec.get("epochs"))
+    return {
+        role: Work(tokens, calls if role in asks.writing else _KEPT_PREFIXES)
+        for role, tokens in asks.tokens.items()
+    }
+
+
+def _largest(samples: Iterator[Sample]) -> tuple[int, list[Sample]]:
+    """How many there are, and those with the most text: over all, and of each group."""
+    count = 0
+    groups: dict[tuple[Any, ...], tuple[int, int, Sample]] = {}
+    top: list[tuple[int, int, Sample]] = []
+    for count, sample in enumerate(samples, 1):
+        entry = len(str(sample.inputs)), -count, sample
+        group = tuple(sample.tags.values())
+        if group in groups or len(groups) < _GROUPS:
+            groups[group] = max(groups.get(group, entry), entry, key=lambda one: one[:2])
+        push = heapq.heappush if len(top) < _LONGEST else heapq.heappushpop
+        push(top, entry)
+    return count, list({id(one[2]): one[2] for one in [*top, *groups.values()]}.values())
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """An ``ask`` that sends nothing and keeps the most that was asked of each role.
+
+    Attributes:
+        cast: who plays the roles.
+        per_image: tokens of an image by role, 0 where they depend on its size.
+        tokens: of the longest prompt and its answer, by role.
+        writing: roles that are to write text, not only to choose.
+    """
+
+    cast: Mapping[str, RoleSpec]
+    per_image: Mapping[str, int]
+    tokens: dict[str, int] = field(default_factory=dict)
+    writing: set[str] = field(default_factory=set)
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Measure the prompt; the reply is as long as it may be."""
+        part = self.cast.get(role)
+        if part:
+            prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
+        name = part.ref.name if part else "unknown"
+        alone = replace(prompt, continuations=prompt.continuations[:1])
+        counted = input_tokens(alone, name, per_image=self.per_image.get(role, 0))
+        tokens = math.ceil(counted.likely * _TOKENS_HIGH)
+        most = 0
+        if prompt.kind != "choose":
+            self.writing.add(role)
+            most = prompt.params.max_tokens or _WHOLE_CONTEXT
+        self.tokens[role] = max(self.tokens.get(role, 0), tokens + most)
+        words = min(most, _MADE_UP_TOKENS) * characters_a_token(name) / len("word ")
+        return Reply(
+            ("word " * math.ceil(words)).rstrip(), logprobs=(0.0,) * len(prompt.continuations)
+        )
+
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        """Measure them all."""
+        return [await self(named[0], named[1], step=named[2]) for named in asks]

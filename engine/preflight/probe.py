@@ -1,0 +1,125 @@
+"""What a provider says of its models: what each can do, and one short question to one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from evalbench.engine.calls import Call, ModelRef, Provider, WorkerProvider, generate
+from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.cost.prices import PriceBook
+from evalbench.engine.cost.told_prices import keep_told
+from evalbench.engine.errors import ProviderError, SpecError
+from evalbench.engine.hardware.fit import Sized
+
+_SETTABLE: Mapping[str, Any] = {
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "seed": 1,
+    "stop": ("\n",),
+    "logprobs": 1,
+    "effort": "low",
+}
+"""Parameters that some models take, with a value that all of these would."""
+
+_QUESTION = "Which planet do we live on? Answer with one word."
+_ANSWER_TOKENS = 64
+_THINKING_TOKENS = 4096
+
+
+async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dict[str, Any]]:
+    """The models on offer, each with ``able``: its ``Capabilities``, and what it does not take.
+
+    ``able.untaken`` holds, by name, why a parameter would be left out. ``footprint``
+    is what the memory of a model on this machine depends on; None for others.
+    """
+    listed = await provider.models()
+    keep_told(provider.name, listed)
+    return [
+        asdict(model)
+        | {
+            "able": asdict(provider.capabilities(model.name))
+            | {"untaken": _untaken(provider, model.name)},
+            "footprint": provider.footprint(model.name).to_json()
+            if isinstance(provider, Sized)
+            else None,
+        }
+        for model in listed
+    ]
+
+
+async def learn_prices(provider: Provider | WorkerProvider) -> None:
+    """Ask a provider's own list for prices, where it tells any; what fails stays unknown."""
+    if getattr(provider, "tells_prices", False):
+        with contextlib.suppress(ProviderError):
+            keep_told(provider.name, await provider.models())
+
+
+def _untaken(provider: Provider | WorkerProvider, model: str) -> dict[str, str]:
+    """Parameters that the provider would leave out of a call to this model, with its reasons.
+
+    Each is asked for alone, since some exclude one another. A provider that
+    does not say beforehand what it would send (``prepare``) leaves out nothing.
+    """
+    prepare = getattr(provider, "prepare", None)
+    reasons: dict[str, str] = {}
+    if prepare is None:
+        return reasons
+    for name, value in _SETTABLE.items():
+        call = Call(ModelRef(provider.name, model), generate("?", **{name: value}))
+        with contextlib.suppress(ProviderError):
+            for note in prepare(call).notes:
+                if note.name == name and note.fate != "sent":
+                    reasons[name] = note.reason
+    return reasons
+
+
+async def probe(
+    provider: Provider | WorkerProvider,
+    model: ModelRef,
+    params: Mapping[str, Any],
+    book: PriceBook,
+    service_tier: str = "",
+) -> dict[str, Any]:
+    """Ask a model one short question, once.
+
+    Args:
+        provider: who has the model.
+        model: whom to ask.
+        params: fields of :class:`evalbench.engine.calls.Params` to ask for.
+        book: where to look up what it cost.
+        service_tier: that the provider is asked for.
+
+    Returns:
+        The reply as ``reply_to_json`` gives it, without the provider's body, and
+        ``cost``: US dollars as text, or None when unknown.
+
+    Raises:
+        SpecError: the model would have to be loaded for it.
+        ProviderError: it gave no answer.
+    """
+    if isinstance(provider, WorkerProvider):
+        raise SpecError(
+            "model",
+            f"{model} is not probed",
+            why="it would have to be loaded into memory for one question",
+            cure="start a run with --limit 1",
+        )
+    provider.check_model(model.name)
+    thinks = provider.capabilities(model.name).thinks or "effort" in params
+    room = params.get("thinking_budget", _THINKING_TOKENS if thinks else 0)
+    asked = {"max_tokens": _ANSWER_TOKENS + room, **params}
+    began = time.perf_counter()
+    reply = await provider.answer(Call(model, generate(_QUESTION, **asked)))
+    reply = replace(reply, raw=None, latency_s=reply.latency_s or time.perf_counter() - began)
+    cost = reply.billed
+    if cost is None:
+        prices = book.prices(model, service_tier=service_tier)
+        if prices is None:
+            await learn_prices(provider)
+            prices = book.prices(model, service_tier=service_tier)
+        cost = prices.cost(reply.usage) if prices else None
+    return reply_to_json(reply) | {"cost": None if cost is None else str(cost)}

@@ -1,0 +1,85 @@
+"""What a benchmark would send: the prompts of its first samples, without any model.
+
+``solve`` is run with an ``ask`` that keeps what it is asked and answers at once
+with a short made-up text, so that later turns and judges are seen too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import OneByOne
+from evalbench.engine.calls import MediaPart, Prompt, Reply
+from evalbench.engine.calls.messages import prompt_to_json
+from evalbench.engine.config.roles import JUDGE, RoleSpec
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.dataset import read_header, read_samples
+from evalbench.engine.data.image_size import image_size
+from evalbench.engine.execution.ask import bind
+
+
+async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
+    """The prompts of the first samples that a run selects.
+
+    A benchmark that needs a judge and has none yet asks one that is called ``judge``.
+
+    Args:
+        spec: the run.
+        file: its prepared samples.
+        count: how many samples.
+
+    Returns:
+        For each sample its ``id``, ``tags``, ``calls`` in the order in which they are
+        asked, and ``unfinished``: why it could not be followed to its end, or empty.
+        A call has ``role``, ``step``, ``repeat``, ``prompt`` and the made-up ``reply``.
+    """
+    benchmark = build_benchmark(spec, read_header(file).shared)
+    if benchmark.needs_judge() and not benchmark.judges:
+        benchmark.judges = (JUDGE,)
+    rendered = []
+    for sample in islice(read_samples(file, spec, type(benchmark)), count):
+        ask = _Keeping(spec.cast())
+        unfinished = ""
+        try:
+            await benchmark.solve(sample, ask)
+        except Exception as error:
+            # A made-up reply may be one that the benchmark cannot work with.
+            unfinished = f"{type(error).__name__}: {error}"
+        body = {"id": sample.id, "tags": dict(sample.tags)}
+        rendered.append({**body, "calls": ask.calls, "unfinished": unfinished})
+    return rendered
+
+
+@dataclass(slots=True)
+class _Keeping(OneByOne):
+    """An ``ask`` that sends nothing and keeps what it would have sent."""
+
+    cast: Mapping[str, RoleSpec]
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        """Keep the prompt as it would be sent; the reply says that it is made up."""
+        if part := self.cast.get(role):
+            prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
+        text = f"(made-up reply to {step})" if prompt.kind == "generate" else ""
+        asked = {"role": role, "step": step, "repeat": repeat}
+        self.calls.append({**asked, "prompt": _to_json(prompt), "reply": text})
+        return Reply(text, logprobs=(0.0,) * len(prompt.continuations))
+
+
+def _to_json(prompt: Prompt) -> dict[str, Any]:
+    """The prompt, with the sizes of its media in place of their bytes."""
+    body = prompt_to_json(prompt)
+    for message, told in zip(prompt.messages, body["messages"], strict=True):
+        for part, said in zip(message.parts, told["parts"], strict=True):
+            if isinstance(part, MediaPart):
+                said["bytes"] = len(part.data)
+                if size := image_size(part.data):
+                    said["width"], said["height"] = size
+    return body

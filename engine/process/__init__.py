@@ -1,0 +1,1 @@
+"""Engine processes: launched, steered by commands, stopped."""

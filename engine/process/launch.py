@@ -1,0 +1,439 @@
+"""Starting and steering engine processes.
+
+An engine is a process of its own, in its own session: it survives the
+terminal, the SSH connection and the program that started it.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.calls.options import Option
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.cost import modes
+from evalbench.engine.data.dataset import Progress
+from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
+from evalbench.engine.files import read_plain
+from evalbench.engine.keys import strip_environment
+from evalbench.engine.paths import open_private
+from evalbench.engine.preflight import desk
+from evalbench.engine.process.run_keys import (
+    AskHosts,
+    HeldKey,
+    check_hosts,
+    find_keys,
+    remember_specs,
+    secrets_for_prices,
+)
+from evalbench.engine.runs.folder import Lock, RunFolder, find_run, make_run
+
+RETRY = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.FILTERED)
+"""Outcomes that a resume can ask again on request; errors are always asked again."""
+
+
+PILOT = Option(
+    "pilot",
+    int,
+    None,
+    "ask N samples first, drawn at random, and show what all will cost by them",
+    minimum=2,
+)
+"""One sample alone says nothing about how much samples differ."""
+
+
+@dataclass(slots=True)
+class Engine:
+    """A started engine.
+
+    Attributes:
+        pid: of the engine process.
+        runs: what it drives.
+        hold: with ``foreground``, the pipe that keeps it alive; closing it stops the runs.
+    """
+
+    pid: int
+    runs: list[RunFolder]
+    hold: IO[bytes] | None = None
+
+
+def launch_runs(
+    spec: RunSpec | Sequence[RunSpec],
+    *,
+    run_dir: Path | None = None,
+    foreground: bool = False,
+    progress: Progress | None = None,
+    pilot: int | None = None,
+    approve: Callable[[Sequence[desk.Checked]], None] | None = None,
+    begun: Mapping[int, RunFolder] | None = None,
+    leave: bool = False,
+) -> Engine:
+    """Check the specs, prepare their data, and start one engine that drives them all.
+
+    Returns when every run is locked and about to begin.
+
+    Args:
+        spec: one or several, see :func:`evalbench.engine.config.spec.make_spec`.
+        run_dir: folder in which run folders are made; default: the user's.
+        foreground: tie the engine to the caller: it stops cleanly when the caller ends.
+        progress: told what is being prepared: (what, done, total or None).
+        pilot: work on so many samples of each run, drawn at random, and pause; at least 2.
+        approve: shown what was found about the specs, with estimates, before anything
+            starts; raises to call it off.
+        begun: runs to go on with instead of new ones, by the place of their spec.
+        leave: do not wait for batches: rest once all that can be sent is out.
+
+    Raises:
+        RunChanged: what a run was begun with is not there any more as it was.
+        UsageError: for anything wrong in the request; nothing was started.
+        ProviderError: the provider refuses the model.
+    """
+    specs = [spec] if isinstance(spec, RunSpec) else list(spec)
+    if not specs:
+        raise UsageError("there is nothing to run")
+    pilot = PILOT.parse(pilot)
+    held = find_keys(specs)
+    checked = desk.check(
+        specs, progress, estimate=approve is not None, secrets=secrets_for_prices(held)
+    )
+    specs = [
+        modes.in_mode(one, done.mode) if modes.is_open(one) and done.mode else one
+        for one, done in zip(specs, checked, strict=True)
+    ]
+    if approve:
+        approve(checked)
+    remember_specs(specs, held)
+    folders = [
+        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
+        for place, (one, done) in enumerate(zip(specs, checked, strict=True))
+    ]
+    runs = list(zip(folders, checked, strict=True))
+    return _spawn(runs, held, foreground=foreground, pilot=pilot, leave=leave)
+
+
+def resume_run(
+    run: str | RunFolder,
+    *,
+    accept_changes: bool = False,
+    accept_loss: bool = False,
+    retry: Iterable[Outcome] = (),
+    foreground: bool = False,
+    progress: Progress | None = None,
+    spec: RunSpec | None = None,
+    leave: bool = False,
+    typed: Collection[str] = (),
+    allow_hosts: Collection[str] = (),
+    ask_hosts: AskHosts | None = None,
+    resend_unfetched: bool = False,
+) -> Engine:
+    """Go on with a run: ask only what has no answer yet.
+
+    The folder may be somebody else's. So a key goes only where the provider itself is, to this
+    machine, and where it has been used before, unless that is allowed.
+
+    Args:
+        run: a folder, or what :func:`evalbench.engine.runs.folder.find_run` understands.
+        accept_changes: go on although settings, data or templates changed; marks the run mixed.
+        accept_loss: go on although replies that were paid for are missing from the journal;
+            they are asked, and paid, again.
+        retry: outcomes of stored replies to ask again, of :data:`RETRY`.
+        foreground, progress: as in :func:`launch_runs`.
+        spec: the spec to go on with, when it differs from the stored one.
+        leave: as in :func:`launch_runs`.
+        typed: names of settings of ``spec`` that did not come from the folder.
+        allow_hosts: hosts that keys may go to, which the folder names.
+        ask_hosts: asks whether they may go to others; None: they may not.
+        resend_unfetched: send the calls of batches again whose results were given up, where
+            they still cannot be fetched. They may be paid twice.
+
+    Raises:
+        SpecError: a key would go to a host that is not allowed; nothing was sent.
+        RunChanged: something changed and it was not accepted; nothing was sent.
+        JournalError: replies are missing and it was not accepted; nothing was sent.
+        RunBusy: an engine drives it already.
+        UsageError: nobody can be asked, as the answers were imported.
+    """
+    folder = run if isinstance(run, RunFolder) else find_run(run)
+    folder.refuse_links()
+    _refuse_imported(folder)
+    before = folder.spec()
+    wanted = spec or before
+    held = find_keys([wanted])
+    check_hosts(
+        [wanted], f"run {folder.id}", held=held, typed=typed, allow=allow_hosts, ask=ask_hosts
+    )
+    (checked,) = _look_again([wanted], held, progress)
+    if wanted != before:
+        folder.write_spec(wanted)
+    try:
+        return _spawn(
+            [(folder, checked)],
+            held,
+            accept_changes=accept_changes,
+            accept_loss=accept_loss,
+            retry=[outcome.value for outcome in retry],
+            foreground=foreground,
+            leave=leave,
+            resend_unfetched=resend_unfetched,
+        )
+    except EvalbenchError:
+        if wanted != before:
+            folder.write_spec(before)
+        raise
+
+
+def _refuse_imported(folder: RunFolder) -> None:
+    # Nothing here needs the journal otherwise, and it takes its time to load.
+    from evalbench.engine.journal import JournalReader
+
+    if not folder.journal.exists():
+        return
+    with JournalReader(folder.journal) as journal:
+        imported = journal.meta("imported")
+    if imported:
+        raise UsageError(
+            f"run {folder.id} was imported; there is nobody to ask",
+            why=f"its answers are those in {imported['source']}",
+            cure=f"score it anew from them: evalbench score {folder.id}",
+        )
+
+
+def resume_runs(
+    folders: Sequence[RunFolder],
+    *,
+    foreground: bool = False,
+    progress: Progress | None = None,
+    leave: bool = False,
+    cancel: Sequence[str] = (),
+    allow_hosts: Collection[str] = (),
+    ask_hosts: AskHosts | None = None,
+) -> Engine:
+    """Go on with several unchanged runs in one engine; see :func:`resume_run`.
+
+    ``cancel`` names batches that are to be cancelled first.
+    """
+    for folder in folders:
+        folder.refuse_links()
+    specs = [folder.spec() for folder in folders]
+    held = find_keys(specs)
+    who = "run " + ", ".join(folder.id for folder in folders)
+    check_hosts(specs, who, held=held, allow=allow_hosts, ask=ask_hosts)
+    return _spawn(
+        list(zip(folders, _look_again(specs, held, progress), strict=True)),
+        held,
+        foreground=foreground,
+        leave=leave,
+        cancel=cancel,
+    )
+
+
+def _look_again(
+    specs: Sequence[RunSpec],
+    held: Sequence[Mapping[str, HeldKey]],
+    progress: Progress | None,
+) -> list[desk.Checked | None]:
+    """Check begun runs; those whose files are gone live from their journals alone."""
+    there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
+    keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
+    found = iter(desk.check(there, progress, secrets=secrets_for_prices(keys)) if there else ())
+    return [next(found) if spec in there else None for spec in specs]
+
+
+def _files(spec: RunSpec) -> list[Path]:
+    data = spec.get("data")
+    return [*([Path(data)] if data else []), *spec.option_files()]
+
+
+def _spawn(
+    runs: Sequence[tuple[RunFolder, desk.Checked | None]],
+    held: Sequence[Mapping[str, HeldKey]],
+    *,
+    accept_changes: bool = False,
+    accept_loss: bool = False,
+    retry: Sequence[str] = (),
+    foreground: bool,
+    pilot: int | None = None,
+    leave: bool = False,
+    cancel: Sequence[str] = (),
+    resend_unfetched: bool = False,
+) -> Engine:
+    folders = [folder for folder, _ in runs]
+    request = {
+        "runs": [
+            {
+                "folder": str(folder.path),
+                "samples": str(checked.file) if checked else None,
+                "prices": checked.prices if checked else {},
+                "fits": checked.fits if checked else {},
+                "keys": {
+                    role: {"ref": key.ref.to_json(), "secret": key.secret}
+                    for role, key in keys.items()
+                },
+            }
+            for (folder, checked), keys in zip(runs, held, strict=True)
+        ],
+        "accept_changes": accept_changes,
+        "accept_loss": accept_loss,
+        "retry": list(retry),
+        "foreground": foreground,
+        "pilot": pilot,
+        "leave": leave,
+        "cancel": list(cancel),
+        "resend_unfetched": resend_unfetched,
+        "installed": registry.installed(),
+    }
+    read_end, write_end = os.pipe()
+    try:
+        for folder in folders[1:]:
+            with open_private(folder.engine_log, "ab") as other:
+                other.write(f"driven with {folders[0].id}: see {folders[0].engine_log}\n".encode())
+        with open_private(folders[0].engine_log, "ab") as log:
+            child = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "evalbench.engine.process.main",
+                    "--ready-fd",
+                    str(write_end),
+                ],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=(write_end,),
+                env=strip_environment(os.environ),
+                start_new_session=True,
+            )
+    except OSError as error:
+        os.close(read_end)
+        what = f"cannot write to {folders[0].path}"
+        raise system_limit(error, what) or UsageError(
+            what, why=error.strerror or str(error)
+        ) from None
+    finally:
+        os.close(write_end)
+    try:
+        line = _hand_over(child, request, read_end)
+    except BaseException:
+        # The caller was interrupted: nobody would know of this engine.
+        child.terminate()
+        raise
+    assert child.stdin
+    if not line:
+        raise EvalbenchError(
+            "the engine did not start",
+            why=_last_line(folders[0].engine_log),
+            cure="evalbench doctor",
+        )
+    message: dict[str, Any] = orjson.loads(line)
+    if "error" in message:
+        child.wait()
+        raise error_from_json(message["error"])
+    # The engine outlives this object on purpose.
+    child.returncode = 0
+    if not foreground:
+        child.stdin.close()
+    return Engine(message["ready"], folders, child.stdin if foreground else None)
+
+
+def _hand_over(child: subprocess.Popen[bytes], request: dict[str, Any], read_end: int) -> bytes:
+    """Give an engine its request; its one line back, empty when it died first."""
+    assert child.stdin
+    with os.fdopen(read_end, "rb") as ready:
+        try:
+            child.stdin.write(orjson.dumps(request) + b"\n")
+            child.stdin.flush()
+        except BrokenPipeError:
+            return b""
+        return ready.readline()
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = read_plain(log).decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""
+
+
+def stop_run(folder: RunFolder, *, pause: bool = False) -> bool:
+    """Ask a run's engine to stop (or pause). False when no engine is alive.
+
+    Both send nothing further. A pause waits for every call in flight, a stop
+    only a few seconds.
+    """
+    if folder.live_pid() is None:
+        return False
+    folder.command("pause" if pause else "stop")
+    return True
+
+
+def delete_run(folder: RunFolder) -> None:
+    """Remove a run's folder with everything in it.
+
+    Raises:
+        RunBusy: an engine drives the run.
+        UsageError: the folder cannot be removed.
+    """
+    lock = Lock(folder)
+    try:
+        shutil.rmtree(folder.path)
+    except OSError as error:
+        raise UsageError(
+            f"{folder.path} cannot be removed", why=error.strerror or str(error)
+        ) from None
+    finally:
+        lock.release()
+
+
+def wait_for_rest(folder: RunFolder, seconds: float) -> bool:
+    """Wait until no engine drives the run. False when the time ran out first."""
+    end = time.monotonic() + seconds
+    while folder.live_pid() is not None:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def logout_warning() -> str:
+    """A warning when this login session's end would kill the engine, else empty.
+
+    systemd-logind ends all of a user's processes at logout where
+    ``KillUserProcesses=yes``, unless the user lingers.
+    """
+    if not os.environ.get("XDG_SESSION_ID"):
+        return ""
+    user = os.environ.get("USER", "")
+    if user and Path(f"/var/lib/systemd/linger/{user}").exists():
+        return ""
+    kills = False
+    files = [
+        Path("/etc/systemd/logind.conf"),
+        *sorted(Path("/etc/systemd/logind.conf.d").glob("*.conf")),
+    ]
+    for file in files:
+        parser = configparser.ConfigParser(strict=False)
+        try:
+            parser.read(file, "utf-8")
+            kills = parser.getboolean("Login", "KillUserProcesses", fallback=kills)
+        except (configparser.Error, ValueError, OSError):
+            continue
+    if not kills:
+        return ""
+    return (
+        "this system ends your processes when you log out, the run included; "
+        "allow it to stay with: loginctl enable-linger"
+    )

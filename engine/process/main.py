@@ -1,0 +1,196 @@
+"""The engine process: drives one or many runs, and answers to signals and command files.
+
+Started by :mod:`evalbench.engine.process.launch` in a session of its own. Its
+standard input brings one JSON line::
+
+    {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
+               "fits": {ROLE: {...}},
+               "keys": {ROLE: {"ref": {...}, "secret": S}}}],
+     "accept_changes": B, "accept_loss": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
+     "leave": B, "cancel": [BATCH], "resend_unfetched": B,
+     "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
+
+Keys come this way and no other: not by argument, file or environment.
+
+and the pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
+once every run is locked and checked, or ``{"error": {...}}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config import registry
+from evalbench.engine.config.traces import OTLP
+from evalbench.engine.core_dumps import no_core_dumps
+from evalbench.engine.errors import (
+    EvalbenchError,
+    SystemLimit,
+    error_to_json,
+    system_limit,
+)
+from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.keys import ScrubbedFormatter, header_secrets
+from evalbench.engine.process.session import HostedRun
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.status import State
+
+log = logging.getLogger("evalbench")
+
+
+async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None]) -> int:
+    """Drive the requested runs; returns the highest of their exit codes.
+
+    Local models are run one after the other, so that each has the whole
+    machine; runs over a network go side by side.
+    """
+    with ScoringWatch() as watch:
+        return await _host(request, ready, watch)
+
+
+async def _host(
+    request: dict[str, Any], ready: Callable[[dict[str, Any]], None], watch: ScoringWatch
+) -> int:
+    runs: list[HostedRun] = []
+    try:
+        for item in request["runs"]:
+            run = HostedRun(item, watch)
+            runs.append(run)
+            await run.open(
+                accept_changes=request["accept_changes"],
+                accept_loss=request["accept_loss"],
+                retry=frozenset(Outcome(name) for name in request["retry"]),
+                pilot=request["pilot"],
+                leave=request["leave"],
+                cancel=request["cancel"],
+                resend_unfetched=request["resend_unfetched"],
+            )
+    except (EvalbenchError, OSError) as error:
+        problem = error if isinstance(error, EvalbenchError) else system_limit(error)
+        if problem is None:
+            raise
+        for run in runs:
+            await run.abandon()
+        ready({"error": error_to_json(problem)})
+        return problem.exit_code
+
+    def stop() -> None:
+        for run in runs:
+            run.halt(State.STOPPING)
+
+    _on_signals(runs, watch)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for run in runs:
+        run.claim()
+    ready({"ready": os.getpid()})
+    starter = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
+    apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
+    together = asyncio.gather(*apart)
+    codes = [await run.run() for run in runs if run.local]
+    codes += await together
+    for run in runs:
+        await run.let_go()
+    if starter:
+        starter.cancel()
+    return max(codes)
+
+
+def _on_signals(runs: Sequence[HostedRun], watch: ScoringWatch) -> None:
+    """SIGTERM and SIGINT stop the runs; a second one gives calls in flight no more time."""
+
+    def stop() -> None:
+        for run in runs:
+            run.hurry()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+        # The loop learns of signals by a pipe. What stands in place of its empty handler
+        # runs between two instructions, also where scoring keeps the loop from turning.
+        signal.signal(number, lambda *_: watch.stop_soon())
+        signal.siginterrupt(number, False)
+
+
+async def _at_end_of_input(stop: Callable[[], None]) -> None:
+    reader = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+    await reader.read()
+    stop()
+
+
+def main() -> None:
+    """Entry point of the engine process."""
+    no_core_dumps()
+    scrubbed = ScrubbedFormatter("%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    logging.getLogger().handlers[0].setFormatter(scrubbed)
+    pipe = int(sys.argv[sys.argv.index("--ready-fd") + 1])
+
+    def ready(message: dict[str, Any]) -> None:
+        nonlocal pipe
+        if pipe >= 0:
+            with contextlib.suppress(OSError):
+                os.write(pipe, orjson.dumps(message) + b"\n")
+                os.close(pipe)
+        # Its number may be another file's from now on.
+        pipe = -1
+
+    request = orjson.loads(_line(0))
+    registry.hand(request["installed"])
+    scrubbed.secrets.update(
+        secret
+        for item in request["runs"]
+        for role, key in item["keys"].items()
+        for secret in (header_secrets(key["secret"]) if role == OTLP else [key["secret"]])
+    )
+    code = 6
+    # What is imported is never garbage; calls in flight are many, and end by themselves.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    try:
+        code = asyncio.run(host(request, ready))
+    except Exception as error:
+        log.exception("the engine crashed")
+        limit = system_limit(error)
+        if limit:
+            code = limit.exit_code
+            ready({"error": error_to_json(limit)})
+        for item in request["runs"]:
+            _note_crash(RunFolder(Path(item["folder"])), limit)
+    sys.exit(code)
+
+
+def _note_crash(folder: RunFolder, limit: SystemLimit | None) -> None:
+    status = folder.status()
+    if status.pid == os.getpid() and not status.at_rest:
+        status.state, status.exit_code = State.FAILED, limit.exit_code if limit else 6
+        status.problem = str(limit or f"the engine crashed; see {folder.engine_log}")
+        with contextlib.suppress(OSError):
+            folder.write_status(status)
+
+
+def _line(fd: int) -> bytes:
+    """One line, read without buffering so that nothing after it is swallowed."""
+    data = bytearray()
+    while (byte := os.read(fd, 1)) not in (b"", b"\n"):
+        data += byte
+    return bytes(data)
+
+
+if __name__ == "__main__":
+    main()

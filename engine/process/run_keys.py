@@ -1,0 +1,323 @@
+"""The keys that runs need, looked for where they lie. Found, handed on, never stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.config.traces import GALILEO, OTLP
+from evalbench.engine.errors import EvalbenchError, SpecError
+from evalbench.engine.keys import (
+    HUGGINGFACE,
+    KeyRef,
+    find_key,
+    fingerprint,
+    looks_like_key,
+    not_here,
+)
+from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
+from evalbench.engine.telemetry.credentials import trace_keys
+
+
+class HeldKey(NamedTuple):
+    """A key on its way to an engine: where it lay, and the key itself. Never stored."""
+
+    ref: KeyRef
+    secret: str
+
+
+_TRACE_ADDRESSES = {OTLP: "otlp", GALILEO: "galileo_console_url"}
+"""Settings that name who takes traces, and with them a key."""
+
+_GALILEO_CLOUD = "app.galileo.ai"
+CLUSTER = "cluster"
+"""Stands for the owner of a key where a run joins a cluster, whose nodes run its code."""
+
+
+class Bound(NamedTuple):
+    """A key, by its owner (a provider, or who takes traces), and a host that it would go to."""
+
+    owner: str
+    host: str
+
+
+AskHosts = Callable[[Sequence[Bound]], bool]
+"""Asks whether keys may go to hosts where none of them has been; the answer."""
+
+
+def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
+    """The keys of every spec by role, looked for anew: environment, keychain, or as it says.
+
+    Raises:
+        KeyUnavailable: one is needed and not there; nothing was started.
+    """
+    return [
+        {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
+        | {kind: HeldKey(*found) for kind, found in trace_keys(spec).items()}
+        for spec in specs
+    ]
+
+
+def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
+    """Keys that would go to other machines than the provider's own, as the specs say.
+
+    Args:
+        specs: of a file or a run's folder, which somebody else may have written.
+        typed: names of settings that did not come from it.
+    """
+    return list(dict.fromkeys(way.bound for way in _ways(specs, typed)))
+
+
+def unknown_hosts(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
+    """Of :func:`keys_bound` those where the key has never been used; arguments as there."""
+    return list(dict.fromkeys(way.bound for way in _ways(specs, typed) if not way.known))
+
+
+def check_hosts(
+    specs: Sequence[RunSpec],
+    who: str,
+    *,
+    held: Sequence[Mapping[str, HeldKey]] = (),
+    typed: Collection[str] = (),
+    allow: Collection[str] = (),
+    ask: AskHosts | None = None,
+) -> None:
+    """Let no key go where it has never been, unless somebody says that it may.
+
+    What is allowed is remembered for the next time.
+
+    Args:
+        specs: of a file or a run's folder, which somebody else may have written.
+        who: what names the hosts, for the error.
+        held: the keys of the specs, where they have been found already.
+        typed: names of settings that did not come from it.
+        allow: hosts that are right.
+        ask: asks a person; None: nobody is there.
+
+    Raises:
+        SpecError: with the hosts, and the flag that allows them.
+    """
+    ways = list(_ways(specs, typed, held))
+    allowed = {host.strip().lower() for host in allow}
+    unknown = [way.bound for way in ways if not way.known and way.bound.host not in allowed]
+    unknown = list(dict.fromkeys(unknown))
+    if unknown and not (ask and ask(unknown)):
+        hosts = dict.fromkeys(bound.host for bound in unknown)
+        raise SpecError(
+            "base_url",
+            f"{who} would send {bound_words(unknown)}",
+            why="that address is named there, and nobody has said that it is right",
+            cure=" ".join(f"--allow-host {host}" for host in hosts),
+        )
+    remember_hosts((way.mark, way.place) for way in ways)
+
+
+def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, HeldKey]]) -> None:
+    """Note where the keys of runs go that a user has started."""
+    remember_hosts((way.mark, way.place) for way in _ways(specs, (), held))
+
+
+def remember_place(provider: str, settings: Mapping[str, Any], secret: str) -> None:
+    """Note that a key has been used at an address that was typed."""
+    address = settings.get("base_url")
+    if host := _elsewhere(address, provider):
+        mark = _mark(provider, secret, settings.get("profile"))
+        remember_hosts([(mark, _place(address, host))])
+
+
+def bound_words(bound: Sequence[Bound]) -> str:
+    """Keys and their hosts as a part of a sentence."""
+    return ", ".join(
+        f"its calls to the cluster at {one.host}"
+        if one.owner == CLUSTER
+        else f"the key of {one.owner} to {one.host}"
+        for one in bound
+    )
+
+
+class _Way(NamedTuple):
+    """One key's way to another machine: fingerprint, and the place as it is remembered."""
+
+    bound: Bound
+    mark: str
+    place: str
+
+    @property
+    def known(self) -> bool:
+        return self.place in hosts_of(self.mark)
+
+
+def _ways(
+    specs: Sequence[RunSpec],
+    typed: Collection[str],
+    held: Sequence[Mapping[str, HeldKey]] = (),
+) -> Iterator[_Way]:
+    for number, spec in enumerate(specs):
+        yield from _ways_of_models(spec, typed, held[number] if held else {})
+        yield from _ways_of_traces(spec, typed)
+
+
+def _ways_of_models(
+    spec: RunSpec, typed: Collection[str], held: Mapping[str, HeldKey]
+) -> Iterator[_Way]:
+    for role, part in spec.cast().items():
+        if part.clustered and (way := _way_to_cluster(spec, typed)):
+            yield way
+        if (JUDGE if role != CANDIDATE else "base_url") in typed:
+            continue
+        provider, address = part.ref.provider, part.provider_options.get("base_url")
+        if not (host := _elsewhere(address, provider)):
+            continue
+        key = held[role].secret if role in held else _key_at_hand(part, spec.get("env_file"))
+        need = part.key_need
+        # With a profile the SDK finds credentials itself.
+        if key or (need and (need.required or need.profile)):
+            mark = _mark(provider, key, part.provider_options.get("profile"))
+            yield _Way(Bound(provider, host), mark, _place(address, host))
+
+
+def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
+    """Nodes of a cluster get the token of the hub, and may run code in those that join."""
+    address = spec.get("address")
+    host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
+    return _Way(Bound(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
+
+
+def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
+    for owner, name in _TRACE_ADDRESSES.items():
+        address = spec.get(name)
+        if name in typed or address == os.environ.get(name.upper()):
+            continue
+        host = _elsewhere(address)
+        if host and host != _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
+            yield _Way(Bound(owner, host), _mark(owner, key), _place(address, host))
+
+
+def _place(address: str | None, host: str) -> str:
+    """A host as it is remembered: without TLS everybody on the way may read what is sent there."""
+    return f"http://{host}" if (address or "").strip().lower().startswith("http:") else host
+
+
+def _mark(owner: str, secret: str, profile: str | None = None) -> str:
+    """Stands for a key, or for the credentials that an SDK finds itself."""
+    return fingerprint(secret or f"{owner} {profile or ''}")
+
+
+def _elsewhere(address: str | None, provider: str = "") -> str:
+    """The host of an address; empty for this machine, for what is no address, and for its own.
+
+    Without TLS no host is a provider's own.
+    """
+    text = (address or "").strip()
+    host = _host(text)
+    if (
+        not host
+        or _is_here(host)
+        or (text.lower().startswith("https:") and host == _own_host(provider))
+    ):
+        return ""
+    return host
+
+
+def _host(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _own_host(provider: str) -> str:
+    """The host of a provider's public API; empty for one that has none."""
+    if provider not in registry.provider_names():
+        return ""
+    try:
+        made = make_provider(registry.provider_class(provider), {})
+    except EvalbenchError:
+        return ""
+    return _host(getattr(getattr(made, "address", None), "url", ""))
+
+
+def _trace_key(spec: RunSpec, owner: str) -> str:
+    try:
+        return trace_keys(spec).get(owner, (None, ""))[1]
+    except EvalbenchError:
+        # Then nothing is sent either: a run says why.
+        return ""
+
+
+def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> list[dict[str, str]]:
+    """Keys by role for each spec, of providers that tell prices themselves, where there are any.
+
+    Args:
+        specs: of the runs.
+        withheld: what may not be sent.
+    """
+    return [
+        {
+            role: secret
+            for role, part in spec.cast().items()
+            if _tells_prices(part.ref.provider)
+            and (
+                part.ref.provider,
+                _elsewhere(part.provider_options.get("base_url"), part.ref.provider),
+            )
+            not in withheld
+            and (secret := _key_at_hand(part, spec.get("env_file")))
+        }
+        for spec in specs
+    ]
+
+
+def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
+    if part.key_need is None:
+        return ""
+    file = Path(env_file) if env_file else None
+    profile = part.provider_options.get("profile")
+    # Not required: the keychain is asked only for keys that were set.
+    need = replace(part.key_need, required=False)
+    try:
+        return find_key(part.ref.provider, need, part.get("key"), env_file=file, profile=profile)[1]
+    except EvalbenchError:
+        return ""
+
+
+def secrets_for_prices(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, str]]:
+    """Of the keys of runs those that a price may be asked for with; nobody else needs them."""
+    return [
+        {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
+        for keys in held
+    ]
+
+
+def _tells_prices(provider: str) -> bool:
+    known = provider in registry.provider_names()
+    return known and bool(getattr(registry.provider_class(provider), "tells_prices", False))
+
+
+def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
+    provider, need = part.ref.provider, part.key_need
+    if need is None:
+        # A model on this machine may lie behind a hub token.
+        provider, need = "huggingface", HUGGINGFACE
+    named = part.get("key")
+    if named and looks_like_key(named):
+        raise not_here()
+    named = named if provider != "huggingface" else None
+    file = Path(env_file) if env_file else None
+    profile = part.provider_options.get("profile")
+    return HeldKey(*find_key(provider, need, named, env_file=file, profile=profile))

@@ -1,0 +1,444 @@
+"""One run inside an engine process: opened, checked, driven, brought to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.config.spec import seconds_of
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.dispatch.batch import BatchWishes
+from evalbench.engine.errors import (
+    AccessDenied,
+    BadKey,
+    EvalbenchError,
+    JournalError,
+    NoCredit,
+    error_to_json,
+    system_limit,
+)
+from evalbench.engine.execution.binding import Casting
+from evalbench.engine.execution.changes import refuse
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.loading import load_samples
+from evalbench.engine.execution.opening import Brought, open_journal, prices_from_json
+from evalbench.engine.execution.reuse import EarlierReplies, taken
+from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.journal.reader import Totals, reused_replies
+from evalbench.engine.keys import KeyRef, scrub
+from evalbench.engine.process.status_file import StatusFile
+from evalbench.engine.runs.folder import Lock, RunFolder
+from evalbench.engine.runs.status import State, exit_code, metrics_json
+from evalbench.engine.telemetry.beside import Traces
+
+log = logging.getLogger("evalbench")
+
+_STATUS_EVERY_S = 1.0
+_COMMANDS_EVERY_S = 0.2
+
+
+class HostedRun:
+    """One run inside this engine, from lock to rest."""
+
+    def __init__(self, request: dict[str, Any], watch: ScoringWatch) -> None:
+        """Take the lock of one run of the request; ``watch`` is of the whole process.
+
+        Raises:
+            RunBusy: another engine drives it.
+        """
+        self.folder = folder = RunFolder(Path(request["folder"]))
+        self._secrets: dict[str, str] = {
+            role: key["secret"] for role, key in request["keys"].items()
+        }
+        self._brought = Brought(
+            Path(request["samples"]) if request["samples"] else None,
+            {role: KeyRef.from_json(key["ref"]) for role, key in request["keys"].items()},
+            prices_from_json(request["prices"]),
+            request.get("fits") or {},
+        )
+        self._accept = False
+        self.spec = folder.spec()
+        self._cast = self.spec.cast()
+        self.status = folder.status()
+        self._lock = Lock(folder)
+        self._driver: Driver | None = None
+        self._earlier: EarlierReplies | None = None
+        self._halt: State | None = None
+        self._letting_go: asyncio.Task[None] | None = None
+        self._displaced: JournalError | None = None
+        self._watch = watch
+        self._budget = Budget()
+        self._traces = Traces(folder, self.spec, self._secrets)
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs on this machine."""
+        return any(
+            part.key_need is None and isinstance(part.provider(), WorkerProvider)
+            for part in self._cast.values()
+        )
+
+    async def open(
+        self,
+        *,
+        accept_changes: bool,
+        accept_loss: bool = False,
+        retry: frozenset[Outcome],
+        pilot: int | None = None,
+        leave: bool = False,
+        cancel: Sequence[str] = (),
+        resend_unfetched: bool = False,
+    ) -> None:
+        """Open or make the journal and check that a resumed run is still the same.
+
+        Args:
+            accept_changes: go on although it is not.
+            accept_loss: go on although replies that were paid for are missing.
+            retry: outcomes of stored replies to ask again, besides errors.
+            pilot: work on so many samples, drawn at random, and pause.
+            leave: do not wait for batches.
+            cancel: batches to cancel first.
+            resend_unfetched: send calls again whose batches' results cannot be fetched.
+
+        Raises:
+            EvalbenchError: see :func:`evalbench.engine.execution.opening.open_journal`.
+        """
+        self._accept = accept_changes
+        self._ask_again = frozenset({Outcome.ERROR}) | retry
+        self._pilot = pilot
+        self._leave = leave
+        self._opened = opened = await open_journal(
+            self.folder,
+            self.spec,
+            self.status,
+            self._brought,
+            accept_changes=accept_changes,
+            accept_loss=accept_loss,
+            ask_again=self._ask_again,
+        )
+        self.journal = opened.journal
+        self._casting = Casting(
+            self._cast,
+            self._secrets,
+            opened.prices,
+            self._budget,
+            journal=opened.journal,
+            folder=self.folder,
+            fits=opened.fits,
+            on_changes=self._take_changes,
+            wishes=BatchWishes(
+                poll_s=self.spec.get("batch_poll"),
+                fallback_s=seconds_of(self.spec.get("batch_fallback")),
+                leave=leave,
+                cancel=frozenset(cancel),
+                resend_unfetched=resend_unfetched,
+            ),
+            images="images" in opened.benchmark.needs(),
+            address=self.spec.get("address"),
+        )
+        self.status.seconds = opened.seconds
+        priced = all(opened.prices.get(role) for role in self._cast)
+        self._shown = StatusFile(
+            self.folder,
+            self.status,
+            self._casting,
+            self._budget,
+            opened.journal,
+            priced=priced,
+        )
+
+    def claim(self) -> None:
+        """Say in the status file that this engine drives the run, before it is its turn."""
+        # Whatever lies there was meant for an engine that is gone.
+        self.folder.take_commands()
+        self._shown.set_state(State.CREATED)
+
+    def _take_changes(self, changes: list[str]) -> None:
+        """A local model was loaded otherwise than before: go on only when that was accepted.
+
+        Raises:
+            RunChanged: it was not.
+        """
+        if not self._accept:
+            raise refuse(changes, 0, self.status.done)
+        self.status.mixed = True
+        self.journal.set(mixed=True)
+        self.journal.event("changes-accepted", changes=changes, asked_again=0)
+
+    async def run(self) -> int:
+        """Drive the run to rest. Returns its exit code."""
+        begun = time.time()
+        self._shown.set_state(State.RUNNING)
+        beat = asyncio.create_task(self._beat())
+        state, problem = State.FAILED, None
+        try:
+            state, problem = await self._drive()
+            if isinstance(problem, BadKey | NoCredit | AccessDenied):
+                keys = self._brought.keys
+                told = ", ".join(dict.fromkeys(str(keys[role]) for role in self._cast))
+                problem.why = f"{problem.why} ({told})" if problem.why else told
+        except EvalbenchError as error:
+            problem = error
+        except Exception as error:
+            # A fault of a plug-in or of ours must not take the other runs down.
+            log.exception("run %s crashed", self.folder.id)
+            problem = system_limit(error) or self._crash(error)
+        finally:
+            beat.cancel()
+        log.info("run %s %s after %.1f s", self.folder.id, state, time.time() - begun)
+        return await self._rest(state, problem)
+
+    async def _drive(self) -> tuple[State, EvalbenchError | None]:
+        """Load what is missing, then drive until nothing is left to do."""
+        loading: asyncio.Task[None] | None = None
+        try:
+            opened, expected = self._opened, self._expected_samples()
+            if not opened.loaded:
+                samples, total = self._brought.samples, self.status.total
+                assert samples is not None
+                loading = asyncio.create_task(
+                    load_samples(self.journal, samples, self.spec, opened.benchmark, total)
+                )
+                if expected is None:
+                    await loading
+            self._earlier = await self._earlier_replies()
+            self._driver = driver = Driver(
+                self.journal,
+                opened.benchmark,
+                self._casting.contestants(),
+                epochs=self.spec.get("epochs"),
+                ask_again=self._ask_again,
+                rows=self._pilot_rows(),
+                leave=self._leave,
+                earlier=self._earlier,
+                watch=self._watch,
+                tell_long=self._shown.tell_scoring,
+            )
+            self._shown.follow(driver)
+            self._close_cut_calls()
+            driver.open(opened.size if opened.loaded else expected)
+            self._open_budget(driver.progress.before)
+            driver.progress.notes = dict(self.status.params)
+            self.journal.event("started", pid=os.getpid(), host=socket.gethostname())
+            self.journal.flush()
+            await self._traces.start()
+            if self._halt:
+                driver.halt(self._halt)
+            if self._displaced:
+                driver.give_up(self._displaced)
+            return await driver.drive(loading), driver.failure
+        finally:
+            if loading:
+                loading.cancel()
+                await asyncio.wait({loading})
+            await self._casting.close()
+            if self._earlier:
+                self._earlier.close()
+
+    async def _earlier_replies(self) -> EarlierReplies | None:
+        """Replies of earlier runs, where they may be taken."""
+        if not self.spec.get("reuse"):
+            return None
+        across = self.spec.get("reuse_across_modes")
+        earlier = EarlierReplies(self._cast, self.journal, across_modes=across)
+        held = self.journal.query(taken)
+        await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, held)
+        self.journal.event("reuse-found", replies=earlier.found)
+        return earlier
+
+    def _close_cut_calls(self) -> None:
+        """Count calls that an earlier engine left in flight at their worst case."""
+        if cut := self.journal.close_cut_calls(self._casting.purses.uncertain):
+            self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
+
+    def _open_budget(self, before: Totals) -> None:
+        """Go on with what earlier engines spent."""
+        self._budget.spent = before.cost
+        self._budget.possible = before.possible + self._casting.purses.added + self._opened.lost_usd
+        limit = self.spec.get("budget")
+        self._budget.ceiling = None if limit is None else Decimal(str(limit))
+
+    def _expected_samples(self) -> int | None:
+        """How many samples a fresh run will have, so that it can begin while they are loaded.
+
+        None when the journal has samples already: those must be brought in
+        line with the data first.
+        """
+        any_there = self.journal.query(lambda s: s.db.execute("SELECT 1 FROM sample").fetchone())
+        if any_there or not self.status.total:
+            return None
+        return int(self.status.total // self.spec.get("epochs"))
+
+    def _pilot_rows(self) -> frozenset[int] | None:
+        """The samples of a pilot, by their rows in a fresh journal; None: all."""
+        size = self.status.total // self.spec.get("epochs")
+        if self._pilot is None or self._pilot >= size:
+            return None
+        draw = random.Random(self.spec.get("seed"))  # noqa: S311
+        self.journal.event("pilot-started", samples=self._pilot)
+        return frozenset(draw.sample(range(1, size + 1), self._pilot))
+
+    def halt(self, how: State) -> None:
+        """Pause or stop this run; one at rest sends no more traces."""
+        if self._letting_go:
+            self._traces.give_up()
+            return
+        if self._halt in (how, State.STOPPING):
+            return
+        self._halt = how
+        if self._driver:
+            self._driver.halt(how)
+            self._shown.set_state(how)
+
+    def hurry(self) -> None:
+        """Stop this run; one that is stopping gives calls in flight no more time."""
+        if self._halt is State.STOPPING and self._driver:
+            self._driver.hurry()
+        self.halt(State.STOPPING)
+
+    def obey(self, command: dict[str, Any]) -> None:
+        """Carry out one request from a command file; it is acknowledged as an event."""
+        match command:
+            case {"do": "stop"}:
+                self.halt(State.STOPPING)
+            case {"do": "pause"}:
+                self.halt(State.PAUSING)
+            case {"do": "concurrency", "value": int() | None as calls} if self._can_send(calls):
+                self._casting.dispatchers[CANDIDATE].set_concurrency(calls)
+                self._remember("concurrency", calls)
+            case {"do": "look"}:
+                for dispatcher in self._casting.batching:
+                    dispatcher.look_now()
+            case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
+                pass
+            case {"do": "budget", "value": float() | int() | None as limit}:
+                self._budget.ceiling = None if limit is None else Decimal(str(limit))
+                self._remember("budget", None if limit is None else float(limit))
+            case _:
+                self.journal.event("command-refused", command=command)
+                return
+        self.journal.event("command", **command)
+
+    def _cancelled(self, batch: str) -> bool:
+        return any(dispatcher.cancel(batch) for dispatcher in self._casting.batching)
+
+    def _remember(self, name: str, value: Any) -> None:
+        """Keep a setting that was changed live for whoever resumes the run."""
+        self.spec = replace(self.spec, common={**self.spec.common, name: value})
+        try:
+            self.folder.write_spec(self.spec)
+        except OSError as error:
+            log.warning("the spec of %s not written: %s", self.folder.id, error)
+
+    def _can_send(self, calls: int | None) -> bool:
+        """Whether so many calls can be in flight, now."""
+        return CANDIDATE in self._casting.dispatchers and (calls is None or calls > 0)
+
+    async def _beat(self) -> None:
+        """Status once a second, commands five times a second, while the folder is there."""
+        due = 0.0
+        while True:
+            if time.monotonic() >= due:
+                self._check_place()
+                await self._shown.look()
+                due = time.monotonic() + _STATUS_EVERY_S
+            for command in self.folder.take_commands():
+                with contextlib.suppress(JournalError):
+                    self.obey(command)
+            await asyncio.sleep(_COMMANDS_EVERY_S)
+
+    def _check_place(self) -> None:
+        """End the run when what it stores would be found by nobody any more."""
+        if self._displaced:
+            return
+        try:
+            self.journal.check_place()
+        except JournalError as error:
+            self._displaced = error
+            log.error("run %s stops: %s", self.folder.id, error)
+            if self._driver:
+                self._driver.give_up(error)
+
+    async def _rest(self, state: State, problem: EvalbenchError | None) -> int:
+        status, shown = self.status, self._shown
+        shown.write()
+        if shown.metrics_fault and not problem:
+            state, problem = State.FAILED, self._crash(shown.metrics_fault)
+        status.state = state
+        status.problem = str(problem) if problem else ""
+        status.exit_code = exit_code(status, problem)
+        status.gauges = {}
+        with contextlib.suppress(JournalError):
+            if problem:
+                self.journal.event("problem", **error_to_json(problem))
+            self.journal.event("ended", state=state, exit_code=status.exit_code)
+            self.journal.set(
+                state=state,
+                exit_code=status.exit_code,
+                seconds=status.seconds,
+                metrics=metrics_json(shown.metrics()),
+                outcomes=status.outcomes,
+                params=status.params,
+                reused=self.journal.query(partial(reused_replies, path=self.journal.path)),
+            )
+            self.journal.flush()
+        if self._traces.told:
+            # The run is over, whatever becomes of its traces.
+            status.tracing = True
+            shown.store()
+        self._letting_go = asyncio.create_task(self._let_go())
+        if not self._traces.told:
+            await self._letting_go
+        return status.exit_code
+
+    async def _let_go(self) -> None:
+        """Give the last traces a little time, then leave the journal as one file."""
+        with contextlib.suppress(JournalError):
+            await self._tell_the_rest()
+        with contextlib.suppress(JournalError):
+            await self.journal.close()
+        self.status.tracing = False
+        self._shown.store()
+        self._lock.release()
+
+    async def let_go(self) -> None:
+        """Wait until nothing of a run at rest is left to be done."""
+        if self._letting_go:
+            await self._letting_go
+
+    async def _tell_the_rest(self) -> None:
+        """Wait a little for the last traces; how many arrived is recorded, whatever they did."""
+        if told := await self._traces.end():
+            self.status.traces = told
+            self.journal.set(traces=told)
+            for report in told:
+                self.journal.event("traces", **report)
+
+    def _crash(self, error: Exception) -> EvalbenchError:
+        problem = EvalbenchError(
+            "the run ended by a fault of this program or a plug-in",
+            why=scrub(f"{type(error).__name__}: {error}", self._secrets.values()),
+            cure=f"see {self.folder.engine_log}; nothing that was answered is lost",
+        )
+        problem.exit_code = 6
+        return problem
+
+    async def abandon(self) -> None:
+        """Let go of a run that was opened but will not be driven."""
+        if hasattr(self, "journal"):
+            with contextlib.suppress(JournalError):
+                await self.journal.close()
+        self._lock.release()

@@ -1,0 +1,175 @@
+"""A run's status file, kept up to date by the engine that drives the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from typing import Any
+
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.errors import JournalError
+from evalbench.engine.execution.binding import Casting
+from evalbench.engine.execution.driver import Driver
+from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.journal import Journal
+from evalbench.engine.paths import identity
+from evalbench.engine.runs.folder import RunFolder, process_start
+from evalbench.engine.runs.status import State, Status, metrics_json
+from evalbench.engine.scoring.tally import Metric
+
+log = logging.getLogger("evalbench")
+
+
+class StatusFile:
+    """What others see of a run while it is driven.
+
+    Attributes:
+        status: what the file says, or will say when it is written next.
+        metrics_fault: why the benchmark cannot make its metrics, if it cannot.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        status: Status,
+        casting: Casting,
+        budget: Budget,
+        journal: Journal,
+        *,
+        priced: bool,
+    ) -> None:
+        """Prepare writing.
+
+        Args:
+            folder: of the run.
+            status: as earlier engines left it, ``seconds`` included.
+            casting: who answers the run's calls.
+            budget, journal: of the run.
+            priced: whether all that answer have known prices, so that there is a spend.
+        """
+        self.status = status
+        self.metrics_fault: Exception | None = None
+        self._folder = folder
+        self._place = identity(folder.path.stat())
+        self._casting = casting
+        self._budget = budget
+        self._journal = journal
+        self._priced = priced
+        self._seconds_before = status.seconds
+        self._driver: Driver | None = None
+        self._gpus = Gpus()
+        self._gpu_readings: list[dict[str, Any]] = []
+
+    def follow(self, driver: Driver) -> None:
+        """From now on show how far this driver is."""
+        self._driver = driver
+
+    def set_state(self, state: State) -> None:
+        """Say that this process has the run, and in which state."""
+        self.status.state = state
+        self.status.pid = os.getpid()
+        self.status.pid_started = process_start(os.getpid())
+        self.status.host = socket.gethostname()
+        self.status.exit_code = None
+        self.status.problem = ""
+        self.write()
+
+    async def look(self) -> None:
+        """Read the cards where a model is loaded here, then write."""
+        if any(one.here for one in self._casting.locals):
+            # The driver may be slow to answer, the first time above all.
+            self._gpu_readings = await asyncio.to_thread(self._gpus.read)
+        self.write()
+
+    def write(self) -> None:
+        """Write how things are now.
+
+        What is said of the journal was committed before, or a kill just now would leave a
+        journal that seems to have lost something.
+        """
+        with contextlib.suppress(JournalError):
+            self._journal.flush()
+        self.status.replies = self._journal.replies
+        if self._driver:
+            self._show_progress(self._driver)
+        if self._casting.dispatchers:
+            self._show_dispatchers()
+        self.store()
+
+    def store(self) -> None:
+        """Write the status as it is. A disk that takes no more is no reason to end a run.
+
+        Into another folder that was put in the place of the run's it is not written.
+        """
+        try:
+            if identity(self._folder.path.stat()) != self._place:
+                log.warning("status of %s not written: another folder is there", self._folder.id)
+                return
+            self._folder.write_status(self.status)
+        except OSError as error:
+            log.warning("status of %s not written: %s", self._folder.id, error)
+
+    def tell_scoring(self, row: int, seconds: int) -> None:
+        """Say whose scoring goes on and on. Called in the middle of it: nothing else can be told.
+
+        The next look at the dispatchers forgets it.
+        """
+        self.status.gauges = {**self.status.gauges, "scoring": {"row": row, "seconds": seconds}}
+        self.store()
+
+    def metrics(self) -> list[Metric]:
+        """The metrics so far; none when the benchmark cannot make them."""
+        if self._driver is None:
+            return []
+        try:
+            return self._driver.metrics()
+        except Exception as error:
+            if self.metrics_fault is None:
+                log.exception("the metrics of %s cannot be made", self._folder.id)
+            self.metrics_fault = error
+            return []
+
+    def _show_progress(self, driver: Driver) -> None:
+        status, progress = self.status, driver.progress
+        status.total = progress.total
+        status.done = progress.done
+        status.failed = progress.failed
+        status.sent = progress.sent
+        status.from_journal = progress.from_journal
+        status.reused = progress.reused
+        status.input_tokens = progress.input_tokens
+        status.output_tokens = progress.output_tokens
+        status.rate = round(progress.rate(), 3)
+        status.seconds = round(self._seconds_before + progress.seconds, 3)
+        status.outcomes = progress.tally.outcomes()
+        status.errors = progress.errors
+        status.params = progress.notes
+        status.roles = {
+            role: {**counts, "in_flight": self._in_flight(role)}
+            for role, counts in progress.roles.items()
+        }
+        status.latest = list(progress.latest) or status.latest
+        status.metrics = metrics_json([m for m in self.metrics() if not m.group])
+        if self._priced:
+            status.spend_usd = float(self._budget.spent)
+            status.possible_usd = float(self._budget.possible)
+        ceiling = self._budget.ceiling
+        status.budget_usd = None if ceiling is None else float(ceiling)
+
+    def _in_flight(self, role: str) -> int:
+        """Calls of one role on the wire; where roles share a worker, they count for the first."""
+        dispatcher = self._casting.dispatchers.get(role)
+        return dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
+
+    def _show_dispatchers(self) -> None:
+        status = self.status
+        status.gauges = self._casting.dispatchers[CANDIDATE].gauges()
+        cards = [card for one in self._casting.locals for card in one.cards()]
+        if told_of := [*self._gpu_readings, *cards]:
+            status.gauges["gpus"] = told_of
+        if told := [batch for one in self._casting.batching for batch in one.shown()]:
+            status.batches = told

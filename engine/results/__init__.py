@@ -1,1 +1,0 @@
-"""Reading runs back: open, show, score tables."""

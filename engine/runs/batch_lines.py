@@ -1,0 +1,74 @@
+"""What stood in a provider batch about one sample: the lines that were sent and that came back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from evalbench.engine.files import lines_of, open_plain
+from evalbench.engine.journal.batches import line_of
+from evalbench.engine.journal.reader import JournalReader
+from evalbench.engine.runs.folder import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class BatchedCall:
+    """One call that went out in a batch.
+
+    Attributes:
+        role, model, step: of the call.
+        batch: our name for the batch.
+        job: the provider's; empty before it had one.
+        line: the number of its line, from 1.
+        request, result: the lines as they are in the run's folder; empty where there is none.
+    """
+
+    role: str
+    model: str
+    step: str
+    batch: str
+    job: str
+    line: int
+    request: str
+    result: str
+
+
+def batched_calls(folder: RunFolder, row: int) -> list[BatchedCall]:
+    """The calls of a sample that went out in batches. Reads whole files: not for an event loop.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    found = []
+    with JournalReader(folder.journal) as journal:
+        for call in journal.calls(row):
+            held = journal.query(partial(line_of, call=call.id))
+            if held is None:
+                continue
+            batch, line = held
+            item = f"{batch.name}{line:05x}"
+            job = batch.body.get("job") or {}
+            found.append(
+                BatchedCall(
+                    call.key.role,
+                    call.key.model,
+                    call.key.step,
+                    batch.name,
+                    str(job.get("id") or ""),
+                    line + 1,
+                    _line_with(folder.batches / f"{batch.name}.requests.jsonl", item),
+                    _line_with(folder.batches / f"{batch.name}.results.jsonl", item),
+                )
+            )
+    return found
+
+
+def _line_with(file: Path, item: str) -> str:
+    wanted = item.encode()
+    try:
+        with open_plain(file) as held:
+            lines = lines_of(held, file)
+            return next((line.decode("utf-8", "replace") for line in lines if wanted in line), "")
+    except OSError:
+        return ""

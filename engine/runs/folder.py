@@ -1,0 +1,476 @@
+"""A run's folder: names, finding runs, status file, lock and who is alive.
+
+The folder is the only channel between an engine and everybody else::
+
+    spec.json      what was asked for
+    journal.db     everything that happened (evalbench.engine.journal)
+    status.json    the summary for lists, replaced at most once a second
+    batches/       requests and results of provider batches, as they were sent and came
+    commands/      requests to a live engine, one file each
+    lock           held by the engine for as long as it lives
+    engine.log, worker.log
+    report.html    written by ``evalbench report`` where no other place is named
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evalbench.engine.errors import (
+    NO_SPACE,
+    RunBusy,
+    RunNotFound,
+    UsageError,
+    nearest,
+    system_limit,
+)
+from evalbench.engine.files import (
+    RECORD,
+    SETTINGS,
+    check_plain,
+    parse_json,
+    read_plain,
+    why_unread,
+)
+from evalbench.engine.paths import absolute, expand, make_private, runs_dir, write_file
+from evalbench.engine.runs.status import DETAILS, State, Status
+from evalbench.engine.shapes import Misfit
+from evalbench.engine.stored import COMMAND
+
+if TYPE_CHECKING:
+    from evalbench.engine.config.spec import RunSpec
+
+_LETTING_GO_S = 20.0
+"""Longer than the last traces of a run that is at rest may take."""
+INTERRUPTED = "interrupted"
+"""Told of a run that is not at rest although no engine drives it."""
+
+UNREADABLE = "unreadable"
+"""Told of a run whose files are damaged, or were edited to what they cannot be."""
+
+_COMING_UP_S = 10.0
+"""A new run that has no engine after so long gets none any more."""
+
+STALE_S = 30.0
+"""An engine on another machine that has not written its status for so long is taken for dead."""
+
+
+class RunFolder:
+    """One run on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The run's id: the folder's name."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """The journal file."""
+        from evalbench.engine.journal.schema import FILE
+
+        return self.path / FILE
+
+    @property
+    def engine_log(self) -> Path:
+        """The engine's own log."""
+        return self.path / "engine.log"
+
+    @property
+    def batches(self) -> Path:
+        """Folder of the files of provider batches."""
+        return self.path / "batches"
+
+    @property
+    def worker_log(self) -> Path:
+        """Output of the local worker and its libraries."""
+        return self.path / "worker.log"
+
+    def refuse_links(self) -> None:
+        """Refuse a folder whose files are links, before anything is written to or sent from them.
+
+        It may be somebody else's: through a link a log would be added to any file of the
+        user's, and any file sent as a batch.
+
+        Raises:
+            UsageError: with the first link.
+        """
+        for folder in (self.path, self.batches):
+            for entry in folder.iterdir() if folder.is_dir() else ():
+                if entry.is_symlink():
+                    raise UsageError(
+                        f"{entry} is a link",
+                        why="the files of a run lie in its own folder; through a link others"
+                        " would be read or written",
+                        cure="put the file itself in its place, if you trust it",
+                    )
+
+    def spec(self) -> RunSpec:
+        """The stored spec.
+
+        Raises:
+            RunNotFound: the folder is not a run.
+        """
+        # A list of runs needs no specs, and what they stand on takes its time to load.
+        from evalbench.engine.config.spec import RunSpec
+
+        try:
+            spec = RunSpec.from_json(parse_json(read_plain(self.path / "spec.json", SETTINGS)))
+            spec.check_types()
+            return spec
+        except (OSError, ValueError) as error:
+            raise RunNotFound(
+                f"{self.path} is not a readable run",
+                why=f"spec.json: {why_unread(error)}",
+                cure=self.how_to_remove,
+            ) from None
+
+    @property
+    def how_to_remove(self) -> str:
+        """What to do about a run that cannot be read."""
+        return f"mend it, or remove it: rm -r {shlex.quote(str(self.path))}"
+
+    def write_spec(self, spec: RunSpec) -> None:
+        """Store the spec, whole or not at all."""
+        write_file(
+            self.path / "spec.json", orjson.dumps(spec.to_json(), option=orjson.OPT_INDENT_2)
+        )
+
+    def status(self) -> Status:
+        """The last status written; a fresh one when there is none.
+
+        One that cannot be read is a fresh one with ``unreadable`` set to the reason.
+        """
+        try:
+            raw = parse_json(read_plain(self.path / "status.json", RECORD))
+            return Status.from_json(raw)
+        except FileNotFoundError:
+            return Status(self.id)
+        except (OSError, ValueError) as error:
+            return Status(self.id, unreadable=f"status.json: {why_unread(error)}")
+
+    def write_status(self, status: Status) -> None:
+        """Replace the status file; on a full disk, write over the old one in place."""
+        status.updated = time.time()
+        path = self.path / "status.json"
+        try:
+            write_file(path, orjson.dumps(status.to_json()))
+        except OSError as error:
+            if error.errno not in NO_SPACE or not path.exists():
+                raise
+            _write_over(path, status)
+
+    def live_pid(self, status: Status | None = None) -> int | None:
+        """Process id of the engine that drives this run now, or None."""
+        known = status or self.status()
+        if known.pid is None or known.at_rest:
+            return None
+        if known.host != socket.gethostname():
+            return known.pid if time.time() - known.updated < STALE_S else None
+        started = process_start(known.pid)
+        return known.pid if started and started == known.pid_started else None
+
+    def shown_state(self, status: Status) -> str:
+        """The run's state for people: its own account, unless its engine is gone."""
+        if self.unreadable(status):
+            return UNREADABLE
+        if status.at_rest or self.live_pid(status) is not None or _is_coming_up(status):
+            return status.state.value
+        return INTERRUPTED
+
+    def unreadable(self, status: Status) -> str:
+        """Why the run cannot be read, as far as that is seen without opening its journal."""
+        if status.unreadable:
+            return status.unreadable
+        for file in (self.path / "spec.json", self.journal):
+            try:
+                check_plain(file)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                return f"{file.name}: {why_unread(error)}"
+        return ""
+
+    def command(self, do: str, **body: Any) -> None:
+        """Leave a request for the live engine."""
+        folder = self.path / "commands"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        name = f"{time.time_ns()}-{os.urandom(2).hex()}.json"
+        write_file(folder / name, orjson.dumps({"do": do, **body}))
+
+    def unanswered(self) -> bool:
+        """Whether a request lies there that the engine has not taken."""
+        try:
+            return any(name.endswith(".json") for name in os.listdir(self.path / "commands"))
+        except OSError:
+            return False
+
+    def take_commands(self) -> list[dict[str, Any]]:
+        """Requests left since the last call, oldest first; each is given out once."""
+        try:
+            names = sorted(os.listdir(self.path / "commands"))
+        except OSError:
+            return []
+        taken = []
+        for name in names:
+            if not name.endswith(".json"):
+                continue
+            file = self.path / "commands" / name
+            try:
+                command = parse_json(read_plain(file, SETTINGS))
+                COMMAND(command)
+                taken.append({part: command[part] for part in ("do", "value") if part in command})
+            except Misfit as error:
+                taken.append({"do": "unreadable", "value": str(error)})
+            except (OSError, ValueError):
+                continue
+            finally:
+                _remove(file)
+        return taken
+
+
+def _write_over(path: Path, status: Status) -> None:
+    """Write a status over the old one, in the room that this has if there is no more.
+
+    Blanks fill what is left, so that whoever reads meanwhile finds no end of the old one.
+    """
+    whole = status.to_json()
+    brief = {name: value for name, value in whole.items() if name not in DETAILS}
+    with path.open("r+b", buffering=0) as file:
+        for told in (whole, brief):
+            data = orjson.dumps(told).ljust(os.fstat(file.fileno()).st_size)
+            with contextlib.suppress(OSError):
+                if os.pwrite(file.fileno(), data, 0) == len(data):
+                    return
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def _remove(file: Path) -> None:
+    """Take away what lies in the folder of commands, be it a folder."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError:
+        shutil.rmtree(file, ignore_errors=True)
+
+
+def _is_coming_up(status: Status) -> bool:
+    """Whether a run is so new that its engine may not have said yet who it is."""
+    fresh = time.time() - status.updated < _COMING_UP_S
+    return status.state is State.CREATED and status.pid is None and fresh
+
+
+class Lock:
+    """The engine's exclusive hold on a run. Freed by the system when the process dies."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        """Take the lock.
+
+        Raises:
+            RunBusy: another process holds it.
+            UsageError: there can be no lock in that folder.
+        """
+        try:
+            self._fd = os.open(folder.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            what = f"cannot write to {folder.path}"
+            raise system_limit(error, what) or UsageError(
+                what, why=error.strerror or str(error)
+            ) from None
+        try:
+            self._take(folder)
+        except BlockingIOError:
+            os.close(self._fd)
+            pid = folder.live_pid()
+            raise RunBusy(
+                f"run {folder.id} is already being driven" + (f" by process {pid}" if pid else ""),
+                cure=f"watch it: evalbench attach {folder.id}",
+            ) from None
+
+    def _take(self, folder: RunFolder) -> None:
+        """Take the lock; an engine that has brought its run to rest is about to let go of it."""
+        end = time.monotonic() + _LETTING_GO_S
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > end or not folder.status().at_rest:
+                    raise
+            time.sleep(0.01)
+
+    def release(self) -> None:
+        """Give the lock back."""
+        os.close(self._fd)
+
+
+def process_start(pid: int) -> str:
+    """When a process began, as an opaque text; empty when there is no such process.
+
+    A process id alone may have been given to another process since.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return ""
+    else:
+        # Fields are counted after the parenthesised name, which may hold spaces.
+        after = stat.rpartition(")")[2].split()
+        return "" if after[0] == "Z" else after[19]
+    ps = ["ps", "-o", "lstart=", "-p", str(pid)]  # macOS has no /proc
+    found = subprocess.run(ps, capture_output=True, text=True, check=False)
+    return found.stdout.strip()
+
+
+def _plain(name: str) -> str:
+    """A name as part of a folder's name."""
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:40]
+
+
+def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> RunFolder:
+    """Make the folder of a new run of ``total`` samples × epochs.
+
+    Raises:
+        UsageError: when the place cannot be written to.
+    """
+    root = parent or runs_dir()
+    # An imported run may say anything of itself.
+    benchmark = _plain(spec.benchmark) or "benchmark"
+    model = _plain(spec.candidate.name) or "model"
+    try:
+        make_private(root)
+        folder = _make_folder(root, f"{benchmark}-{model}")
+        folder.write_spec(spec)
+        folder.write_status(first_status(folder, spec, created=time.time(), total=total))
+    except OSError as error:
+        what = f"cannot make a run folder in {root}"
+        raise system_limit(error, what) or UsageError(
+            what,
+            why=error.strerror or str(error),
+            cure="choose a writable place with --run-dir or EVALBENCH_HOME",
+        ) from None
+    return folder
+
+
+def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int) -> Status:
+    """The status of a run that nobody has worked on.
+
+    Args:
+        folder, spec: of the run.
+        created: Unix seconds.
+        total: samples × epochs.
+    """
+    return Status(
+        folder.id,
+        benchmark=spec.benchmark,
+        model=spec.model,
+        desc=spec.get("desc"),
+        tags=list(spec.get("tag")),
+        created=created,
+        total=total,
+    )
+
+
+def _make_folder(root: Path, name: str) -> RunFolder:
+    """A new folder: the second it was made in, what is run, and which part of that second."""
+    while True:
+        second, rest = divmod(time.time_ns(), 10**9)
+        stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(second))
+        path = root / f"{stamp}-{name}-{(rest << 16) // 10**9:04x}"
+        # Another process may have made the same run in the same 15 µs.
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+            return RunFolder(path)
+
+
+def _made(run: RunFolder) -> tuple[str, str]:
+    """When a run was made, in an order that tells apart those of one second."""
+    return run.id[:15], run.id[-4:]
+
+
+def all_runs(parent: Path | None = None) -> list[RunFolder]:
+    """Every run below ``parent`` (default: the user's runs), newest first."""
+    root = parent or runs_dir()
+    try:
+        found = [RunFolder(path) for path in root.iterdir() if _is_run(path)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise UsageError(f"{root} cannot be read", why=error.strerror or str(error)) from None
+    return sorted(found, key=_made, reverse=True)
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / "spec.json").exists()
+    except OSError:
+        return False  # not to be entered
+
+
+def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[RunFolder | None]:
+    """For each spec the newest run that was asked for in just these words, if there is one."""
+    found: list[RunFolder | None] = [None] * len(specs)
+    for run in all_runs(parent):
+        try:
+            held = run.spec()
+        except RunNotFound:
+            continue
+        found = [
+            one or (run if spec == held else None) for one, spec in zip(found, specs, strict=True)
+        ]
+    return found
+
+
+def find_run(name: str, parent: Path | None = None) -> RunFolder:
+    """The run that ``name`` means: a path, an id, an unambiguous part of one, or ``last``.
+
+    Raises:
+        RunNotFound: none or several match.
+    """
+    if (path := _run_path(name)) is not None:
+        return RunFolder(path)
+    runs = all_runs(parent)
+    ids = [run.id for run in runs]
+    if name == "last" and runs:
+        return runs[0]
+    matching = list(_matches(name, runs))
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        shown = "\n    ".join(run.id for run in matching[:8])
+        raise RunNotFound(f"{name!r} could be any of\n    {shown}", cure="give more of the id")
+    raise RunNotFound(
+        f"there is no run {name!r}",
+        why="" if runs else f"no run is in {parent or runs_dir()}",
+        cure=nearest(name, ids) if len(ids) > 12 else "list them: evalbench runs",
+    )
+
+
+def _run_path(name: str) -> Path | None:
+    try:
+        path = expand(name)
+        return absolute(path) if (path / "spec.json").exists() else None
+    except (OSError, UsageError):
+        # Too long for a path, not to be entered, or the home of nobody.
+        return None
+
+
+def _matches(name: str, runs: list[RunFolder]) -> Iterator[RunFolder]:
+    exact = [run for run in runs if run.id == name]
+    yield from exact or [run for run in runs if name and name in run.id]

@@ -1,0 +1,134 @@
+"""A run as a table: a row for each sample and epoch, the same columns for CSV and Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.journal import CallRow
+from evalbench.engine.runs.held import HeldRun, WholeSample, role_of
+
+FIXED = {
+    "run": str,
+    "benchmark": str,
+    "model": str,
+    "sample": str,
+    "row": int,
+    "epoch": int,
+    "outcome": str,
+    "score": float,
+    "question": str,
+    "gold": str,
+    "reply": str,
+    "reasoning": str,
+    "parsed": str,
+    "note": str,
+    "error": str,
+    "calls": int,
+    "reused": int,
+    "input_tokens": int,
+    "output_tokens": int,
+    "cost_usd": float,
+    "latency_s": float,
+}
+"""Columns of every run and the type of what is in them."""
+
+
+def columns(run: HeldRun) -> dict[str, type]:
+    """Name and type of all columns: tags as ``tag.NAME``, values as ``value.NAME``.
+
+    One scan of the scores and samples: what there is of each is known only afterwards.
+    """
+    found = run.labels()
+    return (
+        FIXED
+        | {f"tag.{name}": str for name in found.tags}
+        | {f"value.{name}": float for name in found.values}
+    )
+
+
+def rows(run: HeldRun) -> Iterator[dict[str, Any]]:
+    """The rows, in order; a sample without a score has one of outcome ``waiting``."""
+    name = run.headline
+    for held in run.walk():
+        for epoch in sorted(held.scores) or [0]:
+            yield row_of(run, held, epoch, name)
+
+
+def row_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[str, Any]:
+    """One row: a sample in one epoch; ``headline`` names the metric that it is scored by."""
+    score = held.scores.get(epoch)
+    detail: Mapping[str, Any] = score.detail if score else {}
+    answers = held.answers(epoch)
+    own = [call for call in held.calls if call.key.epoch == epoch]
+    said = [call for call in answers if role_of(call) == CANDIDATE]
+    return {
+        "run": run.id,
+        "benchmark": run.spec.benchmark,
+        "model": run.spec.model,
+        "sample": held.sample.id,
+        "row": held.row,
+        "epoch": epoch,
+        "outcome": score.outcome.value if score else "waiting",
+        "score": run.grade(score, headline),
+        "question": question(held),
+        "gold": as_text(held.sample.gold),
+        "reply": _texts(said, "text"),
+        "reasoning": _texts(said, "reasoning"),
+        "parsed": as_text(detail.get("parsed")),
+        "note": str(detail.get("note") or ""),
+        "error": str(detail.get("error") or "") or _failure(own),
+        "calls": len(own),
+        "reused": sum(bool(call.reply and call.reply.reused) for call in own),
+        "input_tokens": _sum(own, lambda reply: reply.usage.input_tokens),
+        "output_tokens": _sum(own, lambda reply: reply.usage.output_tokens),
+        "cost_usd": _sum(own, lambda reply: None if reply.cost is None else float(reply.cost)),
+        "latency_s": sum(call.reply.latency_s for call in answers if call.reply),
+        **{f"tag.{tag}": value for tag, value in held.sample.tags.items()},
+        **({f"value.{one}": float(v) for one, v in score.values.items()} if score else {}),
+    }
+
+
+def question(held: WholeSample) -> str:
+    """The sample's question for people; where it has none by that name, all its inputs."""
+    given = held.sample.inputs
+    for name in ("question", "input", "prompt"):
+        if isinstance(given.get(name), str):
+            return str(given[name])
+    turns = given.get("turns")
+    if isinstance(turns, list):
+        return "\n\n".join(map(str, turns))
+    return as_text(given)
+
+
+def as_text(value: Any) -> str:
+    """A JSON value as a text: texts as they are, nothing as nothing."""
+    if value is None or value == {}:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _texts(calls: list[CallRow], name: str) -> str:
+    found = [(call, getattr(call.reply, name)) for call in calls]
+    given = [(call, text) for call, text in found if text]
+    if len(given) == 1 and len(calls) == 1:
+        return str(given[0][1])
+    return "\n\n".join(f"[{call.key.step} {call.key.repeat}]\n{text}" for call, text in given)
+
+
+def _failure(calls: list[CallRow]) -> str:
+    """The last error, of a sample that has no answer yet."""
+    for call in reversed(calls):
+        if call.reply and call.reply.outcome is Outcome.ERROR:
+            return call.reply.error
+    return ""
+
+
+def _sum(calls: list[CallRow], read: Any) -> Any:
+    """The sum over replies; None where nobody said any."""
+    told = [value for call in calls if call.reply and (value := read(call.reply)) is not None]
+    return sum(told) if told else None

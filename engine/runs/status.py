@@ -1,0 +1,152 @@
+"""What is shown of a run: its states, its status file's contents, its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.stored import STATUS
+
+if TYPE_CHECKING:
+    from evalbench.engine.scoring.tally import Metric
+
+
+class State(StrEnum):
+    """Where a run stands. The last six are at rest; WAITING has batches out at a provider."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    STOPPING = "stopping"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    WAITING = "waiting"
+    COMPLETE = "complete"
+    FAILED = "failed"
+    BUDGET = "budget"
+
+
+@dataclass(slots=True)
+class Status:
+    """What lists and screens show of a run. Times are seconds since the epoch.
+
+    ``metrics`` holds the headline and everything ungrouped; the whole table is
+    in the journal. ``seconds`` adds up over all engines that worked on it.
+    ``spend_usd`` is None when prices are unknown; ``possible_usd`` is what calls
+    that were cut or failed may have cost besides, at worst. ``roles`` counts the
+    calls of this engine by role (``sent``, ``from_journal``, ``reused``, ``in_flight``);
+    ``reused`` counts replies that were taken from earlier runs, over all engines;
+    ``replies`` those that the journal holds in all, failed calls' among them (None: not counted);
+    ``latest`` names the scores stored last as (sample row, epoch), oldest first.
+    ``batches`` is as :meth:`evalbench.engine.dispatch.batch.state.Batch.shown` gives it,
+    ``traces`` as :meth:`evalbench.engine.telemetry.telling.Teller.report`; ``tracing`` is true
+    while a run that is at rest still sends the last of them.
+    ``unreadable`` is why the status file could not be read, and in no such file.
+    """
+
+    run: str
+    state: State = State.CREATED
+    exit_code: int | None = None
+    benchmark: str = ""
+    model: str = ""
+    desc: str = ""
+    tags: list[str] = field(default_factory=list)
+    created: float = 0.0
+    updated: float = 0.0
+    host: str = ""
+    pid: int | None = None
+    pid_started: str = ""
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    sent: int = 0
+    from_journal: int = 0
+    reused: int = 0
+    replies: int | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    rate: float = 0.0
+    seconds: float = 0.0
+    spend_usd: float | None = None
+    possible_usd: float = 0.0
+    budget_usd: float | None = None
+    mixed: bool = False
+    problem: str = ""
+    outcomes: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    params: dict[str, dict[str, str]] = field(default_factory=dict)
+    gauges: dict[str, Any] = field(default_factory=dict)
+    roles: dict[str, dict[str, int]] = field(default_factory=dict)
+    latest: Sequence[Sequence[int]] = field(default_factory=list)
+    batches: list[dict[str, Any]] = field(default_factory=list)
+    traces: list[dict[str, Any]] = field(default_factory=list)
+    tracing: bool = False
+    unreadable: str = field(default="", compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        told = asdict(self)
+        del told["unreadable"]
+        return told
+
+    @classmethod
+    def from_json(cls, value: Any) -> Status:
+        """A stored status; fields that are not known are left out.
+
+        Raises:
+            Misfit: a field is not what it should be.
+        """
+        STATUS(value)
+        known = cls.__dataclass_fields__.keys() - {"unreadable"}
+        status = cls(**{name: held for name, held in value.items() if name in known})
+        status.state = State(status.state)
+        return status
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the run has ended for now, by its own account."""
+        return self.state in AT_REST
+
+
+DETAILS = frozenset(
+    ("outcomes", "metrics", "errors", "params", "gauges", "roles", "latest", "batches", "traces")
+)
+"""Fields that a status can be told without, where there is hardly any room."""
+
+AT_REST = frozenset(
+    {
+        State.PAUSED,
+        State.STOPPED,
+        State.WAITING,
+        State.COMPLETE,
+        State.FAILED,
+        State.BUDGET,
+    }
+)
+STILL_WAITING = 7
+"""Exit code of a run whose batches are still out."""
+
+
+def exit_code(status: Status, problem: EvalbenchError | None) -> int:
+    """The exit code that a resting run stands for (see docs/command-line.md)."""
+    if status.state is State.COMPLETE:
+        return 2 if status.failed else 0
+    if status.state is State.BUDGET:
+        return 3
+    if status.state in (State.PAUSED, State.STOPPED):
+        return 4
+    if status.state is State.WAITING:
+        return STILL_WAITING
+    return problem.exit_code if problem else 6
+
+
+def metrics_json(metrics: Sequence[Metric]) -> dict[str, dict[str, Any]]:
+    """Metrics by name, in order."""
+    return {
+        metric.name: {name: value for name, value in asdict(metric).items() if name != "name"}
+        for metric in metrics
+    }

@@ -1,0 +1,108 @@
+"""The process that tells a destination about a run; see :mod:`.beside` and :mod:`.afterwards`.
+
+Its standard input brings one JSON line::
+
+    {"folder": P, "to": {...}, "secret": S, "anew": "" | "refused" | "all", "end": B}
+
+and, where ``end`` is false, a second one when the engine is at rest::
+
+    {"within": SECONDS}
+
+One JSON line comes back at the end, see ``Teller.report``. When the engine dies
+its pipe closes, and so this process ends; what it has told is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.config.traces import GALILEO, Destination
+from evalbench.engine.core_dumps import no_core_dumps
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import header_secrets, scrub
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.telemetry import galileo
+from evalbench.engine.telemetry.sending import Sender
+from evalbench.engine.telemetry.telling import Teller, facts_of
+
+_LOOK_EVERY_S = 1.0
+_SHARE = 10
+"""Looking takes at most a tenth of the time, however long a run's journal is."""
+
+
+class _Engine:
+    """Hears from the engine while the spans are being sent."""
+
+    def __init__(self) -> None:
+        self.at_rest = threading.Event()
+        self.within = 0.0
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        line = sys.stdin.readline()
+        if not line:
+            os._exit(0)
+        self.within = float(json.loads(line)["within"])
+        self.at_rest.set()
+
+
+def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
+    """Tell the destination until the engine is at rest, or all at once; returns the report."""
+    to, secret = Destination(**request["to"]), request["secret"]
+    of_galileo = to.kind == GALILEO
+    sender = Sender(
+        to.endpoint,
+        "" if of_galileo else secret,
+        galileo.headers(to, secret) if of_galileo else {},
+        # Phoenix sorts traces into projects by this.
+        {"openinference.project.name": "evalbench"},
+    )
+    folder = RunFolder(Path(request["folder"]))
+    teller = Teller(folder, to, sender, anew=request["anew"])
+    places = galileo.links(to, secret) if of_galileo else {}
+    deadline = None
+    if engine:
+        while not engine.at_rest.is_set():
+            began = time.monotonic()
+            teller.tell()
+            took = time.monotonic() - began
+            engine.at_rest.wait(max(_LOOK_EVERY_S, _SHARE * took))
+        deadline = time.monotonic() + engine.within
+    teller.finish(facts_of(folder), deadline)
+    report = teller.report() | {"links": {name: link for name, link in places.items() if link}}
+    if of_galileo:
+        report |= {"project": to.project, "log_stream": to.log_stream}
+    teller.close()
+    return report
+
+
+def main() -> None:
+    """Serve one request from standard input."""
+    no_core_dumps()
+    with contextlib.suppress(OSError):
+        os.nice(10)  # The run comes first.
+    request = json.loads(sys.stdin.readline())
+    engine = None if request["end"] else _Engine()
+    try:
+        report = serve(request, engine)
+    except EvalbenchError as error:
+        report = {"error": scrub(str(error), header_secrets(request["secret"]))}
+    except Exception as error:
+        # No trace-back: it may hold a header, and goes to the run's log as it is.
+        why = f"{type(error).__name__}: {error}"
+        report = {"error": scrub(why, header_secrets(request["secret"]))}
+    sys.stdout.write(json.dumps(report) + "\n")
+    sys.stdout.flush()
+    # Not by sys.exit: a request to a collector that hangs would be waited for.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Keys of those who take traces: found by the caller, handed to the engine, never written down."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.config.traces import GALILEO, OTLP
+from evalbench.engine.errors import SpecError
+from evalbench.engine.keys import (
+    DEFAULT_NAME,
+    GALILEO_KEY,
+    OTLP_HEADERS,
+    KeyRef,
+    KeySource,
+    find_key,
+    known_names,
+    read_env_file,
+)
+
+
+def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
+    """What the destinations of a run's traces want to see, by their kind.
+
+    Raises:
+        SpecError: traces are asked for, and the package that sends them is not installed.
+        KeyUnavailable: Galileo's key is nowhere.
+    """
+    asked = {OTLP: spec.get("otlp"), GALILEO: spec.get("enable_galileo")}
+    wanted = [kind for kind, given in asked.items() if given]
+    if not wanted:
+        return {}
+    if not can_send():
+        raise SpecError(
+            "otlp",
+            "traces need OpenTelemetry, which is not installed",
+            cure='pip install "evalbench[otlp]"',
+        )
+    file = Path(spec.get("env_file")) if spec.get("env_file") else None
+    found = {}
+    for kind in wanted:
+        if kind == OTLP:
+            found[kind] = _headers(file)
+        else:
+            found[kind] = find_key(GALILEO, GALILEO_KEY, env_file=file)
+    return found
+
+
+def can_send() -> bool:
+    """Whether what sends spans is installed; imports none of it."""
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _headers(file: Path | None) -> tuple[KeyRef, str]:
+    """Headers for a collector, as OTEL_EXPORTER_OTLP_HEADERS has them; often there are none.
+
+    That variable may hold spaces, which no key does.
+    """
+    held = read_env_file(file) if file else {}
+    for variable in OTLP_HEADERS.variables:
+        if text := held.get(variable, "").strip():
+            return KeyRef(OTLP, KeySource.FILE, str(file), variable), text
+    for variable in OTLP_HEADERS.variables:
+        if text := os.environ.get(variable, "").strip():
+            return KeyRef(OTLP, KeySource.ENVIRONMENT, variable=variable), text
+    if DEFAULT_NAME in known_names(OTLP):
+        return find_key(OTLP, OTLP_HEADERS)
+    return KeyRef(OTLP, KeySource.NONE), ""

@@ -1,0 +1,76 @@
+"""Galileo besides its OTLP endpoint: the project and log stream, and the links to them.
+
+Galileo's own package sends OpenTelemetry spans to the same endpoint with the same
+three headers; it brings some twenty packages for it, and asks two servers before
+anything is sent. So spans go as to everybody else, and only these four requests
+of its API are made here (``galileo`` 2.7: ``resources/api/projects``, ``log_stream``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import requests
+
+from evalbench.engine.config.traces import Destination
+
+_TIMEOUT_S = 5.0
+
+
+def headers(to: Destination, key: str) -> dict[str, str]:
+    """What the OTLP endpoint wants to see.
+
+    Source: Galileo's documentation on OpenTelemetry.
+    """
+    return {"Galileo-API-Key": key, "project": to.project, "logstream": to.log_stream}
+
+
+def links(to: Destination, key: str) -> dict[str, str]:
+    """Addresses in the console; both are made there if they are not there yet.
+
+    Empty texts, and only the console, where the API does not answer as expected.
+    """
+    api = to.endpoint.removesuffix("/otel/traces")
+    told = {"console": to.console, "project": "", "log_stream": ""}
+    with requests.Session() as session:
+        session.headers["Galileo-API-Key"] = key
+        try:
+            project = _project(session, api, to.project)
+            told["project"] = f"{to.console}/project/{project}"
+            stream = _log_stream(session, f"{api}/projects/{project}/log_streams", to.log_stream)
+            told["log_stream"] = f"{told['project']}/log-streams/{stream}"
+        except (requests.RequestException, KeyError, TypeError, ValueError):
+            return told
+    return told
+
+
+def _project(session: requests.Session, api: str, name: str) -> str:
+    wanted = {"filters": [{"name": "name", "operator": "eq", "value": name}]}
+    found = _asked(session, "POST", f"{api}/projects/paginated", wanted)["projects"]
+    for one in found:
+        if one["name"] == name:
+            return _id(one)
+    made = {"name": name, "type": "gen_ai", "create_example_templates": False}
+    return _id(_asked(session, "POST", f"{api}/projects", made))
+
+
+def _log_stream(session: requests.Session, address: str, name: str) -> str:
+    for one in _asked(session, "GET", address):
+        if one["name"] == name:
+            return _id(one)
+    return _id(_asked(session, "POST", address, {"name": name}))
+
+
+def _asked(session: requests.Session, method: str, address: str, body: Any = None) -> Any:
+    answer = session.request(method, address, json=body, timeout=_TIMEOUT_S, allow_redirects=False)
+    if answer.status_code >= 300:
+        raise ValueError(answer.status_code)
+    return answer.json()
+
+
+def _id(one: Any) -> str:
+    """An id that can stand in an address."""
+    ident = str(one["id"])
+    if not ident.replace("-", "").isalnum():
+        raise ValueError(ident)
+    return ident

@@ -1,0 +1,72 @@
+"""Run LLM benchmarks against any model, from a terminal or a script, and trust the result.
+
+The stable surface for programs, see docs/python.md::
+
+    import evalbench
+
+    run = evalbench.start_run("quickstart", "local/smollm2-135m-instruct", limit=20)
+    for result in run:
+        print(result.outcome, result.question)
+    print(run.score)
+
+Everything is loaded when it is first used: importing ``evalbench`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalbench.engine.benchmark import Benchmark as Benchmark
+    from evalbench.engine.calls.provider import Provider as Provider
+    from evalbench.engine.errors import BadKey as BadKey
+    from evalbench.engine.errors import DataError as DataError
+    from evalbench.engine.errors import EvalbenchError as EvalbenchError
+    from evalbench.engine.errors import JournalError as JournalError
+    from evalbench.engine.errors import KeyUnavailable as KeyUnavailable
+    from evalbench.engine.errors import NoCredit as NoCredit
+    from evalbench.engine.errors import NoSuchModel as NoSuchModel
+    from evalbench.engine.errors import NotApproved as NotApproved
+    from evalbench.engine.errors import ProviderError as ProviderError
+    from evalbench.engine.errors import RunBusy as RunBusy
+    from evalbench.engine.errors import RunChanged as RunChanged
+    from evalbench.engine.errors import RunNotFound as RunNotFound
+    from evalbench.engine.errors import RunUnfinished as RunUnfinished
+    from evalbench.engine.errors import SpecError as SpecError
+    from evalbench.engine.errors import UsageError as UsageError
+    from evalbench.engine.runs.result import Result as Result
+    from evalbench.run import Run as Run
+    from evalbench.run import open_run as open_run
+    from evalbench.run import start_run as start_run
+
+    __version__: str
+
+_HOMES = {
+    "evalbench.run": ("Run", "open_run", "start_run"),
+    "evalbench.engine.runs.result": ("Result",),
+    "evalbench.engine.benchmark": ("Benchmark",),
+    "evalbench.engine.calls.provider": ("Provider",),
+    "evalbench.engine.errors": (
+        *("BadKey", "DataError", "EvalbenchError", "JournalError", "KeyUnavailable", "NoCredit"),
+        *("NoSuchModel", "NotApproved", "ProviderError", "RunBusy", "RunChanged", "RunNotFound"),
+        *("RunUnfinished", "SpecError", "UsageError"),
+    ),
+}
+
+__all__ = ["__version__", *(name for names in _HOMES.values() for name in names)]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("evalbench")
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(home), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

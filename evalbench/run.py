@@ -1,0 +1,477 @@
+"""A run in the hands of a program: the Python API.
+
+A run is a process of its own and goes on when the program, or the notebook,
+ends. A :class:`Run` looks at it from outside, as every screen does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalbench.engine.benchmarks.custom.file import is_custom
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config import registry
+from evalbench.engine.config.spec import COMMON, RunSpec, make_spec, parse_model
+from evalbench.engine.data.dataset import Progress
+from evalbench.engine.errors import (
+    EvalbenchError,
+    JournalError,
+    NotApproved,
+    RunUnfinished,
+    SpecError,
+    error_from_json,
+    nearest,
+)
+from evalbench.engine.journal import Event, JournalReader
+from evalbench.engine.paths import expand
+from evalbench.engine.preflight.desk import Checked
+from evalbench.engine.process import launch
+from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder, find_run
+from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.news import News
+from evalbench.engine.runs.result import Result, result_of
+from evalbench.engine.runs.rows import columns, rows
+from evalbench.engine.runs.status import AT_REST, State, Status
+from evalbench.engine.scoring.tally import Metric
+
+if TYPE_CHECKING:
+    import pandas
+
+T = TypeVar("T")
+
+_LOOK_S = 0.2
+
+
+def start_run(
+    benchmark: str | Path,
+    model: str,
+    *,
+    budget: float | None = None,
+    approve: bool = False,
+    foreground: bool = False,
+    run_dir: str | Path | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Run:
+    """Start a run. Returns as soon as its engine is about to ask.
+
+    Works in a script, in a thread and inside a running event loop (a notebook).
+    Keys are looked for where the command line does: environment, keychain.
+
+    Args:
+        benchmark: name of an installed benchmark, or the TOML file of one's own.
+        model: ``provider/name`` or ``provider/name@revision``.
+        budget: US dollars that the whole run may cost at most; a hard ceiling.
+        approve: start although it costs money and there is no budget.
+        foreground: end the run, cleanly, when this program or the returned object does.
+        run_dir: folder that holds the runs; default: the user's.
+        progress: told what is being prepared: (what, done, total or None).
+        **settings: settings of the run, of the benchmark and of the provider, and the
+            benchmark's filters, by the names of their flags: ``limit=100``, ``seed=1``,
+            ``judge=["openai/gpt-5-mini"]``, ``subject="anatomy"``.
+
+    Raises:
+        NotApproved: it would cost money, with neither ``budget`` nor ``approve``.
+        SpecError: a setting is unknown, or its value does not fit.
+        KeyUnavailable: a key is needed and cannot be found.
+        EvalbenchError: whatever else keeps it from starting; nothing was asked then.
+    """
+    spec = _spec_of(benchmark, model, {"budget": budget, **settings})
+    allowed = approve or spec.get("budget") is not None
+
+    def start() -> launch.Engine:
+        return launch.launch_runs(
+            spec,
+            run_dir=None if run_dir is None else Path(run_dir),
+            foreground=foreground,
+            progress=progress,
+            approve=None if allowed else _refuse_costs,
+        )
+
+    engine = _apart(start)
+    return Run(engine.runs[0], engine)
+
+
+def open_run(name: str | Path = "last", *, run_dir: str | Path | None = None) -> Run:
+    """Open a run that is there: going on, at rest, or left by a crash.
+
+    Args:
+        name: its folder, its id, an unambiguous part of the id, or ``last``.
+        run_dir: folder that holds the runs; default: the user's.
+
+    Raises:
+        RunNotFound: none or several match.
+    """
+    return Run(find_run(str(name), None if run_dir is None else Path(run_dir)))
+
+
+class Run:
+    """One run. Made by :func:`start_run` and :func:`open_run`.
+
+    Iterate over it for its results as they come, oldest first, until it rests::
+
+        for result in run:
+            print(result.outcome, result.score)
+
+    In a coroutine, ``async for`` leaves the event loop free in between.
+
+    Every method that reads raises ``JournalError`` when the run's file cannot be read.
+    """
+
+    def __init__(self, folder: RunFolder, engine: launch.Engine | None = None) -> None:
+        """``engine``: the one that this program started, if it did."""
+        self._folder = folder
+        self._engine = engine
+
+    def __repr__(self) -> str:
+        status = self.status
+        told = f"<Run {self.id}: {self.state}, {status.done} of {status.total}"
+        for name, metric in list(status.metrics.items())[:1]:
+            if metric["value"] is not None:
+                told += f", {name} {metric['value']:.4g}"
+        return told + ">"
+
+    @property
+    def id(self) -> str:
+        """Its id: the name of its folder."""
+        return self._folder.id
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._folder.path
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return self._folder.spec()
+
+    @property
+    def status(self) -> Status:
+        """Where it stands, read anew: samples done, spend, rate and more."""
+        return self._folder.status()
+
+    @property
+    def state(self) -> str:
+        """``running``, ``complete``, … see :class:`evalbench.engine.runs.status.State`.
+
+        ``interrupted`` when its engine is gone without having brought it to rest,
+        ``unreadable`` when its files were damaged.
+        """
+        self._reap()
+        if (state := self._folder.shown_state(self.status)) != INTERRUPTED:
+            return state
+        # It may have come to rest between the two looks.
+        return self._folder.shown_state(self.status)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nobody works on it now."""
+        return _rests(self.state)
+
+    @property
+    def metrics(self) -> dict[str, Metric]:
+        """Every metric by name, the headline first; of a run that goes on, those so far."""
+        with HeldRun(self._folder) as held:
+            return {name: Metric(name, **metric) for name, metric in held.metrics.items()}
+
+    @property
+    def score(self) -> Metric | None:
+        """The headline metric: ``value`` with its 95 % interval, ``low`` to ``high``.
+
+        None while there is none.
+        """
+        return next(iter(self.metrics.values()), None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the journal knows of the run as a whole.
+
+        Among it ``record`` (versions, hashes of data and prompts, seed), ``prices``,
+        ``params`` (what became of every parameter), ``identity`` and ``models``. Where
+        keys lay is left out.
+        """
+        with HeldRun(self._folder) as held:
+            return held.meta
+
+    def events(self) -> list[Event]:
+        """What happened to it, in order: waits, errors, batches, changes of state."""
+        with HeldRun(self._folder) as held:
+            return list(held.events())
+
+    def samples(self) -> Iterator[Result]:
+        """All samples in their order, as they are now; those without a score are ``waiting``.
+
+        Of several epochs each is a result of its own.
+        """
+        with HeldRun(self._folder) as held:
+            headline = held.headline
+            for sample in held.walk():
+                for epoch in sorted(sample.scores) or [0]:
+                    yield result_of(held, sample, epoch, headline)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with a row for each sample and epoch; columns as those of the CSV export."""
+        import pandas
+
+        with HeldRun(self._folder) as held:
+            types = columns(held)
+            table = pandas.DataFrame.from_records(list(rows(held)), columns=list(types))
+        # Numbers that nobody told are missing, not zero.
+        kinds = {int: "Int64", float: "float64"}
+        return table.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
+
+    def __iter__(self) -> Iterator[Result]:
+        news = News(self._folder)
+        while True:
+            # Asked first, so that what came before the end is still read.
+            rests = self.at_rest
+            yield from news.read()
+            if rests:
+                return
+            time.sleep(_LOOK_S)
+
+    async def __aiter__(self) -> AsyncIterator[Result]:
+        news = News(self._folder)
+        while True:
+            rests = await asyncio.to_thread(lambda: self.at_rest)
+            for result in await asyncio.to_thread(news.read):
+                yield result
+            if rests:
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Wait until it rests; the run itself.
+
+        Args:
+            timeout: seconds to wait at most; None: as long as it takes.
+
+        Raises:
+            RunUnfinished: the time is up; the run goes on.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while not self.at_rest:
+            if end is not None and time.monotonic() >= end:
+                raise RunUnfinished(
+                    f"run {self.id} still goes on after {timeout:g} s", state=self.state
+                )
+            time.sleep(_LOOK_S)
+        return self
+
+    def raise_for_state(self) -> Run:
+        """The run itself, if it is complete.
+
+        A complete run may hold samples that failed, see ``status.failed``.
+
+        Raises:
+            RunUnfinished: it goes on, was stopped or paused, reached its budget, waits for
+                batches, or was interrupted.
+            EvalbenchError: the error that ended it, in its own class.
+        """
+        state = self.state
+        if state == State.COMPLETE:
+            return self
+        if state == State.FAILED and (error := self._problem()):
+            raise error
+        raise RunUnfinished(
+            f"run {self.id} is not complete: {state}",
+            why=self.status.problem,
+            cure="go on with it: run.resume()" if _rests(state) else "run.wait()",
+            state=state,
+        )
+
+    def _problem(self) -> EvalbenchError | None:
+        with contextlib.suppress(JournalError), JournalReader(self._folder.journal) as journal:
+            if event := journal.newest_event("problem"):
+                return error_from_json(dict(event.body))
+        return None
+
+    def stop(self) -> None:
+        """Ask its engine to stop, and return at once; calls in flight get a few seconds."""
+        launch.stop_run(self._folder)
+
+    def pause(self) -> None:
+        """Ask its engine to pause, and return at once; calls in flight are waited for."""
+        launch.stop_run(self._folder, pause=True)
+
+    def resume(
+        self,
+        *,
+        budget: float | None = None,
+        accept_changes: bool = False,
+        accept_loss: bool = False,
+        retry: Iterable[str] = (),
+        allow_hosts: Iterable[str] = (),
+        resend_unfetched: bool = False,
+        foreground: bool = False,
+        progress: Progress | None = None,
+    ) -> Run:
+        """Go on with it: only what has no answer yet is asked. The run itself.
+
+        What was approved when it began holds: its budget, or that it may cost what it costs.
+
+        Args:
+            budget: a new ceiling for the whole run, in US dollars; None: as it was.
+            accept_changes: go on although settings, data or templates changed; marks the
+                run mixed.
+            accept_loss: go on although replies that were paid for are missing; they are
+                paid again.
+            retry: outcomes to ask again besides errors: ``refused``, ``truncated``,
+                ``filtered``.
+            allow_hosts: hosts that keys may go to, which the run's folder names; needed for
+                those where a key has not been used before.
+            resend_unfetched: ask again what batches hold whose results cannot be fetched;
+                it may be paid twice.
+            foreground, progress: as in :func:`start_run`.
+
+        Raises:
+            SpecError: a key would go to a host that is not allowed; nothing was sent.
+            RunChanged: something changed and it was not accepted; nothing was asked.
+            JournalError: replies are missing and it was not accepted; nothing was asked.
+            RunBusy: it is being driven already.
+            EvalbenchError: whatever else keeps it from going on.
+        """
+        spec = None
+        if budget is not None:
+            old = self.spec
+            spec = replace(old, common={**old.common, "budget": float(budget)})
+        again = [_retried(name) for name in retry]
+
+        def resume() -> launch.Engine:
+            return launch.resume_run(
+                self._folder,
+                spec=spec,
+                accept_changes=accept_changes,
+                accept_loss=accept_loss,
+                retry=again,
+                allow_hosts=list(allow_hosts),
+                resend_unfetched=resend_unfetched,
+                foreground=foreground,
+                progress=progress,
+            )
+
+        self._engine = _apart(resume)
+        return self
+
+    def _reap(self) -> None:
+        """Let the system forget an engine of ours that has ended."""
+        if self._engine is not None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._engine.pid, os.WNOHANG)
+
+
+def _rests(state: str) -> bool:
+    return state in (INTERRUPTED, UNREADABLE) or state in AT_REST
+
+
+def _apart(work: Callable[[], T]) -> T:
+    """What ``work`` returns; done in a thread where an event loop runs, as work runs its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    found: list[T] = []
+    failed: list[BaseException] = []
+
+    def in_thread() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=in_thread)
+    thread.start()
+    thread.join()
+    if failed:
+        raise failed[0]
+    return found[0]
+
+
+def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> RunSpec:
+    """A validated spec, with every setting given to whom it belongs.
+
+    Args:
+        benchmark: name of an installed benchmark, or the TOML file of one's own.
+        model: ``provider/name[@revision]``.
+        settings: of the run, the benchmark, the provider and the filters, by name.
+
+    Raises:
+        SpecError: a setting is unknown, or its value does not fit.
+    """
+    given = dict(settings)
+    name = str(benchmark)
+    if name.endswith(".toml"):
+        if not is_custom(expand(name)):
+            raise SpecError(
+                "benchmark",
+                f"{name} does not describe a benchmark",
+                cure="a suite is started with: evalbench run FILE.toml",
+            )
+        given["file"], name = name, "custom"
+    bench = registry.benchmark_class(name)
+    provider = registry.provider_class(parse_model(model).provider)
+    common = {option.name for option in COMMON}
+    owners = (
+        ("options", {option.name for option in bench.options}),
+        ("provider_options", {option.name for option in provider.options}),
+        ("filters", set(bench.filters)),
+    )
+    apart: dict[str, dict[str, Any]] = {owner: {} for owner, _ in owners}
+    own: dict[str, Any] = {}
+    for setting, value in given.items():
+        takers = [apart[owner] for owner, names in owners if setting in names]
+        if setting in common:
+            takers.append(own)
+        if not takers:
+            known = common.union(*(names for _, names in owners))
+            raise SpecError(
+                setting,
+                f"neither a run nor {name} nor {provider.name} has a setting {setting!r}",
+                cure=nearest(setting, known),
+            )
+        for taker in takers:
+            taker[setting] = value
+    return make_spec(name, model, **apart, **own)
+
+
+def _refuse_costs(checked: Sequence[Checked]) -> None:
+    """Refuse a run that costs something: nobody has said that it may.
+
+    Raises:
+        NotApproved: with what it may cost.
+    """
+    for one in checked:
+        if one.estimate is None:
+            continue
+        cost = one.estimate["batch" if one.mode == "batch" else "realtime"]
+        low, high = cost or (None, None)
+        told = "costs an unknown amount" if high is None else f"may cost up to {high:.2f} dollars"
+        raise NotApproved(
+            f"this run {told}, and nothing says that it may",
+            cure="start it with budget=DOLLARS, a ceiling, or with approve=True",
+            low=low,
+            high=high,
+        )
+
+
+def _retried(name: str) -> Outcome:
+    """The outcome of that name, if it can be asked again.
+
+    Raises:
+        SpecError: it cannot.
+    """
+    names = [outcome.value for outcome in launch.RETRY]
+    if name not in names:
+        raise SpecError(
+            "retry", f"{name!r} cannot be asked again", why="one of " + ", ".join(names)
+        )
+    return Outcome(name)
