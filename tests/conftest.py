@@ -36,6 +36,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # How fast a machine is decides no test.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The share of `make test` is the same each time; fresh examples are tried by `make all-tests`.
+settings.register_profile("share", settings.get_profile("any"), derandomize=True)
 settings.load_profile("any")
 
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -103,6 +105,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="of the cases of a test that are marked share(n), run only one in n",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how examples of property-based tests are drawn, before any such test is imported."""
+    if config.getoption("share"):
+        settings.load_profile("share")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

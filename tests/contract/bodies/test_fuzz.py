@@ -31,7 +31,9 @@ from tests.spellings import remains
 CASES = int(os.environ.get("EVALBENCH_FUZZ_CASES", "2000"))
 _A_LANE = math.ceil(CASES / len(LANES))
 _SHARDS = math.ceil(_A_LANE / 500)
-GOOD = Response(b"")
+_LONGEST = 90
+"""Seconds: a call that hangs is a failed case. Without it, pytest's own limit would be taken for
+one, and the case be tried again and again in search of a smaller one."""
 
 
 @dataclass
@@ -43,7 +45,8 @@ class Watch:
 
     async def check(self, case: Case) -> None:
         """One response, as it comes at once."""
-        got = await self.on.ask(case.response)
+        async with asyncio.timeout(_LONGEST):
+            got = await self.on.ask(case.response)
         budget = self.on.budget
         assert budget.reserved == budget.in_flight == 0
         assert budget.spent + budget.possible >= self.spent
