@@ -73,6 +73,7 @@ class BatchJob:
         state: see :class:`JobState`.
         name: the name that the engine gave it; empty where the provider keeps none.
         total, succeeded, failed: requests, where the provider counts them (some only at the end).
+        withheld: how many were done although the provider gives no results of them.
         progress: the part of them that is done, from 0 to 1, where that is all that is told.
         why: what the provider says is wrong, in plain words.
         again: a FAILED batch would be taken later (its queue was full).
@@ -86,6 +87,7 @@ class BatchJob:
     total: int | None = None
     succeeded: int | None = None
     failed: int | None = None
+    withheld: int = 0
     progress: float | None = None
     why: str = ""
     again: bool = False

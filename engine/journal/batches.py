@@ -10,9 +10,10 @@ from pathlib import Path
 
 import orjson
 
+from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.reader import Shelf
-from evalbench.engine.journal.records import BatchRow
+from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow
 from evalbench.engine.journal.schema import has_batches, understand
 
 
@@ -75,10 +76,20 @@ def line_of(shelf: Shelf, path: Path, call: int) -> tuple[BatchRow, int] | None:
 
 def answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:
     """Those of some calls that have a reply."""
+    return _replied(shelf, path, calls, ignoring=-1)
+
+
+def well_answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:
+    """Those of some calls that have a reply that is no error."""
+    return _replied(shelf, path, calls, ignoring=OUTCOME_CODE[Outcome.ERROR])
+
+
+def _replied(shelf: Shelf, path: Path, calls: Collection[int], *, ignoring: int) -> set[int]:
+    """Those of some calls that have a reply, but for replies of one outcome."""
     try:
         rows = shelf.db.execute(
-            "SELECT id FROM reply WHERE id IN (SELECT value FROM json_each(?))",
-            (orjson.dumps(list(calls)).decode(),),
+            "SELECT id FROM reply WHERE outcome != ? AND id IN (SELECT value FROM json_each(?))",
+            (ignoring, orjson.dumps(list(calls)).decode()),
         )
         return {ident for (ident,) in rows}
     except sqlite3.Error as error:

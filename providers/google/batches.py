@@ -192,7 +192,8 @@ class GeminiBatches(BatchingProvider):
             state = JobState.ENDED
         # A batch that ended early brings no results, whatever it counts as done.
         lost = state in (JobState.EXPIRED, JobState.CANCELLED) and not results
-        stats = {} if lost else within(about, "batchStats")
+        told_stats = within(about, "batchStats")
+        stats = {} if lost else told_stats
         created = moment(about.get("createTime"))
         why = self.scrub.text(str(error.get("message") or ""), 600)
         return BatchJob(
@@ -202,6 +203,7 @@ class GeminiBatches(BatchingProvider):
             total=_count(stats, "requestCount") or None,
             succeeded=_count(stats, "successfulRequestCount"),
             failed=_count(stats, "failedRequestCount"),
+            withheld=(_count(told_stats, "successfulRequestCount") or 0) if lost else 0,
             why=why if known else f"its state is {told_state!r}",
             again=state is JobState.FAILED and error.get("code") in (_EXHAUSTED, 429),
             expires=created + LIFE_S if created else None,

@@ -351,9 +351,27 @@ class Life:
         results = Results(shared.provider, batch, file)
         again = await self._take(results)
         has_reply = shared.with_reply(batch.calls)
-        again += self._settling.unanswered([i for i in results.missing() if i not in has_reply])
+        missing = results.missing()
+        # The same ones after a crash: those that are only asked again come last, and are gone.
+        executed = missing[: self._executed_of(len(missing), results)]
         self._settling.ask_again(again, "")
+        left = [ident for ident in missing if ident not in has_reply]
+        self._settling.unanswered(left, executed=set(executed))
         await self._done()
+
+    def _executed_of(self, missing: int, results: Results) -> int:
+        """How many of the calls without a line the provider may have answered all the same."""
+        batch = self.batch
+        good = len(self._shared.well_answered(batch.calls[line] for line in results.seen))
+        bad = len(results.seen) - good
+        job = batch.job
+        if job is None or job.state is JobState.ENDED:
+            failed = job.failed if job else None
+            return missing - min(missing, max(0, (failed or 0) - bad))
+        # What had no turn before an early end is not billed; what had one may have no line.
+        done = batch.done_there or 0
+        lost = done - good if job.succeeded is not None else done - good - bad
+        return min(missing, max(0, lost, job.withheld))
 
     async def _done(self) -> None:
         """All its results are read."""

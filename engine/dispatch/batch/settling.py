@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from decimal import Decimal
 
@@ -66,21 +66,35 @@ class Settling:
         self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
         return True
 
-    def unanswered(self, missing: list[int]) -> list[int]:
-        """Give calls without a result line an error, where they are not to be asked again."""
+    def unanswered(self, missing: list[int], *, executed: Collection[int]) -> None:
+        """Ask calls without a result line again, or give them an error.
+
+        Args:
+            missing: they.
+            executed: those of them that the provider may have answered.
+        """
         batch = self._batch
         ended = batch.job is not None and batch.job.state is JobState.ENDED
         if ended and missing:
             self._shared.report("batch-missing", batch=batch.name, calls=len(missing))
         again = [ident for ident in missing if self._worth_another(ident)]
         for row in self._shared.rows(set(missing).difference(again)):
+            did = "brought no result for" if ended or row.id in executed else "ended before"
             error = DeadlineExceeded(
-                f"the batch {'brought no result for' if ended else 'ended before'} this call",
+                f"the batch {did} this call",
                 why=_ENDINGS.get(batch.cancel_for, ""),
-                possibly_billed=ended,
+                possibly_billed=row.id in executed,
             )
             self._fail(row, error)
-        return again
+        in_vain = [ident for ident in again if ident in executed]
+        lost = DeadlineExceeded("the batch brought no result for this call", possibly_billed=True)
+        if self._share():
+            for _ in in_vain:
+                self._shared.purse.note_uncertain()
+        self._repeat(in_vain, lost)
+        if in_vain:
+            self._shared.report("batch-asks-again", batch=batch.name, calls=len(in_vain), why="")
+        self.ask_again(set(again).difference(in_vain), "")
 
     def _worth_another(self, ident: int) -> bool:
         if self._batch.cancel_for == "user":
@@ -175,7 +189,14 @@ class Settling:
         """
         shared, batch = self._shared, self._batch
         left = shared.out.intersection(batch.calls)
-        for row in shared.rows(left):
+        self._repeat(left, error)
+        self.let_go()
+        return len(left)
+
+    def _repeat(self, calls: Iterable[int], error: ProviderError) -> None:
+        """Let calls be asked again whose first sending stays in the journal, possibly billed."""
+        shared, batch = self._shared, self._batch
+        for row in shared.rows(calls):
             possible = self._share()
             reply = failed_reply(error, self._round(row.id), possible)
             shared.journal.store_reply(row.row, row.key, row.reask, reply)
@@ -184,9 +205,11 @@ class Settling:
             shared.purse.budget.possible += possible
             shared.out.discard(row.id)
             batch.again += 1
+            next_id = shared.journal.call_id(row.row, row.key, row.reask + 1)
+            shared.rounds[next_id] = self._round(row.id) + 1
+            if batch.cancel_for == "fallback":
+                shared.not_here.add(next_id)
             self._host.go_on(row.row, row.key.epoch)
-        self.let_go()
-        return len(left)
 
     def let_go(self) -> None:
         """Give back what is still reserved, and take none of its calls to be out."""

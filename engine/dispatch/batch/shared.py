@@ -12,7 +12,7 @@ from evalbench.engine.cost.purse import Purse
 from evalbench.engine.dispatch.base import ZERO, Report
 from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
 from evalbench.engine.journal import Journal
-from evalbench.engine.journal.batches import answered, batches
+from evalbench.engine.journal.batches import answered, batches, well_answered
 from evalbench.engine.journal.paging import Held, held
 from evalbench.engine.journal.records import CallRow
 from evalbench.engine.journal.schema import SLOT_BITS
@@ -111,3 +111,8 @@ class Shared:
         """Those of some calls that have a reply."""
         held, path = [ident for ident in calls if ident], self.journal.path
         return self.journal.query(lambda shelf: answered(shelf, path, held))
+
+    def well_answered(self, calls: Iterable[int]) -> set[int]:
+        """Those of some calls that have a reply that is no error."""
+        held, path = [ident for ident in calls if ident], self.journal.path
+        return self.journal.query(lambda shelf: well_answered(shelf, path, held))

@@ -158,7 +158,7 @@ class Batch:
         return BatchRow(self.id, self.name, self.stage.value, body)
 
     @property
-    def _done_there(self) -> int | None:
+    def done_there(self) -> int | None:
         """Requests that the provider says are done, counted by itself or in parts of the whole."""
         job = self.job
         if job is None or job.succeeded is not None or job.progress is None:
@@ -177,7 +177,7 @@ class Batch:
             "bytes": self.bytes,
             "id": job.id if job else "",
             "job": job.state.value if job else "",
-            "succeeded": self._done_there,
+            "succeeded": self.done_there,
             "failed_there": job.failed if job else None,
             "answered": self.answered,
             "failed": self.failed,

@@ -136,6 +136,19 @@ async def test_a_file_that_is_gone_before_its_batch(make: Make, tmp_path: Path) 
         await provider.batch_create(tmp_path / "any", NAME, MODEL, {"file": "files/gone"})
 
 
+@pytest.mark.parametrize(("file", "withheld", "succeeded"), [("", 3, None), ("files/r", 0, 3)])
+def test_what_an_early_end_did_without_results_is_told(
+    make: Make, file: str, withheld: int, succeeded: int | None
+) -> None:
+    about = {
+        "state": "BATCH_STATE_EXPIRED",
+        "batchStats": {"requestCount": "5", "successfulRequestCount": "3"},
+        "output": {"responsesFile": file},
+    }
+    job = make("google")._job({"name": "batches/b", "metadata": about})
+    assert (job.state, job.withheld, job.succeeded) == (JobState.EXPIRED, withheld, succeeded)
+
+
 async def test_a_wrong_key_is_not_a_batch_that_is_over(sim: Handle, make: Make) -> None:
     sim.key("AIza-wrong", "wrong")
     with pytest.raises(e.BadKey):

@@ -70,6 +70,7 @@ class Post:
         becomes: the state of a parcel at a look.
         spoil: changes the result lines of a parcel that is over.
         delivers: changes what one download brings.
+        counts: what it tells besides of a parcel that is over.
         withheld: parcels whose results it does not give, and why.
         lists_after: seconds before a new parcel stands in the list of parcels.
         trouble: errors of the next steps by name; ``created`` fails after the parcel was made.
@@ -91,6 +92,7 @@ class Post:
         self.spoil: Callable[[list[bytes]], list[bytes]] = lambda lines: lines
         self.delivers: Callable[[bytes], bytes] = lambda results: results
         self.withheld: dict[str, ProviderError] = {}
+        self.counts: dict[str, dict[str, Any]] = {}
         self.lists_after = 0.0
         self.trouble: dict[str, deque[Exception]] = {}
         self.names = True
@@ -165,6 +167,7 @@ class Post:
             parcel.state,
             parcel.name if self.names else "",
             total=len(parcel.lines),
+            **self.counts.get(parcel.id, {}) if parcel.state.over else {},
             why=parcel.why,
             again=parcel.why == "queue full",
         )

@@ -17,6 +17,7 @@ from evalbench.engine.calls import JobState, ModelRef, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.errors import BadKey, CallRejected, ConnectionFailed, ServerFault
 from evalbench.engine.execution.driver import Driver
+from evalbench.engine.journal.reader import totals
 from evalbench.engine.runs.status import State
 from tests.unit.engine.batch_lives import dies_at, drive, events, stages, world_of
 from tests.unit.engine.driving import Solve, one_question, right, two_questions
@@ -271,14 +272,90 @@ def test_strange_results_end_in_complete_ones(
 
         assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 20, 0)
         for row in range(1, 21):
-            (call,) = world.calls(row)
+            *lost, call = world.calls(row)
             assert call.reply
             assert call.reply.text == f"to question {row}"
+            assert all(one.reply and one.reply.possibly_billed for one in lost)
         for kind, bodies in told.items():
             kept = [{k: v for k, v in body.items() if k != "batch"} for body in events(world, kind)]
             assert kept[: len(bodies)] == bodies
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("end", "counts", "possible"),
+    [
+        # What is counted as failed is not billed; of the rest nobody knows.
+        (JobState.ENDED, {}, 4),
+        (JobState.ENDED, {"succeeded": 20, "failed": 0}, 4),
+        (JobState.ENDED, {"succeeded": 18, "failed": 2}, 2),
+        (JobState.ENDED, {"succeeded": 16, "failed": 4}, 0),
+        (JobState.ENDED, {"succeeded": 16, "failed": 0}, 4),
+        # What had no turn before an early end is not billed either.
+        (JobState.EXPIRED, {}, 0),
+        (JobState.EXPIRED, {"succeeded": 8, "failed": 0}, 0),
+        (JobState.EXPIRED, {"succeeded": 10, "failed": 10}, 2),
+        (JobState.CANCELLED, {"progress": 0.4}, 0),
+        (JobState.CANCELLED, {"progress": 0.5}, 2),
+        (JobState.CANCELLED, {"withheld": 3}, 3),
+    ],
+)
+def test_calls_without_a_result_count_where_they_may_have_been_answered(
+    tmp_path: Path, end: JobState, counts: dict[str, Any], possible: int
+) -> None:
+    missing = 4 if end is JobState.ENDED else 12
+
+    @virtual_time
+    async def check() -> None:
+        world, post, budget = await world_of(tmp_path, 20), Post(), Budget()
+        post.becomes = lambda parcel: end if parcel.id == "job-1" else third_look(parcel)
+        # The lines of an early end that say so are missing as well.
+        post.spoil = lambda lines: lines[: 20 - missing] if len(lines) == 20 else lines
+        post.counts = {"job-1": counts}
+        async with journal(world.path) as opened:
+            dispatcher = batching(post, opened, budget=budget)
+            driver = world.driver(opened, dispatcher)
+            state = await driver.drive()
+            await dispatcher.close()
+
+        assert (state, driver.progress.done, driver.progress.failed) == (State.COMPLETE, 20, 0)
+        assert len(post.parcels["job-2"].lines) == missing
+        lost = [call for row in range(1, 21) for call in world.calls(row)[:-1]]
+        assert len(lost) == possible
+        assert all(one.reply and one.reply.possibly_billed for one in lost)
+        each = {one.reply.possible_cost for one in lost if one.reply}
+        assert len(each) == (possible > 0)
+        assert budget.possible == sum(one.reply.possible_cost for one in lost if one.reply)
+        assert (budget.possible > 0) == (possible > 0)
+        assert budget.reserved == 0
+        assert budget.in_flight == 0
+        with world.read() as reader:
+            assert reader.query(totals).possible == budget.possible
+
+    check()
+
+
+@virtual_time
+async def test_calls_whose_results_never_come_are_sent_three_times_at_most(tmp_path: Path) -> None:
+    world, post, budget = await world_of(tmp_path, 5), Post(), Budget()
+    post.says = lambda text: ServerFault("oops") if text == "question 2" else "yes"
+    # The first question has never a line, the second always that of an error.
+    post.spoil = lambda lines: lines[1:] if len(lines) == 5 else [x for x in lines if b"err" in x]
+    async with journal(world.path) as opened:
+        dispatcher = batching(post, opened, budget=budget)
+        driver = world.driver(opened, dispatcher)
+        await driver.drive()
+        await dispatcher.close()
+
+    assert driver.progress.failed == 2
+    assert sorted(post.executed.values()) == [1, 1, 1, 3, 3]
+    calls = [call.reply for row in range(1, 6) for call in world.calls(row)]
+    lost = [reply for reply in calls if reply and reply.possibly_billed]
+    assert len(lost) == 3
+    assert [reply.attempts for reply in lost] == [1, 2, 3]
+    with world.read() as reader:
+        assert reader.query(totals).possible == budget.possible > 0
 
 
 @pytest.mark.parametrize("end", [JobState.EXPIRED, JobState.CANCELLED])
