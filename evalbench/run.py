@@ -34,6 +34,7 @@ from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.paths import expand
 from evalbench.engine.preflight.desk import Checked
 from evalbench.engine.process import launch
+from evalbench.engine.process.stopping import Stop
 from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder, find_run
 from evalbench.engine.runs.held import HeldRun
 from evalbench.engine.runs.news import News
@@ -130,6 +131,7 @@ class Run:
         """``engine``: the one that this program started, if it did."""
         self._folder = folder
         self._engine = engine
+        self._stop: Stop | None = None
 
     def __repr__(self) -> str:
         status = self.status
@@ -233,7 +235,7 @@ class Run:
         news = News(self._folder)
         while True:
             # Asked first, so that what came before the end is still read.
-            rests = self.at_rest
+            rests = self._rests_now()
             yield from news.read()
             if rests:
                 return
@@ -242,7 +244,7 @@ class Run:
     async def __aiter__(self) -> AsyncIterator[Result]:
         news = News(self._folder)
         while True:
-            rests = await asyncio.to_thread(lambda: self.at_rest)
+            rests = await asyncio.to_thread(self._rests_now)
             for result in await asyncio.to_thread(news.read):
                 yield result
             if rests:
@@ -259,7 +261,7 @@ class Run:
             RunUnfinished: the time is up; the run goes on.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while not self.at_rest:
+        while not self._rests_now():
             if end is not None and time.monotonic() >= end:
                 raise RunUnfinished(
                     f"run {self.id} still goes on after {timeout:g} s", state=self.state
@@ -296,8 +298,25 @@ class Run:
         return None
 
     def stop(self) -> None:
-        """Ask its engine to stop, and return at once; calls in flight get a few seconds."""
-        launch.stop_run(self._folder)
+        """Ask its engine to stop, and return at once; calls in flight get a few seconds.
+
+        Whoever waits for the run then, by :meth:`wait` or by going through its results, sees
+        to its end: an engine that does not answer within ten seconds gets a signal, and is
+        killed after that. Called once more, it goes that further step at once.
+        """
+        if self._stop:
+            self._stop.insist()
+        else:
+            self._stop = Stop(self._folder)
+
+    def _rests_now(self) -> bool:
+        """Whether it is at rest; an engine that was told to stop is seen to do so."""
+        if self.at_rest:
+            self._stop = None
+            return True
+        if self._stop:
+            self._stop.look()
+        return False
 
     def pause(self) -> None:
         """Ask its engine to pause, and return at once; calls in flight are waited for."""

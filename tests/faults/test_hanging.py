@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from evalbench import open_run
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.execution.rescoring import rescore
@@ -130,6 +131,20 @@ def test_stop_ends_an_engine_that_does_not_answer(
     monkeypatch.setenv("LOOPS_NOT", "1")
     assert plugin.finish(plugin.resume(run)).done == 12
     assert plugin.ledger.asked().total() == 12
+
+
+def test_a_program_that_waits_for_a_stop_sees_to_it(
+    plugin: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCORING_SECONDS", "3600")
+    run = plugin.start(plugin.spec("stuck", size=12, concurrency=1))
+    hanging(run)
+    program = open_run(run.id)
+    program.stop()
+    program.stop()
+    assert program.wait(LONG_S).state == "interrupted"
+    assert plugin.wait() == -signal.SIGKILL
+    assert replied(run).total() < 12
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
