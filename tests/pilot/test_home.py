@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,19 @@ async def test_a_new_run_and_a_changed_one_appear_by_themselves(
         await until_shown(pilot, "4 runs, 2 running")
         # The cursor stays on its run.
         assert table.cursor == 2
+
+
+async def test_a_filter_asked_for_while_the_page_is_drawn(runs: dict[str, PretendEngine]) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomePage), "the home page")
+        page = app.screen
+        assert isinstance(page, HomePage)
+        # A slow machine draws the page again before the line of the first time is whole.
+        page.on_screen_resume()
+        await asyncio.gather(page.action_filter(), page.action_filter())
+        await until(pilot, lambda: app.screen.query_one("#filter", Input).has_focus, "the field")
+        assert len(app.screen.query("#filter-line")) == 1
 
 
 async def test_filtering_as_one_types(runs: dict[str, PretendEngine]) -> None:

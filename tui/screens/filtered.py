@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.containers import Horizontal
+from textual.widget import AwaitMount
 from textual.widgets import Input
 
 from evalbench.tui.screens.page import Page
@@ -22,6 +23,9 @@ class FilteredPage(Page):
     FILTER: ClassVar[str] = ""
     """What the line says while there is nothing in it."""
 
+    _line: Horizontal | None = None
+    _made: AwaitMount | None = None
+
     DEFAULT_CSS = """
     FilteredPage #filter-line { height: 1; display: none; }
     FilteredPage #filter-line Plain { width: auto; padding: 0 1; }
@@ -35,11 +39,16 @@ class FilteredPage(Page):
 
     async def _have_filter(self) -> None:
         # The page may have been left before its first frame.
-        if self.is_attached and not self._entry:
-            line = Horizontal(
+        if not self.is_attached:
+            return
+        # On a slow machine the page comes back, or is asked, while the line is being made.
+        if self._line is None or not self._line.is_attached:
+            self._line = Horizontal(
                 Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
             )
-            await self.mount(line, before=self.query_one(Table))
+            self._made = self.mount(self._line, before=self.query_one(Table))
+        assert self._made
+        await self._made
 
     @property
     def _entry(self) -> Input | None:
