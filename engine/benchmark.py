@@ -251,6 +251,14 @@ class Benchmark(ABC):
         """
         return ""
 
+    async def check(self) -> None:
+        """Look for what scoring needs besides the data, before anything is asked.
+
+        Raises:
+            EvalbenchError: this machine lacks it.
+        """
+        return
+
     @abstractmethod
     def prepare(self, source: DataSource) -> DataSet:
         """Read the data set. Runs in a child process; may import heavy packages.

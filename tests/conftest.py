@@ -94,7 +94,7 @@ _KINDS = {
 }
 """The marker of the tests in a folder; CONTRIBUTING.md says what each means."""
 
-_NEEDS = {"local", "cluster", "terminal", "keychain", "compiler", "shells", "peers"}
+_NEEDS = {"local", "cluster", "terminal", "keychain", "compiler", "shells", "peers", "sandbox"}
 """Markers of what not every machine has; tests that need it are slow as well."""
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import orjson
 
@@ -29,19 +31,25 @@ from evalbench.engine.files import (
 )
 from evalbench.engine.shapes import COUNT, Misfit
 
-SUFFIXES = (".parquet", ".jsonl", ".csv")
+SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv")
 
 Row = dict[str, Any]
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Rows of a ``.parquet``, ``.jsonl`` or ``.csv`` file as (row number, columns by name).
+    """Rows of a table as (row number, columns by name): one of :data:`SUFFIXES`.
 
     Raises:
         DataError: for a missing or unreadable file, or a row that is not one.
     """
-    readers = {".parquet": _parquet, ".jsonl": _jsonl, ".csv": _csv_with_header}
-    reader = readers.get(path.suffix.lower())
+    readers = {
+        ".parquet": _parquet,
+        ".jsonl": _jsonl,
+        ".jsonl.gz": _jsonl,
+        ".csv": _csv_with_header,
+    }
+    suffix = "".join(path.suffixes[-2:]).lower()
+    reader = readers.get(suffix) or readers.get(path.suffix.lower())
     if reader is None:
         raise DataError(
             f"files of type {path.suffix or '(none)'} cannot be read",
@@ -151,15 +159,23 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
 
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:
+    packed = path.suffix.lower() == ".gz"
+    size = 0
     try:
-        with open_plain(path) as file:
+        with open_plain(path) as plain, _unpacking(plain) if packed else plain as file:
             for number, line in enumerate(lines_of(file, path), 1):
+                if packed:
+                    check_unpacked(size := size + len(line), path.stat().st_size)
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
                 if line.strip():
                     yield number, _json_object(path, number, line)
-    except OSError as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
+
+
+def _unpacking(file: IO[bytes]) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.GzipFile(fileobj=file))
 
 
 def _json_object(path: Path, number: int, line: bytes) -> Row:

@@ -34,7 +34,7 @@ from evalbench.engine.calls import ModelRef, WorkerProvider
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, RoleSpec, make_provider
-from evalbench.engine.config.spec import RunSpec, check_spec
+from evalbench.engine.config.spec import RunSpec, build_benchmark, check_spec
 from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.cost import modes
 from evalbench.engine.cost.estimated import estimate_to_json
@@ -107,6 +107,7 @@ def look_at(
     book = PriceBook(spec.get("price"), spec.candidate)
     if ask != "prepare":
         check_spec(spec)
+        asyncio.run(build_benchmark(spec).check())
         asyncio.run(_learn_prices(spec, book, secrets or {}))
     file = prepare(spec, cache_dir(), progress)
     if ask == "estimate":

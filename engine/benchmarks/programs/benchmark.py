@@ -1,0 +1,334 @@
+"""humaneval and mbpp: write a function, and let tests run it."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from evalbench.engine.benchmark import (
+    Ask,
+    Asked,
+    Benchmark,
+    DataSet,
+    DataSource,
+    Item,
+    Sample,
+    Score,
+    answer_outcome,
+)
+from evalbench.engine.benchmarks.programs.replies import PROGRAM, read_program
+from evalbench.engine.calls import Outcome, Reply, generate
+from evalbench.engine.calls.options import Option
+from evalbench.engine.data.hub import PinnedFile, fetch_rows
+from evalbench.engine.data.reading import Row, find_table, read_rows
+from evalbench.engine.errors import DataError
+from evalbench.engine.sandbox import Limits, Sandbox, find_sandbox
+from evalbench.engine.scoring import metrics
+from evalbench.engine.scoring.pooled import Counts, pass_at_k, pooled
+from evalbench.engine.scoring.tally import Metric, Tally
+
+KS = (1, 5, 10, 100)
+"""The k of pass@k, as far as there are so many programs."""
+
+_SEVERAL = 0.8
+"""Temperature where several programs are asked for; one alone is asked for at 0."""
+_CALLED = re.compile(
+    r"assert[\s(]+(?:not[\s(]+)?(?:(?:set|abs|round|sorted|len|tuple|math\.isclose)\()*(\w+)\("
+)
+_FUTURE = re.compile(r"^from __future__ import .*$\n?", re.MULTILINE)
+
+_OPTIONS = (
+    Option(
+        "generations",
+        int,
+        1,
+        "programs for each problem; from n of them pass@k is estimated for k up to n",
+        minimum=1,
+        maximum=200,
+    ),
+    Option("program_tokens", int, 2048, "most tokens of a reply", minimum=16),
+    Option("program_seconds", float, 10.0, "how long a program and its tests may run", minimum=0.1),
+    Option(
+        "unsafe_run_code",
+        bool,
+        False,
+        "run programs without a sandbox, with all that you may do yourself",
+    ),
+)
+
+
+class ProgramBenchmark(Benchmark):
+    """Problems whose answers are programs.
+
+    Attributes:
+        hub: the file on the Hugging Face hub that the problems come from.
+        tables: names of the problems' file in a folder that ``--data`` gives.
+    """
+
+    options = _OPTIONS
+    hub: ClassVar[PinnedFile]
+    tables: ClassVar[Sequence[str]]
+
+    def __init__(self, options: Any, *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._sandbox: Sandbox | None = None
+
+    async def check(self) -> None:
+        """There must be a sandbox, or the user's word that none is wanted."""
+        await self._sandboxed()
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """Read the problems; nothing in them is run."""
+        if source.path is None:
+            rows = fetch_rows(self.hub, source.progress)
+            origin, revision = self.hub.repository, self.hub.revision
+        else:
+            what = "file of problems"
+            table = find_table(source.path, self.tables, what, "--data FILE")
+            rows, origin, revision = read_rows(table), source.path.name, ""
+        return DataSet(self._items(rows, origin), origin=origin, revision=revision)
+
+    def _items(self, rows: Iterator[tuple[int, Row]], origin: str) -> Iterator[Item]:
+        for number, row in rows:
+            try:
+                yield self.item(row)
+            except (KeyError, TypeError, ValueError) as error:
+                raise DataError(
+                    f"this is no problem of {self.title}",
+                    path=origin,
+                    line=number,
+                    why=f"it lacks, or has in another form: {error}",
+                ) from None
+
+    @abstractmethod
+    def item(self, row: Row) -> Item:
+        """A row of the data as a problem.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+
+    @abstractmethod
+    def question(self, sample: Sample) -> str:
+        """What is asked."""
+
+    @abstractmethod
+    def program(self, sample: Sample, answer: str) -> str:
+        """What is run: the answer with what goes before it, and the tests."""
+
+    def function(self, sample: Sample) -> str:
+        """The function that an answer has to define."""
+        return str(sample.inputs["function"])
+
+    def templates(self) -> Any:
+        """The fixed text of the question and the version of the parser."""
+        return [self.question(_EXAMPLE), _SEVERAL, PROGRAM]
+
+    async def solve(self, sample: Sample, ask: Ask) -> Score:
+        """Ask for every program, and run them."""
+        several = self.opt["generations"] > 1
+        asked: list[Asked] = [
+            (
+                "candidate",
+                generate(
+                    self.question(sample),
+                    max_tokens=self.opt["program_tokens"],
+                    temperature=_SEVERAL if several else 0.0,
+                    seed=(self.seed + number) % 2**31 if several else None,
+                ),
+                "answer",
+                number,
+            )
+            for number in range(self.opt["generations"])
+        ]
+        replies = await ask.many(asked)
+        programs = [self._read(sample, reply) for reply in replies]
+        outcomes = [
+            answer_outcome(reply, program) for reply, program in zip(replies, programs, strict=True)
+        ]
+        results = [await self._result(sample, program) for program in programs]
+        passed = sum(result == "passed" for result in results)
+        stopped = sum(result.startswith("stopped:") for result in results)
+        worst = next((one for one in outcomes if one is not Outcome.OK), Outcome.OK)
+        of = len(results)
+        return Score(
+            worst,
+            {"passed": passed / of, "stopped": stopped / of},
+            {PROGRAM: programs[0] if of == 1 else programs, "result": results},
+            note=results[0] if of == 1 else f"{passed} of {of} passed",
+        )
+
+    def _read(self, sample: Sample, reply: Reply) -> str | None:
+        if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED):
+            return None
+        return read_program(reply.text, self.function(sample))
+
+    async def _result(self, sample: Sample, answer: str | None) -> str:
+        if answer is None:
+            return "no program"
+        sandbox = await self._sandboxed()
+        seconds = self.opt["program_seconds"]
+        ran = await sandbox.run(self.program(sample, answer), Limits(seconds=seconds))
+        return ran.why or "passed"
+
+    async def _sandboxed(self) -> Sandbox:
+        if self._sandbox is None:
+            self._sandbox = await find_sandbox(unsafe=self.opt["unsafe_run_code"])
+        return self._sandbox
+
+    def metrics(self, tally: Tally) -> list[Metric]:
+        """pass@k, unbiased; then what became of replies and programs."""
+        n = self.opt["generations"]
+        return [
+            *(
+                pooled(tally, _passing(n, k), f"pass@{k}", f"Problems solved (pass@{k})")
+                for k in KS
+                if k <= n
+            ),
+            metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Replies without a program"),
+            metrics.share(tally, (Outcome.TRUNCATED,), "truncated", "Replies that were cut"),
+            pooled(
+                tally,
+                lambda values: (values["stopped"] * n, n),
+                "stopped",
+                "Programs that were stopped (time, memory, output)",
+            ),
+        ]
+
+
+def _passing(n: int, k: int) -> Counts:
+    return lambda values: (pass_at_k(n, round(values["passed"] * n), k), 1.0)
+
+
+def joined(before: str, answer: str, after: str) -> str:
+    """One program of three parts; what must stand first in a file is put there."""
+    future = "".join(dict.fromkeys(_FUTURE.findall(answer)))
+    return f"{future}{before}\n{_FUTURE.sub('', answer)}\n\n{after}\n"
+
+
+_EXAMPLE = Sample("", {"prompt": "", "function": "f", "tests": []}, "")
+
+
+class HumanEval(ProgramBenchmark):
+    """164 functions to be written from their signature and docstring.
+
+    Source: M. Chen et al., "Evaluating Large Language Models Trained on Code",
+    arXiv 2107.03374 (2021).
+    """
+
+    name = "humaneval"
+    version = "1"
+    title = "HumanEval"
+    summary = "write 164 Python functions from their docstrings; their tests run in a sandbox"
+    licence = "MIT"
+    hub = PinnedFile(
+        "openai/openai_humaneval",
+        "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544",
+        "openai_humaneval/test-00000-of-00001.parquet",
+    )
+    tables = ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test-00000-of-00001.parquet")
+    data_source = "openai/openai_humaneval on the Hugging Face hub, or --data HumanEval.jsonl.gz"
+
+    def item(self, row: Row) -> Item:
+        """See :class:`ProgramBenchmark`."""
+        return Item(
+            inputs={"prompt": _text(row, "prompt"), "function": _text(row, "entry_point")},
+            gold=_text(row, "test"),
+            tags={"task": _text(row, "task_id")},
+        )
+
+    def question(self, sample: Sample) -> str:
+        """The signature and docstring, to be completed."""
+        return (
+            "Complete this Python function. Reply with the whole function, and whatever it "
+            "imports, in one fenced code block and nothing else.\n\n"
+            f"```python\n{sample.inputs['prompt'].rstrip()}\n```"
+        )
+
+    def program(self, sample: Sample, answer: str) -> str:
+        """The prompt, which imports and may define helpers; the answer; the tests."""
+        prompt, name = sample.inputs["prompt"], sample.inputs["function"]
+        if not re.search(rf"^def {re.escape(name)}\b", answer, re.MULTILINE):
+            # A body alone, as models that only complete text give it.
+            prompt, answer = "", prompt.rstrip() + "\n" + _as_body(answer)
+        return joined(prompt, answer, f"{sample.gold}\n\ncheck({name})")
+
+
+class Mbpp(ProgramBenchmark):
+    """500 short tasks in words, each with three tests that the model is shown.
+
+    Source: J. Austin et al., "Program Synthesis with Large Language Models",
+    arXiv 2108.07732 (2021): the test split, tasks 11 to 510, with its tests in the prompt.
+    """
+
+    name = "mbpp"
+    version = "1"
+    title = "MBPP"
+    summary = "write 500 short Python functions from a sentence and three tests, run in a sandbox"
+    licence = "CC-BY-4.0"
+    hub = PinnedFile(
+        "google-research-datasets/mbpp",
+        "4bb6404fdc6cacfda99d4ac4205087b89d32030c",
+        "full/test-00000-of-00001.parquet",
+    )
+    tables = ("mbpp.jsonl", "mbpp.jsonl.gz", "test-00000-of-00001.parquet")
+    data_source = "google-research-datasets/mbpp on the Hugging Face hub, or --data mbpp.jsonl"
+
+    def prepare(self, source: DataSource) -> DataSet:
+        """The test split; of a file that holds all splits, as the original does, that part."""
+        data = super().prepare(source)
+        return DataSet(
+            (item for item in data.items if 11 <= int(item.tags["task"]) <= 510),
+            origin=data.origin,
+            revision=data.revision,
+        )
+
+    def item(self, row: Row) -> Item:
+        """See :class:`ProgramBenchmark`."""
+        tests = [str(test) for test in row["test_list"]]
+        name = _called(tests)
+        return Item(
+            inputs={"prompt": _text(row, "text"), "function": name, "tests": tests},
+            gold=str(row.get("test_setup_code") or ""),
+            tags={"task": str(int(row["task_id"]))},
+        )
+
+    def question(self, sample: Sample) -> str:
+        """The task and its tests, which tell the function's name."""
+        tests = "\n".join(sample.inputs["tests"])
+        return (
+            f"Write a Python function for this task: {sample.inputs['prompt']}\n\n"
+            f"It must pass these tests:\n\n```python\n{tests}\n```\n\n"
+            "Reply with the code in one fenced block and nothing else."
+        )
+
+    def program(self, sample: Sample, answer: str) -> str:
+        """What the tests need, the answer, and the tests."""
+        return joined(sample.gold, answer, "\n".join(sample.inputs["tests"]))
+
+
+def _text(row: Row, name: str) -> str:
+    if not isinstance(row[name], str):
+        raise TypeError(name)
+    return str(row[name])
+
+
+def _called(tests: Sequence[str]) -> str:
+    """The function that tests call first."""
+    found = re.search(
+        r"assert\s+(?:\(*\s*)?(?:not\s+)?(?:(?:set|abs|round|sorted|len|math\.isclose)\()*(\w+)\(",
+        tests[0],
+    )
+    if not found:
+        raise ValueError("test_list")
+    return found[1]
+
+
+def _as_body(answer: str) -> str:
+    """An answer that is a function's body, indented as one."""
+    lines = answer.splitlines()
+    if any(line and not line[0].isspace() for line in lines):
+        lines = [f"    {line}" for line in lines]
+    return "\n".join(lines)
