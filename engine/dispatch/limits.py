@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections import deque
 
 from evalbench.engine.calls import RateLimits
-from evalbench.engine.dispatch.pace import BURST_S, MOST, SHRINK, SharedPace
+from evalbench.engine.dispatch.pace import BURST_S, MOST, SharedPace
 from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
+from evalbench.engine.dispatch.steering import SHRINK, Steering
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
 
 START = 8
@@ -24,6 +26,7 @@ GENTLE_HOLD_S = 10.0
 _LAST = 20
 _SHARE_S = 0.25
 _MOMENT_S = 0.001
+_LONGEST_KEPT_S = 5.0
 _BYTES_IN_FLIGHT = 256 * 1024 * 1024
 
 
@@ -92,8 +95,10 @@ class Limiter:
     """Concurrency that finds its own size, unless it is fixed; pauses; a steady rate.
 
     A fixed size never changes by itself. Otherwise it starts small, grows by
-    one for every reply while calls wait (doubling each round) until the first
-    refusal, after that by one a round; and shrinks once per burst of refusals.
+    one for every reply while calls wait (doubling each round) until too many are
+    refused, and is steered after that (:mod:`evalbench.engine.dispatch.steering`). A place
+    whose call was refused stays empty for as long as an answer takes: else refusals, which
+    come at once, would be asked for many times as often as answers.
     The whole key pauses only when the provider says that nothing is left, or
     when most of the recent calls were refused.
 
@@ -120,10 +125,13 @@ class Limiter:
         self._pace = pace
         self._next = 0.0
         self._paused_until = 0.0
-        self._ramping = True
+        self._steering = Steering()
         self._credit = 0.0
+        self._takes_s = 0.0
+        self._numbers = itertools.count()
+        self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
         self._last_shrink = float("-inf")
-        self._recent: deque[bool] = deque(maxlen=_LAST)
+        self._recent: deque[bool] = deque()
         self.why = ""
         self._line = asyncio.Lock()
         self._alone = True
@@ -169,22 +177,46 @@ class Limiter:
         self._next = now + 1.0 / self._qps
         return 0.0
 
-    def succeeded(self, limits: RateLimits | None) -> None:
-        """Tell of an answered attempt and what its headers said."""
+    @property
+    def answering(self) -> bool:
+        """Whether most of the recent calls were answered."""
+        return self._recent.count(True) > len(self._recent) // 2
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that have a place, and have not come back."""
+        return self.slots.taken - len(self._kept)
+
+    def succeeded(self, limits: RateLimits | None, took_s: float = 0.0) -> None:
+        """Tell of an answered attempt, what its headers said, and how long it took."""
         self._recent.append(True)
+        self._takes_s += 0.1 * (took_s - self._takes_s) if self._takes_s else took_s
         self._learn(limits)
         if self.fixed:
             return
-        if self.slots.waiting and self._level < MOST:
-            if self._gentle:
+        if self._gentle:
+            if self.slots.waiting and self._level < MOST:
                 self._step()
-            else:
-                self._credit += 1.0 if self._ramping else 1.0 / self._level
             if self._credit >= 1.0:
                 more = int(self._credit)
                 self._credit -= more
                 self._grow(more)
+        elif (left := self._steer(answered=True)) < 1:
+            self.share(refused=True, left=left)
         self.share()
+
+    def _steer(self, *, answered: bool) -> float:
+        """Change the concurrency as the outcomes say; what part of it is left."""
+        wanted = self.slots.waiting > 0 and self._level < MOST
+        size = self.slots.size
+        now = asyncio.get_running_loop().time()
+        change = self._steering.heard(answered=answered, size=size, wanted=wanted, now=now)
+        if change > 0:
+            self._grow(change)
+        elif change < 0 and self._alone:
+            self._level = size + change
+            self.slots.resize(self._level)
+        return min(1.0, (size + change) / size)
 
     def _step(self) -> None:
         """Credit for the time since the last step, up to a doubling."""
@@ -211,8 +243,7 @@ class Limiter:
         self._recent.append(False)
         limits = error.limits
         self._learn(limits if isinstance(limits, RateLimits) else None)
-        refusals = self._recent.count(False)
-        if len(self._recent) == _LAST and refusals > _LAST // 2:
+        if self._mostly_refused():
             pause = min(error.retry_after or 1.0, LONGEST_OUTAGE_S)
             self._pause(now, pause, "most calls are refused")
             self._recent.clear()
@@ -220,35 +251,81 @@ class Limiter:
             self._stepped = now + GENTLE_HOLD_S
             if isinstance(error, Overloaded):
                 return
-        if not self.fixed and now - self._last_shrink > BURST_S:
+        if not self._gentle:
+            if not self.fixed and not self._counted_later:
+                self._count_refused()
+        elif not self.fixed and now - self._last_shrink > BURST_S:
             self._last_shrink = now
-            self._ramping = False
             if self._alone:
                 self._level = max(1, int(self.slots.size * SHRINK))
                 self.slots.resize(self._level)
             self.share(refused=True)
 
-    def share(self, *, refused: bool = False) -> None:
+    def _mostly_refused(self) -> bool:
+        """Whether most of the last calls were: of whole rounds, as refusals come back first."""
+        enough = max(_LAST, 2 * self.slots.size)
+        while len(self._recent) > enough:
+            self._recent.popleft()
+        return len(self._recent) == enough and self._recent.count(False) > enough // 2
+
+    def keep(self, weight: int) -> None:
+        """Let the place of a refused call stay empty for as long as an answer takes.
+
+        Where some are refused whatever is sent, only then does it count, as answers do: else
+        the refusals of the calls that left last would count before their answers.
+        """
+        if self.fixed or self._gentle:
+            self.slots.give(weight)
+            return
+        later = self._counted_later
+        loop = asyncio.get_running_loop()
+        number = next(self._numbers)
+        wait = min(self._takes_s, _LONGEST_KEPT_S)
+        timer = loop.call_later(wait, self._give, number, later)
+        self._kept[number] = timer, weight
+
+    @property
+    def _counted_later(self) -> bool:
+        return self._steering.always > 0
+
+    def _count_refused(self) -> None:
+        if (left := self._steer(answered=False)) < 1:
+            self.share(refused=True, left=left)
+
+    def _give(self, number: int, count: bool = False) -> None:
+        _, weight = self._kept.pop(number)
+        self.slots.give(weight)
+        if count and not self.fixed:
+            self._count_refused()
+
+    def wake(self) -> None:
+        """Let nobody wait for places that are kept empty."""
+        for number, (timer, _) in list(self._kept.items()):
+            timer.cancel()
+            self._give(number)
+
+    def share(self, *, refused: bool = False, left: float = SHRINK) -> None:
         """Agree with the other engines on this key, four times a second at most.
 
         Args:
-            refused: calls were refused just now; that is told at once.
+            refused: too many calls were refused just now; that is told at once.
+            left: the part of the concurrency that should be left then.
         """
         if self._pace is None or self.fixed:
             return
         now = asyncio.get_running_loop().time()
         if refused or now - self._shared >= _SHARE_S:
             self._shared = now
-            self._agree(self.slots.taken + self.slots.waiting, refused=refused)
+            self._agree(self.slots.taken + self.slots.waiting, refused=refused, left=left)
 
-    def _agree(self, wanted: int, *, refused: bool = False) -> None:
+    def _agree(self, wanted: int, *, refused: bool = False, left: float = SHRINK) -> None:
         assert self._pace is not None
         part = self._pace.share(
-            size=self.slots.size, wanted=wanted, grown=self._grown, refused=refused
+            size=self.slots.size, wanted=wanted, grown=self._grown, refused=refused, left=left
         )
         self._grown = 0
         self._alone, self._level = part.alone, part.level
-        self._ramping = self._ramping and part.ramping
+        self._steering.ramping = self._steering.ramping and part.ramping
         if part.size != self.slots.size:
             self.slots.resize(part.size)
 
@@ -271,6 +348,7 @@ class Limiter:
 
     def _pause(self, now: float, seconds: float, why: str) -> None:
         self._paused_until = max(self._paused_until, now + seconds)
+        self._steering.paused(self.slots.size)
         self.why = why
         if self._pace:
             self._pace.pause(self._paused_until - now, why)
@@ -321,5 +399,8 @@ class Turn:
             self._limiter.slots.give(self._weight)
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._limiter.slots.give(self._weight)
+    async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        if isinstance(error, RateLimited | Overloaded):
+            self._limiter.keep(self._weight)
+        else:
+            self._limiter.slots.give(self._weight)

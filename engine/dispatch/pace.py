@@ -20,11 +20,10 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.dispatch.steering import SHRINK
 from evalbench.engine.paths import make_private
 from evalbench.engine.runs.folder import process_start
 
-SHRINK = 0.7
-"""What is left of a concurrency after a burst of refusals."""
 BURST_S = 2.0
 """Refusals within so many seconds are one burst."""
 MOST = 256
@@ -117,7 +116,15 @@ class SharedPace:
 
     # -- concurrency -----------------------------------------------------------
 
-    def share(self, *, size: int, wanted: int, grown: int = 0, refused: bool = False) -> Share:
+    def share(
+        self,
+        *,
+        size: int,
+        wanted: int,
+        grown: int = 0,
+        refused: bool = False,
+        left: float = SHRINK,
+    ) -> Share:
         """Tell what this engine would like, and get its part of what the key bears.
 
         An engine that is alone keeps the size that it found itself.
@@ -126,7 +133,8 @@ class SharedPace:
             size: what it may have in flight now.
             wanted: calls that it has in flight or ready to go.
             grown: how many more the key seems to bear than before.
-            refused: whether calls were refused for load.
+            refused: whether too many calls were refused for load.
+            left: the part of the concurrency that should be left then.
         """
         with self._locked() as state:
             now = time.time()
@@ -140,7 +148,7 @@ class SharedPace:
             else:
                 level = min(MOST, level + min(grown, size))
             if refused and not alone and now - state.get("shrunk", 0.0) > BURST_S:
-                level, ramping = int(level * SHRINK), False
+                level, ramping = int(level * left), False
                 state["shrunk"] = now
             level = max(level, 1)
             state.update(engines=held, level=level, ramping=ramping)

@@ -106,7 +106,7 @@ class Realtime:
             if pause is not None:
                 tried.waited += pause
             else:
-                pause = patience.wait(failure)
+                pause = patience.wait(failure, answering=self._limiter.answering)
             if pause is None:
                 failure.possibly_billed = tried.billed
                 return failed_reply(failure, tried.attempts, tried.possible)
@@ -132,7 +132,7 @@ class Realtime:
         ):
             ticket = await self._admitted(call, tried)
             try:
-                started = time.perf_counter()
+                started, left = time.perf_counter(), asyncio.get_running_loop().time()
                 reply = await self._provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
                 tried.ended(possibly_billed=failure.possibly_billed)
@@ -146,7 +146,7 @@ class Realtime:
                 raise
             if warm:
                 warm.answered()
-            self._limiter.succeeded(reply.limits)
+            self._limiter.succeeded(reply.limits, asyncio.get_running_loop().time() - left)
             return reply.settled(
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,
@@ -192,6 +192,7 @@ class Realtime:
     def halt(self) -> None:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._halted.set()
+        self._limiter.wake()
         self._outage.wake()
         self._warming.halt()
 
@@ -206,7 +207,7 @@ class Realtime:
         limited, down = self._limiter.paused_for(), self._outage.paused_for()
         paused = max(limited, down)
         return {
-            "in_flight": slots.taken,
+            "in_flight": self._limiter.in_flight,
             "concurrency": slots.size,
             "fixed": self._limiter.fixed,
             "waiting": self._waiting,

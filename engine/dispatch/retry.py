@@ -25,6 +25,7 @@ _BASE_S: dict[type[TransientError], float] = {
     DeadlineExceeded: 0.5,
 }
 _CAP_S = 60.0
+_CAP_ANSWERING_S = 5.0
 LONGEST_RETRY_AFTER_S = 300.0
 """A longer wait is about the provider, not about the call: it is no try of this one."""
 LONGEST_WAIT_S = 1800.0
@@ -49,12 +50,17 @@ class Patience:
         self._refusals = 0
         self._waited = 0.0
 
-    def wait(self, error: ProviderError) -> float | None:
+    def wait(self, error: ProviderError, *, answering: bool = False) -> float | None:
         """Seconds to wait before the next try, or None when there is none.
 
         The provider's own Retry-After is obeyed to the letter, never shortened;
         everything else backs off exponentially with jitter over the upper half,
-        capped at a minute.
+        capped at a minute; at five seconds where other calls are answered, as then the
+        concurrency takes the load off, and a long wait would only delay the end of a run.
+
+        Args:
+            error: what it came to.
+            answering: whether most other calls are answered.
         """
         if not isinstance(error, TransientError):
             return None
@@ -69,7 +75,7 @@ class Patience:
         pause = error.retry_after
         if pause is None:
             base = next((s for kind, s in _BASE_S.items() if isinstance(error, kind)), 1.0)
-            full = min(_CAP_S, base * 2.0 ** (tries - 1))
+            full = min(_CAP_ANSWERING_S if answering else _CAP_S, base * 2.0 ** (tries - 1))
             pause = full * random.uniform(0.5, 1.0)  # noqa: S311
         elif pause > LONGEST_RETRY_AFTER_S:
             return None  # See told_to_wait.

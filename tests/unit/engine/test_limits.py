@@ -267,42 +267,36 @@ async def test_it_does_not_grow_when_nobody_waits() -> None:
 
 
 @virtual_time
-async def test_a_burst_of_refusals_shrinks_it_once() -> None:
+async def test_many_refusals_shrink_it_and_a_few_do_not() -> None:
     limiter = Limiter(concurrency=None)
     limiter.slots.resize(100)
-    for _ in range(5):
+    for _ in range(7):
         limiter.refused(RateLimited("slow down"))
-    assert limiter.slots.size == 70
-    await asyncio.sleep(1.9)
+    assert limiter.slots.size == 100
     limiter.refused(Overloaded("full"))
     assert limiter.slots.size == 70
-    await asyncio.sleep(0.2)
-    limiter.refused(Overloaded("full"))
-    assert limiter.slots.size == 49
 
 
 @virtual_time
-async def test_after_a_refusal_it_grows_by_one_a_round() -> None:
+async def test_a_refused_call_keeps_its_place_for_as_long_as_an_answer_takes() -> None:
     limiter = Limiter(concurrency=None)
-    crowd = Crowd(limiter, 100)
-    await settle()
-    limiter.refused(RateLimited("slow down"))
-    small = limiter.slots.size
-    assert small == int(START * 0.7)
-    for _ in range(small):
-        limiter.succeeded(None)
-    assert limiter.slots.size == small + 1
-    await crowd.end()
+    limiter.slots.resize(1)
+    limiter.succeeded(None, 2.0)
 
+    async def refused_call() -> None:
+        async with limiter.turn():
+            limiter.refused(RateLimited("slow down"))
+            raise RateLimited("slow down")
 
-@virtual_time
-async def test_it_shrinks_no_further_than_one() -> None:
-    limiter = Limiter(concurrency=None)
-    for _ in range(20):
-        limiter.refused(RateLimited("slow down"))
-        limiter.succeeded(None)
-        await asyncio.sleep(3)
-    assert limiter.slots.size == 1
+    with pytest.raises(RateLimited):
+        await refused_call()
+    assert (limiter.in_flight, limiter.slots.taken) == (0, 1)
+    assert await left_at(limiter) == 2.0
+    # Where the run is to stop, nobody waits for it.
+    with pytest.raises(RateLimited):
+        await refused_call()
+    limiter.wake()
+    assert await left_at(limiter) == 2.0
 
 
 @virtual_time
@@ -332,7 +326,8 @@ async def test_a_size_that_is_let_go_changes_again_from_where_it_was() -> None:
     limiter = Limiter(concurrency=12)
     limiter.resize(None)
     assert limiter.slots.size == 12
-    limiter.refused(RateLimited("slow down"))
+    for _ in range(8):
+        limiter.refused(RateLimited("slow down"))
     assert limiter.slots.size == 8
 
 

@@ -1,0 +1,359 @@
+"""How near the concurrency that is found comes to the best one that could be set by hand.
+
+Each regime is a server that limits in another way. The same calls are answered with
+concurrency found by itself and with every fixed one; the figures are answers a second as a
+share of the best fixed setting's, and the share of requests that were refused. Time is
+virtual: a loop's clock that jumps, so that an hour of waiting takes a second, and a busy
+machine changes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from statistics import median
+from typing import Any, ClassVar
+
+from evalbench.engine.calls import (
+    Call,
+    Capabilities,
+    KeyNeed,
+    ModelInfo,
+    ModelRef,
+    RateLimits,
+    Reply,
+    generate,
+)
+from evalbench.engine.calls.options import Option
+from evalbench.engine.cost.budget import Budget
+from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.unit_prices import Rates, UnitPrices
+from evalbench.engine.dispatch.base import SendLog
+from evalbench.engine.dispatch.limits import Limiter
+from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.errors import Overloaded, ProviderError, RateLimited, ServerFault
+from tests.unit.engine.virtual_time import VirtualTimeLoop
+
+FIXED = (2, 3, 8, 16, 32, 64, 128, 256)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@dataclass
+class Bucket:
+    """A token bucket that holds one second's worth."""
+
+    rate: float
+    burst: float = 0.0
+    level: float = field(init=False)
+    at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.burst = self.burst or self.rate
+        self.level = self.burst
+
+    def take(self, amount: float = 1.0) -> bool:
+        """Whether there was so much in it."""
+        now = _now()
+        self.level = min(self.burst, self.level + (now - self.at) * self.rate)
+        self.at = now
+        if self.level < amount:
+            return False
+        self.level -= amount
+        return True
+
+
+class Server:
+    """A simulated server; regimes say what it does with a request.
+
+    Attributes:
+        asked, refused: requests, and those that were refused for load.
+        inside: requests that are being answered.
+    """
+
+    latency: float = 0.05
+    calls: int = 2000
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
+        self.asked = self.refused = self.inside = 0
+
+    async def answer(self) -> RateLimits | None:
+        """Answer one request, or raise."""
+        self.asked += 1
+        self.inside += 1
+        try:
+            if error := self.refuses():
+                self.refused += isinstance(error, RateLimited | Overloaded)
+                await asyncio.sleep(0.005)
+                raise error
+            await self.serve()
+            return self.told()
+        finally:
+            self.inside -= 1
+
+    def refuses(self) -> ProviderError | None:
+        """The error that a request gets, if any."""
+        return None
+
+    async def serve(self) -> None:
+        """Take the time of an answer."""
+        await asyncio.sleep(self.latency * self.dice.uniform(0.8, 1.2))
+
+    def told(self) -> RateLimits | None:
+        """What the headers say."""
+        return None
+
+
+class Random429(Server):
+    latency = 0.02
+
+    def refuses(self) -> ProviderError | None:
+        chance = self.dice.random()
+        if chance < 0.2:
+            return RateLimited("too many requests", status=429, retry_after=1.0)
+        return ServerFault("broken", status=500) if chance < 0.25 else None
+
+
+class Random529(Server):
+    latency = 0.5
+
+    def refuses(self) -> ProviderError | None:
+        if self.dice.random() >= 0.2:
+            return None
+        return Overloaded("overloaded", status=self.dice.choice([503, 529]))
+
+
+class Rate(Server):
+    rate = 50.0
+    latency = 0.5
+    waits: float | None = None
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        self.bucket = Bucket(self.rate)
+
+    def refuses(self) -> ProviderError | None:
+        if self.bucket.take():
+            return None
+        return RateLimited("too many requests", status=429, retry_after=self.waits)
+
+
+class Rate5(Rate):
+    rate = 5.0
+    calls = 300
+
+
+class Rate50(Rate):
+    calls = 3000
+
+
+class Rate50Told(Rate50):
+    waits = 1.0
+
+
+class Rate500(Rate):
+    rate = 500.0
+    latency = 0.2
+    calls = 10000
+
+
+class Changing(Rate):
+    calls = 5000
+
+    def refuses(self) -> ProviderError | None:
+        now = _now()
+        self.bucket.rate = 25.0 if 20 <= now < 60 else 100.0 if now >= 60 else 50.0
+        self.bucket.burst = self.bucket.rate
+        return super().refuses()
+
+
+class Queue(Server):
+    latency = 0.2
+    calls = 1500
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        self.places = asyncio.Semaphore(8)
+
+    async def serve(self) -> None:
+        async with self.places:
+            await super().serve()
+
+
+class Cap(Server):
+    latency = 0.5
+    calls = 1500
+
+    def refuses(self) -> ProviderError | None:
+        if self.inside > 16:
+            return RateLimited("too many concurrent requests", status=429)
+        return None
+
+
+class Tokens(Server):
+    latency = 1.0
+    calls = 1500
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__(dice)
+        self.bucket = Bucket(60_000 / 60, 60_000 / 6)
+
+    def refuses(self) -> ProviderError | None:
+        if self.bucket.take(100):
+            return None
+        return RateLimited("tokens a minute", status=429, retry_after=1.0)
+
+    def told(self) -> RateLimits | None:
+        left = int(self.bucket.level)
+        reset = (self.bucket.burst - left) / self.bucket.rate
+        return RateLimits(tokens_remaining=left, tokens_reset_s=reset)
+
+
+class Loaded(Server):
+    latency = 0.3
+    calls = 3000
+
+    async def serve(self) -> None:
+        await asyncio.sleep(self.latency * (1 + self.inside / 24) * self.dice.uniform(0.8, 1.2))
+
+
+class Outage(Server):
+    latency = 0.3
+    calls = 3000
+
+    def refuses(self) -> ProviderError | None:
+        if 5 <= _now() < 65:
+            return Overloaded("down", status=503)
+        return Overloaded("overloaded", status=503) if self.inside > 64 else None
+
+
+REGIMES: dict[str, type[Server]] = {
+    "a fifth 429 at random, a twentieth 500": Random429,
+    "a fifth 503 and 529 at random": Random529,
+    "5 a second": Rate5,
+    "50 a second": Rate50,
+    "50 a second, retry-after 1": Rate50Told,
+    "500 a second": Rate500,
+    "50, then 25, then 100 a second": Changing,
+    "8 at once, the rest queued": Queue,
+    "16 at once, the rest refused": Cap,
+    "tokens a minute, told in headers": Tokens,
+    "slower with load": Loaded,
+    "down for a minute": Outage,
+}
+
+
+class Simulated:
+    """A provider in front of a simulated server."""
+
+    name: ClassVar[str] = "simulated"
+    title: ClassVar[str] = "Simulated"
+    options: ClassVar[tuple[Option, ...]] = ()
+    key: ClassVar[KeyNeed | None] = None
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def capabilities(self, model: str) -> Capabilities:
+        return Capabilities()
+
+    def check_model(self, model: str) -> None: ...
+
+    async def models(self) -> Sequence[ModelInfo]:
+        return []
+
+    async def check_key(self) -> str:
+        return ""
+
+    async def answer(self, call: Call) -> Reply:
+        return Reply(text="A", limits=await self._server.answer())
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What one run came to."""
+
+    seconds: float
+    answered: int
+    refused: float
+    seen: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.answered / self.seconds
+
+
+async def _run(server: Server, concurrency: int | None) -> Pace:
+    provider: Any = Simulated(server)
+    told: list[str] = []
+    free = UnitPrices(Rates(Decimal(0), Decimal(0)))
+    realtime = Realtime(
+        provider,
+        Limiter(concurrency=concurrency),
+        Purse(Budget(), free),
+        attempts=8,
+        report=lambda kind, **body: told.append(kind),
+    )
+    call = Call(ModelRef("simulated", "m"), generate("?", max_tokens=1))
+    left, answered = server.calls, 0
+    working: set[asyncio.Task[Reply]] = set()
+    seen = []
+    while left or working:
+        while left and len(working) < realtime.window:
+            left -= 1
+            working.add(asyncio.create_task(realtime.answer(call, "", SendLog())))
+        done, working = await asyncio.wait(working, timeout=1, return_when=asyncio.FIRST_COMPLETED)
+        answered += sum(not task.result().error for task in done)
+        if not seen or _now() - seen[-1][0] > 2:
+            seen.append((round(_now()), realtime.gauges()["concurrency"]))
+    return Pace(_now(), answered, server.refused / max(1, server.asked), tuple(seen))
+
+
+def measure(kind: type[Server], concurrency: int | None, seed: int) -> Pace:
+    """One run of a regime."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(_made(kind, concurrency, seed))
+
+
+async def _made(kind: type[Server], concurrency: int | None, seed: int) -> Pace:
+    random.seed(seed)
+    return await _run(kind(random.Random(seed)), concurrency)
+
+
+def main() -> None:
+    """Print a table: a row for each regime."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="part of a regime's name")
+    parser.add_argument("--seen", action="store_true", help="show how the concurrency went")
+    args = parser.parse_args()
+    print(f"{'regime':42} {'best fixed':>14} {'found':>8} {'ratio':>6} {'refused':>8} {'lost':>5}")
+    for name, kind in REGIMES.items():
+        if args.only not in name:
+            continue
+        fixed = {n: measure(kind, n, 1) for n in FIXED}
+        best = max(fixed, key=lambda n: fixed[n].rate)
+        found = [measure(kind, None, seed) for seed in range(args.rounds)]
+        rate = median(one.rate for one in found)
+        print(
+            f"{name:42} {fixed[best].rate:8.1f}/s @{best:<4} {rate:6.1f}/s"
+            f" {rate / fixed[best].rate:6.2f} {median(one.refused for one in found):8.1%}"
+            f" {sum(kind.calls - one.answered for one in found):5}"
+            f"   ({fixed[best].refused:.1%} with the fixed one)"
+        )
+        if args.seen:
+            print("   ", found[0].seen)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The concurrency that a model bears is found, whatever its refusals come from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from evalbench.engine.dispatch.steering import Steering
+
+
+class World:
+    """A model that answers rounds of calls; ``refuses`` says with what chance it refuses one."""
+
+    def __init__(self, refuses: Callable[[int], float], size: int = 8, seed: int = 1) -> None:
+        self.refuses = refuses
+        self.size = size
+        self.steering = Steering()
+        self.dice = random.Random(seed)
+        self.now = 0.0
+        self.asked = self.refused = 0
+
+    def rounds(self, count: int) -> list[int]:
+        """The sizes after so many rounds, each of a second, in which every place is used once."""
+        sizes = []
+        for _ in range(count):
+            size = self.size
+            chance = self.refuses(size)
+            for number in range(size):
+                answered = self.dice.random() >= chance
+                self.asked += 1
+                self.refused += not answered
+                change = self.steering.heard(
+                    answered=answered, size=self.size, wanted=self.size < 256,
+                    now=self.now + number / size,
+                )  # fmt: skip
+                self.size = max(1, min(256, self.size + change))
+            self.now += 1
+            sizes.append(self.size)
+        return sizes
+
+
+def over(limit: int) -> Callable[[int], float]:
+    """A model that answers ``limit`` calls a round."""
+    return lambda size: max(0.0, 1 - limit / size)
+
+
+def test_without_refusals_it_grows_to_the_most() -> None:
+    assert World(lambda size: 0.0).rounds(6)[-1] == 256
+
+
+def test_a_limit_is_found_and_kept_with_few_refusals() -> None:
+    for limit in (6, 30, 100):
+        world = World(over(limit))
+        world.rounds(40)
+        world.asked = world.refused = 0
+        sizes = world.rounds(200)
+        assert sum(sizes) / len(sizes) > 0.9 * limit
+        assert world.refused / world.asked < 0.05
+
+
+def test_a_limit_that_moves_is_followed() -> None:
+    limit = 40
+    world = World(lambda size: over(limit)(size))
+    world.rounds(60)
+    limit = 10
+    assert world.rounds(60)[-1] <= 13
+    limit = 80
+    assert world.rounds(120)[-1] >= 60
+
+
+def test_refusals_that_come_whatever_is_sent_hold_nothing_up() -> None:
+    reached = []
+    for seed in range(10):
+        world = World(lambda size: 0.2, seed=seed)
+        world.rounds(60)
+        reached.append(world.size)
+        assert world.steering.always > 0.1 or world.size > 200
+    assert sorted(reached)[5] > 200
+
+
+def test_a_limit_behind_such_refusals_is_found_too() -> None:
+    world = World(lambda size: 1 - 0.8 * min(1.0, 50 / size))
+    world.rounds(100)
+    sizes = world.rounds(100)
+    assert 25 < sum(sizes) / len(sizes) < 90
+
+
+def test_refusals_that_cease_are_forgotten() -> None:
+    chance = 0.3
+    world = World(lambda size: chance)
+    world.rounds(60)
+    chance = 0.0
+    world.rounds(40)
+    assert world.steering.always < 0.03
+
+
+def test_a_model_that_answers_nobody_gets_back_what_it_had() -> None:
+    down = 0.0
+    world = World(lambda size: max(down, over(40)(size)))
+    before = world.rounds(60)[-1]
+    down = 1.0
+    assert world.rounds(10)[-1] < before / 2
+    down = 0.0
+    assert world.rounds(3)[-1] >= 0.7 * before
