@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import SHARE
 from tests.simulator.fixtures import running_simulator, sim, still
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # How fast a machine is decides no test.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any")
+settings.register_profile(SHARE, max_examples=20)
 
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -103,6 +105,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="of the cases of a test that are marked share(n), run only one in n",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In a share of the cases, hypothesis tries a share of its examples."""
+    if config.getoption("share"):
+        settings.load_profile(SHARE)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

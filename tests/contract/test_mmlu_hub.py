@@ -107,6 +107,7 @@ def test_the_pinned_rows_and_examples_arrive_and_nothing_else(
     assert all(f"/resolve/{REVISION}/" in request for request in fetched)
 
 
+@pytest.mark.slow
 def test_what_was_fetched_needs_no_hub_again(tmp_path: Path, files: dict[str, bytes]) -> None:
     with DatasetHub(HUB_ID, REVISION, files) as hub:
         first = _fetch(hub.url, tmp_path)

@@ -62,6 +62,7 @@ def test_three_runs_are_ranked_and_differences_are_warned_of(
     assert "A higher" in done.out
 
 
+@pytest.mark.slow
 def test_mistakes_are_told(cli: CommandLine, pair: list[str]) -> None:
     for words, what in (
         ((pair[0],), "it takes two runs"),
