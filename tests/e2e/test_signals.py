@@ -52,6 +52,7 @@ def test_a_hangup_before_the_start_does_not_prevent_it(slow: CommandLine) -> Non
     assert slow.only_run().live_pid()
 
 
+@pytest.mark.cold
 @pytest.mark.share(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_cancelled_before_the_start_nothing_is_asked(

@@ -110,7 +110,7 @@ async def test_replies(lane: str, make: Make, sim: Handle, monkeypatch: pytest.M
         assert_gone(spelled, *shown(reply))
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("lane", LANES)
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 async def test_errors(

@@ -416,6 +416,7 @@ def test_a_step_that_fails_for_the_moment_is_taken_again(tmp_path: Path, step: s
     check()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("step", ["upload", "create", "fetch"])
 @pytest.mark.parametrize(("failures", "ends"), [(60, State.COMPLETE), (200, State.FAILED)])
 def test_a_provider_that_is_down_is_waited_for_an_hour_but_not_for_ever(

@@ -265,6 +265,7 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "text",
     [
