@@ -139,17 +139,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Of the cases of a test marked ``share(n)``, all but one in ``n``: always the same ones."""
-    cases: dict[str, list[pytest.Item]] = {}
+    cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("share"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for alike in cases.values():
-        mark = alike[0].get_closest_marker("share")
-        assert mark
+        if mark := item.get_closest_marker("share"):
+            cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+    for (_, share), alike in cases.items():
         # By a hash of the name: every nth in order would leave out the same value of a
         # parameter each time.
         alike.sort(key=lambda item: crc32(item.nodeid.encode()))
-        yield from alike[-(-len(alike) // mark.args[0]) :]
+        yield from alike[-(-len(alike) // share) :]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

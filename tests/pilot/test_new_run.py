@@ -253,6 +253,7 @@ async def test_going_back_clears_letters_then_leaves_the_settings_then_the_page(
         await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "home")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_page_holds_everything_at_every_size(home: Path, size: tuple[int, int]) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
