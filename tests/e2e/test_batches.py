@@ -144,6 +144,7 @@ def test_a_run_goes_on_elsewhere_from_a_copy_of_its_folder(
     assert answered(sim) == {"1": 72}
 
 
+@pytest.mark.slow
 def test_a_batch_can_be_cancelled_from_outside(cli: CommandLine, sim: Handle) -> None:
     sim.batch(running=3600.0)
     cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)

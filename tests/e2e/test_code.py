@@ -101,6 +101,7 @@ def test_a_perfect_model_predicts_every_program_and_reverts_never(
     assert sent == (seeds if path == "custom" else {None})
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_the_familiar_program_reverts_always(
     cli: CommandLine, sim: Handle, data: Path, rows: list[Row]
 ) -> None:

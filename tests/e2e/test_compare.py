@@ -17,6 +17,7 @@ def pair(cli: CommandLine) -> list[str]:
     return [run.id for run in reversed(cli.runs())]
 
 
+@pytest.mark.slow
 def test_two_runs_as_json_lines(cli: CommandLine, pair: list[str]) -> None:
     done = cli("compare", *pair, "--json", "--flips", "3")
     assert done.code == 0, done.err

@@ -550,6 +550,7 @@ async def test_a_call_that_cannot_be_put_in_a_line_fails_alone(tmp_path: Path) -
     assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 1, 3)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("solve", [one_question, two_questions])
 @pytest.mark.parametrize("names", [True, False])
 def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(

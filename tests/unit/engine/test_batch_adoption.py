@@ -102,6 +102,7 @@ def test_any_lost_answers_make_no_batch_twice(tmp_path: Path, lost: int, names: 
         check(tmp_path / str(number), post)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_lost_answers_among_batches_of_others_and_slow_lists(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)

@@ -325,8 +325,8 @@ def test_scores_are_summed_over_the_continuations_tokens_only() -> None:
 
 
 ENDINGS = {
-    Outcome.OK: "stop stopped end eos eos_token stop_sequence stop_token end_turn end_of_turn complete"
-    " completed finish finished done success tool_call tool_calls tool_use function_call",
+    Outcome.OK: "stop stopped end eos eos_token stop_sequence stop_token end_turn end_of_turn"
+    " complete completed finish finished done success tool_call tool_calls tool_use function_call",
     Outcome.TRUNCATED: "length max_tokens max_output_tokens max_completion_tokens max_new_tokens"
     " max_length model_length token_limit context_length model_context_window_exceeded repetition",
     Outcome.FILTERED: "content_filter content_filtered sensitive safety recitation blocklist"
