@@ -13,6 +13,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import SHARE
 from tests.simulator.fixtures import running_simulator, sim, still
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # How fast a machine is decides no test.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# The share of `make test` is the same each time; fresh examples are tried by `make all-tests`.
-settings.register_profile("share", settings.get_profile("any"), derandomize=True)
 settings.load_profile("any")
+# The share of `make test` is small, and the same each time; `make all-tests` tries fresh examples.
+settings.register_profile(SHARE, settings.get_profile("any"), max_examples=20, derandomize=True)
 
 _SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -110,7 +111,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose how examples of property-based tests are drawn, before any such test is imported."""
     if config.getoption("share"):
-        settings.load_profile("share")
+        settings.load_profile(SHARE)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -139,17 +140,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Of the cases of a test marked ``share(n)``, all but one in ``n``: always the same ones."""
-    cases: dict[str, list[pytest.Item]] = {}
+    cases: dict[tuple[str, int], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("share"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for alike in cases.values():
-        mark = alike[0].get_closest_marker("share")
-        assert mark
+        if mark := item.get_closest_marker("share"):
+            cases.setdefault((item.nodeid.partition("[")[0], mark.args[0]), []).append(item)
+    for (_, share), alike in cases.items():
         # By a hash of the name: every nth in order would leave out the same value of a
         # parameter each time.
         alike.sort(key=lambda item: crc32(item.nodeid.encode()))
-        yield from alike[-(-len(alike) // mark.args[0]) :]
+        yield from alike[-(-len(alike) // share) :]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -88,6 +88,7 @@ def looks_well(good: RunFolder, run: str, place: Path, about: object) -> None:
     assert listed()[good.id] == "complete"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_import_with_a_wrong_value(
     name: str, every: dict[str, Source], good: RunFolder, tmp_path: Path

@@ -107,6 +107,7 @@ def test_the_pinned_rows_and_examples_arrive_and_nothing_else(
     assert all(f"/resolve/{REVISION}/" in request for request in fetched)
 
 
+@pytest.mark.slow
 def test_what_was_fetched_needs_no_hub_again(tmp_path: Path, files: dict[str, bytes]) -> None:
     with DatasetHub(HUB_ID, REVISION, files) as hub:
         first = _fetch(hub.url, tmp_path)
@@ -117,6 +118,7 @@ def test_what_was_fetched_needs_no_hub_again(tmp_path: Path, files: dict[str, by
     assert [len(rows) for rows in again["shared"].values()] == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_hub_without_the_data_set_is_an_error_with_a_cure(tmp_path: Path) -> None:
     with DatasetHub("someone/else", REVISION, {}) as hub:
         what, why, cure = _fetch(hub.url, tmp_path)["error"]

@@ -70,7 +70,7 @@ def unmeasured() -> Iterator[None]:
     sys.settrace(tracer)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(10)
 @pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("column", _columns())
 async def test_recorded_predictions_give_the_recorded_scores(

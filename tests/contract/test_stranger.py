@@ -85,6 +85,7 @@ def api(lane: str) -> str:
     return "messages" if lane == "anthropic" else "chat"
 
 
+@pytest.mark.share(3)
 async def test_a_storm_ends_with_one_answer_each(stranger: Stranger, desk: Desk) -> None:
     stranger.refuse, stranger.fail = 0.2, 0.05
     replies = await asyncio.gather(*(desk.ask(n) for n in range(300)))
@@ -172,7 +173,7 @@ async def test_retry_after_in_every_legal_form(
 PAGE = "<html><head><title>Bad Gateway</title></head><body><h1>502</h1></body></html>"
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(3)
 @pytest.mark.parametrize("status", [500, 502, 503, 520, 529])
 @pytest.mark.parametrize("body", [PAGE, "", '{"error":', "[]", '"oops"'])
 async def test_a_bad_moment_is_tried_again_whatever_it_says(
@@ -188,6 +189,7 @@ async def test_a_bad_moment_is_tried_again_whatever_it_says(
     assert (reply.text, reply.attempts, reply.outcome) == ("A", 2, Outcome.OK)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("body", ["", "slow down", PAGE, "{}", '{"error": "slow"}'])
 async def test_a_refusal_without_a_word_is_a_refusal(
     stranger: Stranger, desk: Desk, body: str

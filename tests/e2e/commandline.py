@@ -26,10 +26,12 @@ LONG_S = 200.0
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:
     """The first true value of ``condition``; fails when there is none in time."""
     end = time.monotonic() + seconds
+    pause = 0.01
     while not (value := condition()):
         if time.monotonic() > end:
             pytest.fail(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.05)
     return value
 
 

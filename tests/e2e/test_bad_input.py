@@ -15,6 +15,7 @@ SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "40")
 LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "2", "--detach")
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -145,6 +146,7 @@ def test_a_resume_does_not_need_the_data_file_any_more(slow: CommandLine, tmp_pa
     assert done.lines[-1]["done"] == 300
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("words", [("show", "last"), ("resume", "last")])
 def test_a_newer_journal_is_refused(cli: CommandLine, words: tuple[str, ...]) -> None:
     cli(*SMALL)
@@ -192,6 +194,7 @@ def test_a_crash_is_reported_to_a_file_without_variables(cli: CommandLine) -> No
     assert report.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("value", ["x", 2**63])
 def test_a_run_that_was_edited_is_listed_as_unreadable_and_ends_no_list(
     cli: CommandLine, value: object

@@ -44,6 +44,7 @@ def answered(sim: Handle) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("api", list(MODELS))
 def test_batches_give_the_same_scores_for_half_the_money(
     cli: CommandLine, sim: Handle, api: str
@@ -76,6 +77,7 @@ def test_a_thousand_questions_score_alike_in_batches(
     assert all(int(times) % 2 == 0 for times in counts)
 
 
+@pytest.mark.slow
 def test_turns_and_judges_are_waves_of_batches(
     cli: CommandLine, sim: Handle, shared_data: Path
 ) -> None:
@@ -123,6 +125,7 @@ def test_submit_leave_and_collect(cli: CommandLine, sim: Handle) -> None:
     assert answered(sim) == {"1": 72}
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_elsewhere_from_a_copy_of_its_folder(
     cli: CommandLine, sim: Handle, tmp_path: Path
 ) -> None:
@@ -141,6 +144,7 @@ def test_a_run_goes_on_elsewhere_from_a_copy_of_its_folder(
     assert answered(sim) == {"1": 72}
 
 
+@pytest.mark.slow
 def test_a_batch_can_be_cancelled_from_outside(cli: CommandLine, sim: Handle) -> None:
     sim.batch(running=3600.0)
     cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)
@@ -158,6 +162,7 @@ def test_a_batch_can_be_cancelled_from_outside(cli: CommandLine, sim: Handle) ->
     assert cli("batches", "cancel", "nobody").code == 1
 
 
+@pytest.mark.slow
 def test_results_that_are_missing_are_fetched_by_a_resume(cli: CommandLine, sim: Handle) -> None:
     sim.fault(status=404, path="/content")
     # It is tried for a while, and by the next one again.
@@ -194,6 +199,7 @@ def test_results_that_are_missing_are_fetched_by_a_resume(cli: CommandLine, sim:
     assert answered(sim) == {"1": 72}
 
 
+@pytest.mark.slow
 def test_what_is_not_fetched_is_sent_again_when_that_is_said(cli: CommandLine, sim: Handle) -> None:
     sim.batch(times=1, gone=True)
     cli(*words(sim, "openai", "--mode", "batch", "--submit-only", *QUICK), **KEYS)
@@ -251,6 +257,7 @@ def test_bad_wishes_are_told_with_the_cure(
     assert cli.runs() == []
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("api", list(MODELS))
 def test_engines_that_are_killed_lose_nothing_and_send_nothing_twice(
     cli: CommandLine, sim: Handle, api: str

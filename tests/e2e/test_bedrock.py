@@ -66,6 +66,7 @@ def test_the_flags_of_another_tool_and_what_became_of_them(
         assert SECRET not in repr([journal.calls(s.row) for s in journal.samples()])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("env", "model", "words"),
     [
@@ -87,6 +88,7 @@ def test_what_is_wrong_stops_the_run_with_its_cure(
     assert len(converses(sim)) <= 1
 
 
+@pytest.mark.slow
 def test_a_profile_travels_by_name_and_is_read_in_the_engine(
     cli: CommandLine, sim: Handle, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def _fractions(cli: CommandLine) -> dict[str, tuple[float, int]]:
     return {name: (metric["k"], metric["n"]) for name, metric in line["metrics"].items()}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("candidate", "path", "n"), CANDIDATES)
 def test_a_perfect_model_predicts_every_program_and_reverts_never(
     cli: CommandLine, sim: Handle, data: Path, rows: list[Row], candidate: str, path: str, n: int
@@ -100,6 +101,7 @@ def test_a_perfect_model_predicts_every_program_and_reverts_never(
     assert sent == (seeds if path == "custom" else {None})
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_the_familiar_program_reverts_always(
     cli: CommandLine, sim: Handle, data: Path, rows: list[Row]
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_model_that_sees_the_familiar_program_reverts_always(
     assert told["outside_reversion"] == (11, 120)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("candidate", "path", "n"), CANDIDATES)
 def test_a_model_that_always_takes_a_has_no_preference_but_a_position(
     cli: CommandLine, sim: Handle, data: Path, rows: list[Row], candidate: str, path: str, n: int
@@ -193,6 +196,7 @@ def test_no_data_is_told_with_the_cure(cli: CommandLine) -> None:
     assert "--data PATH" in done.err
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("words", "each"),
     [(("code-prediction", "--generations", "3"), 6), (("code-choice", "--runs", "2"), 2)],
@@ -223,6 +227,7 @@ def test_a_kill_in_the_middle_repeats_no_answered_call(
     assert run.status().done == limit
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("words", "what"),
     [

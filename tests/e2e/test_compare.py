@@ -17,6 +17,7 @@ def pair(cli: CommandLine) -> list[str]:
     return [run.id for run in reversed(cli.runs())]
 
 
+@pytest.mark.slow
 def test_two_runs_as_json_lines(cli: CommandLine, pair: list[str]) -> None:
     done = cli("compare", *pair, "--json", "--flips", "3")
     assert done.code == 0, done.err
@@ -62,6 +63,7 @@ def test_three_runs_are_ranked_and_differences_are_warned_of(
     assert "A higher" in done.out
 
 
+@pytest.mark.slow
 def test_mistakes_are_told(cli: CommandLine, pair: list[str]) -> None:
     for words, what in (
         ((pair[0],), "it takes two runs"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.commandline import CommandLine
 
 
@@ -38,6 +40,7 @@ def test_a_mistake_names_the_place(cli: CommandLine) -> None:
     assert "'aa' is undefined" in done.err
 
 
+@pytest.mark.slow
 def test_modules_beside_a_benchmark_are_never_imported(cli: CommandLine) -> None:
     cli("new-benchmark", "theirs")
     here = cli.home.parent

@@ -149,6 +149,7 @@ def bad(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -89,6 +89,7 @@ def test_a_key_of_another_shape_is_warned_about(cli: CommandLine, keychain: Path
     assert "https://console.groq.com/keys" in done.err
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", ["", "\n", "two words\n"])
 def test_what_is_no_key_is_refused(cli: CommandLine, keychain: Path, text: str) -> None:
     done = cli.feed(text, "keys", "set", "groq")
@@ -97,6 +98,7 @@ def test_what_is_no_key_is_refused(cli: CommandLine, keychain: Path, text: str) 
     assert held(keychain) == {}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "words",
     [
@@ -126,6 +128,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     assert held(keychain) == {}
 
 
+@pytest.mark.slow
 def test_environment_variables_are_listed_first_and_all_keys_are_tested(
     cli: CommandLine, keychain: Path, sim: Handle
 ) -> None:
@@ -177,6 +180,7 @@ def test_there_is_a_plain_answer_when_nothing_is_set(cli: CommandLine, keychain:
     assert "whose key is it?" in nobody.err
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("backend", "says", "cure"),
     [
@@ -201,6 +205,7 @@ def test_a_keychain_that_gives_nothing_is_told_with_its_cure(
     assert cli.runs() == []
 
 
+@pytest.mark.slow
 def test_a_keychain_that_waits_for_a_dialog_is_announced(cli: CommandLine, keychain: Path) -> None:
     cli.env["PYTHON_KEYRING_BACKEND"] = "evalbench_keyrings.Silent"
     child = cli.start("keys", "test", "groq")
@@ -261,6 +266,7 @@ def test_models_of_all_providers_need_no_key_for_some(cli: CommandLine, keychain
     assert "evalbench keys set PROVIDER" in done.err
 
 
+@pytest.mark.slow
 def test_doctor_tells_packages_keys_and_the_keychain(cli: CommandLine, keychain: Path) -> None:
     cli.feed(KEY, "keys", "set", "groq", "--no-check")
     done = cli("doctor", MISTRAL_API_KEY=OTHER)
@@ -278,6 +284,7 @@ def test_doctor_tells_packages_keys_and_the_keychain(cli: CommandLine, keychain:
     assert "note keychain: locked" in locked.out
 
 
+@pytest.mark.slow
 def test_programs_set_list_and_remove_keys(cli: CommandLine, keychain: Path, sim: Handle) -> None:
     missing = {line["provider"]: line for line in cli("keys", "list", "--all", "--json").lines}
     assert missing["groq"]["source"] == "none"
@@ -307,6 +314,7 @@ def test_programs_set_list_and_remove_keys(cli: CommandLine, keychain: Path, sim
     assert KEY not in done.out + done.err + gone.out
 
 
+@pytest.mark.slow
 def test_programs_are_told_that_the_keychain_waits(cli: CommandLine, keychain: Path) -> None:
     cli.env["PYTHON_KEYRING_BACKEND"] = "evalbench_keyrings.Silent"
     child = cli.start("keys", "test", "groq", "--json")

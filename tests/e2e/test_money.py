@@ -163,6 +163,7 @@ def test_a_pilot_is_measured_and_the_same_run_goes_on(cli: CommandLine, tmp_path
     assert len(asked(ledger)) == 100
 
 
+@pytest.mark.slow
 def test_a_pilot_draws_its_samples_at_random_and_pauses(cli: CommandLine) -> None:
     code = (
         "from evalbench.engine.process.launch import launch_runs\n"
@@ -192,6 +193,7 @@ def test_a_pilot_as_large_as_the_run_is_the_run(cli: CommandLine) -> None:
     assert done.lines[-1]["state"] == "complete"
 
 
+@pytest.mark.slow
 def test_a_pilot_of_unknown_price_measures_tokens(cli: CommandLine) -> None:
     done = cli("run", "synthetic", "--model", "scripted/good", "--size", "50", "--pilot", "5")
     assert done.code == 0, done.err
@@ -199,6 +201,7 @@ def test_a_pilot_of_unknown_price_measures_tokens(cli: CommandLine) -> None:
     assert "by that, all 50 cost unknown and take 7,500 input and 50 output tokens" in done.out
 
 
+@pytest.mark.slow
 def test_pilots_of_several_runs_go_on_together(cli: CommandLine) -> None:
     words = ("run", "synthetic", *PRICED, "--model", "scripted/better", "--size", "40")
     done = cli(*words, "--price", "scripted/better=3/15", "--pilot", "5", "--json")
@@ -212,6 +215,7 @@ def test_pilots_of_several_runs_go_on_together(cli: CommandLine) -> None:
     assert len(set(starts)) == 2
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "words", [("--pilot", "1"), ("--pilot", "x"), ("--pilot", "5", "--detach")]
 )

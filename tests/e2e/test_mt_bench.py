@@ -16,6 +16,7 @@ KEYS = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("candidate", "path"),
     [("anthropic/claude-haiku-4-5", "anthropic"), ("compatible/mine", "custom")],

@@ -94,6 +94,7 @@ def odd() -> Iterator[Scripted]:
     server.server_close()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("provider", ["openai", "compatible"])
 def test_odd_replies_are_kept_and_end_no_run(
     cli: CommandLine, odd: Scripted, tmp_path: Path, provider: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from evalbench.engine.paths import cache_dir
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.simulator.handle import Handle
@@ -29,6 +31,7 @@ def test_two_engines_keep_one_rate(cli: CommandLine, sim: Handle) -> None:
     assert all(times[n + 20] - times[n] >= 1.3 for n in range(len(times) - 20))
 
 
+@pytest.mark.slow
 def test_two_engines_share_what_the_key_bears(cli: CommandLine, sim: Handle) -> None:
     sim.latency(0.5)
     runs = [cli.start(*words(sim, size), **KEY) for size in (4000, 4001)]

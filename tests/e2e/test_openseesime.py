@@ -45,6 +45,7 @@ def rows(shared_data: Path, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("model", "path"),
     [("anthropic/claude-haiku-4-5", "anthropic"), ("compatible/mine", "custom")],

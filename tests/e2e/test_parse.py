@@ -49,6 +49,7 @@ def test_each_reply_is_read_twice_in_the_order_given(cli: CommandLine) -> None:
     ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "case", "faithful", "lenient"),
     [
@@ -97,6 +98,7 @@ def test_a_terminal_without_a_character_gets_its_escape(cli: CommandLine) -> Non
     assert done.lines == [{"id": "☃", "faithful": "7", "lenient": "7"}]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -32,6 +32,7 @@ def exam(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "model",
     ["anthropic/claude-sonnet-5-5", "bedrock/global.anthropic.claude-sonnet-5-5"],

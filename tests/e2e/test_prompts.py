@@ -50,6 +50,7 @@ def test_people_read_it_as_text_and_a_judge_stands_in_for_those_to_come(
     assert done.out.count("sample ") == 1
 
 
+@pytest.mark.slow
 def test_choices_settings_and_filters_are_those_of_a_run(
     cli: CommandLine, shared_data: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_choices_settings_and_filters_are_those_of_a_run(
     assert "did you mean anatomy" in wrong.err
 
 
+@pytest.mark.slow
 def test_pictures_are_told_by_kind_and_size(cli: CommandLine, shared_data: Path) -> None:
     done = cli(
         "benchmarks", "openseesime", "--prompts", "1", "--max-side", "200",
@@ -103,6 +105,7 @@ def test_an_error_in_the_place_of_an_answer_is_told_where_it_ends(
     assert "not followed any further: NoAnswer" in done.out
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -39,6 +39,7 @@ def test_a_report_lies_with_its_run_unless_told_otherwise(cli: CommandLine, tmp_
     assert "written" not in drawn.out
 
 
+@pytest.mark.slow
 def test_plots_and_mistakes(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

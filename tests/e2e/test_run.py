@@ -15,11 +15,10 @@ from evalbench.engine.runs.status import State
 from tests.e2e.commandline import LONG_S, CommandLine, wait_until
 from tests.e2e.schema import check_line
 
-pytestmark = pytest.mark.cold
-
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "40")
 
 
+@pytest.mark.cold
 def test_a_piped_run_tells_its_start_its_scores_and_what_next(cli: CommandLine) -> None:
     done = cli(*SMALL)
     assert done.code == 0, done.err
@@ -52,6 +51,7 @@ def test_every_json_line_is_as_documented(slow: CommandLine) -> None:
     assert done.lines[0]["spec"]["options"]["size"] == 60
 
 
+@pytest.mark.slow
 def test_progress_never_runs_backwards(slow: CommandLine) -> None:
     done = slow(*SMALL, "--size", "80", "--json", "--concurrency", "4")
     counts = [line["done"] for line in done.lines if line["event"] in ("progress", "end")]
@@ -134,6 +134,7 @@ def test_a_run_that_cannot_go_on_says_why_and_how_to_go_on(cli: CommandLine) -> 
     assert run.status().done == 40
 
 
+@pytest.mark.cold
 def test_detach_returns_and_attach_follows_to_the_end(slow: CommandLine) -> None:
     done = slow(*SMALL, "--detach", "--json", "--concurrency", "4")
     assert done.code == 0
@@ -161,6 +162,7 @@ def test_detach_for_people_says_how_to_come_back(slow: CommandLine) -> None:
     assert f"evalbench stop {run.id}" in done.out
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_harms_nothing(slow: CommandLine) -> None:
     child = slow.start(*SMALL, "--json", "--concurrency", "8")
     assert child.stdout
@@ -173,6 +175,8 @@ def test_a_reader_that_goes_away_harms_nothing(slow: CommandLine) -> None:
     assert slow.only_run().status().state == "complete"
 
 
+@pytest.mark.share(3)
+@pytest.mark.cold
 @pytest.mark.parametrize("words", [("runs",), ("show", "last"), ("benchmarks",)])
 def test_printing_into_a_closed_pipe_is_quiet(cli: CommandLine, words: tuple[str, ...]) -> None:
     cli(*SMALL)
@@ -211,6 +215,7 @@ def test_epochs_multiply_the_samples(cli: CommandLine) -> None:
     assert done.lines[-1]["done"] == 120
 
 
+@pytest.mark.slow
 def test_foreground_ends_with_its_command(slow: CommandLine) -> None:
     child = slow.start(*SMALL, "--size", "500", "--foreground", "--concurrency", "2")
     run = slow.answering()
@@ -227,6 +232,7 @@ def test_foreground_runs_to_its_end(cli: CommandLine) -> None:
     assert "contradict" in both.err
 
 
+@pytest.mark.slow
 def test_a_suite_run_again_does_only_what_is_missing(cli: CommandLine, tmp_path: Path) -> None:
     suite = tmp_path / "suite.toml"
     table = '[[run]]\nbenchmark = "synthetic"\nmodel = "scripted/{}"\nlimit = 20\n'

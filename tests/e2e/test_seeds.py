@@ -12,6 +12,7 @@ from tests.simulator.handle import Handle
 RUN = ("run", "synthetic", "--size", "3", "--epochs", "2", "--price", "0/0")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("words", "seeds"),
     [((), {None: 6}), (("--seed", "0"), {None: 6}), (("--seed", "7"), {7: 3, 8: 3})],

@@ -89,6 +89,7 @@ def test_a_model_is_served_asked_and_ended(serve: Serve, cli: CommandLine, tmp_p
     assert _gone(told["pid"])
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_goes_to_vllm_with_options_of_its_own(serve: Serve) -> None:
     keys = {"ANTHROPIC_API_KEY": "sk-ant-planted", "HF_TOKEN": "hf_ok", "VLLM_API_KEY": "ours"}
     served = serve("org/name", "--", "--served-model-name", "other", "--seed", "1", **keys)
@@ -155,6 +156,7 @@ def test_a_server_that_dies_later_is_told(serve: Serve) -> None:
     assert "CUDA error" in err
 
 
+@pytest.mark.slow
 @pytest.mark.cold  # it counts the command's children
 def test_waiting_can_be_ended(cli: CommandLine, bin_folder: Path) -> None:
     command = cli.start(

@@ -11,11 +11,11 @@ import pytest
 from tests.e2e.commandline import CommandLine, wait_until
 from tests.e2e.schema import check_line
 
-pytestmark = pytest.mark.cold
-
 LONG = ("run", "synthetic", "--model", "scripted/good", "--concurrency", "4")
 
 
+@pytest.mark.share(2)
+@pytest.mark.cold
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cancelled_job_leaves_no_engine(slow: CommandLine, number: signal.Signals) -> None:
     child = slow.start(*LONG, "--json")
@@ -30,6 +30,7 @@ def test_a_cancelled_job_leaves_no_engine(slow: CommandLine, number: signal.Sign
     assert run.status().state == "stopped"
 
 
+@pytest.mark.cold
 def test_hangup_leaves_the_run_alive(slow: CommandLine) -> None:
     child = slow.start(*LONG, "--json")
     run = slow.answering()
@@ -41,6 +42,7 @@ def test_hangup_leaves_the_run_alive(slow: CommandLine) -> None:
     wait_until(lambda: run.status().done > before, "further scores")
 
 
+@pytest.mark.slow
 def test_a_hangup_before_the_start_does_not_prevent_it(slow: CommandLine) -> None:
     child = slow.start(*LONG, "--json", SYNTHETIC_PREPARE_S="2")
     wait_until(slow.desk_pid(child), "the desk")
@@ -50,6 +52,8 @@ def test_a_hangup_before_the_start_does_not_prevent_it(slow: CommandLine) -> Non
     assert slow.only_run().live_pid()
 
 
+@pytest.mark.cold
+@pytest.mark.share(2)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_cancelled_before_the_start_nothing_is_asked(
     slow: CommandLine, number: signal.Signals
@@ -65,6 +69,7 @@ def test_cancelled_before_the_start_nothing_is_asked(
     wait_until(lambda: not psutil.pid_exists(desk), "the desk to end")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_guest_only_leaves(slow: CommandLine, number: signal.Signals) -> None:
     slow(*LONG, "--detach")
@@ -79,6 +84,7 @@ def test_a_guest_only_leaves(slow: CommandLine, number: signal.Signals) -> None:
     assert run.live_pid()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_tied_run_stops_whatever_the_signal(slow: CommandLine, number: signal.Signals) -> None:
     child = slow.start(*LONG, "--foreground")
@@ -88,6 +94,8 @@ def test_a_tied_run_stops_whatever_the_signal(slow: CommandLine, number: signal.
     assert run.status().state == "stopped"
 
 
+@pytest.mark.slow
+@pytest.mark.cold
 def test_an_ignored_hangup_stays_ignored(slow: CommandLine) -> None:
     code = (
         "import signal, runpy, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN);"
@@ -101,6 +109,8 @@ def test_an_ignored_hangup_stays_ignored(slow: CommandLine) -> None:
     assert done.lines[-1]["event"] == "end"
 
 
+@pytest.mark.slow
+@pytest.mark.cold
 def test_an_engine_that_is_killed_is_told(slow: CommandLine) -> None:
     child = slow.start(*LONG, "--json")
     run = slow.answering()

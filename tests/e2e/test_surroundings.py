@@ -16,6 +16,8 @@ import pytest
 from evalbench.engine.runs.folder import all_runs
 from tests.e2e.commandline import LONG_S, CommandLine, Finished
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("run", "synthetic", "--model", "scripted/good", "--size", "20", "--no-ui")
 NAMELESS = """
 import pwd, runpy, sys

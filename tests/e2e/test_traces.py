@@ -80,6 +80,7 @@ def test_every_call_arrives_once_and_the_end_says_so(
     assert b"Riddle 3: which" in collector.everything()
 
 
+@pytest.mark.slow
 def test_a_resume_sends_the_calls_that_are_new(cli: CommandLine, collector: Collector) -> None:
     fault = '{"class": "CallRejected", "every": 10}'
     words = ("run", "synthetic", "--size", "40", *SCRIPTED, "--otlp", collector.address)
@@ -98,6 +99,7 @@ def test_a_resume_sends_the_calls_that_are_new(cli: CommandLine, collector: Coll
     assert len({span.trace for span in runs}) == 1
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_not_there_changes_nothing(cli: CommandLine, tmp_path: Path) -> None:
     with collecting() as gone:
         address = gone.address
@@ -113,6 +115,7 @@ def test_a_collector_that_is_not_there_changes_nothing(cli: CommandLine, tmp_pat
         assert len(there.calls()) == 20
 
 
+@pytest.mark.slow
 def test_a_collector_that_hangs_keeps_no_run_running(
     cli: CommandLine, collector: Collector
 ) -> None:
@@ -162,6 +165,7 @@ def test_neither_keys_nor_the_words_of_judges_leave_unasked(
     assert files_with(KEY, cli.home) == []
 
 
+@pytest.mark.slow
 def test_calls_of_batches_are_told_as_such(
     cli: CommandLine, sim: Handle, collector: Collector
 ) -> None:
@@ -177,6 +181,7 @@ def test_calls_of_batches_are_told_as_such(
     assert all(span.attributes["gen_ai.usage.cost"] > 0 for span in collector.calls())
 
 
+@pytest.mark.slow
 def test_galileo_and_another_are_told_with_keys_of_the_keychain(
     cli: CommandLine, keychain: Path, collector: Collector
 ) -> None:
@@ -211,6 +216,7 @@ def test_galileo_and_another_are_told_with_keys_of_the_keychain(
     assert len(cli.runs()) == 1, "nothing was started"
 
 
+@pytest.mark.slow
 def test_who_sends_ends_with_an_engine_that_is_killed(
     slow: CommandLine, collector: Collector
 ) -> None:

@@ -10,6 +10,8 @@ from evalbench.engine.config.spec import make_spec
 from tests.faults.engines import Engines, wait_until
 from tests.faults.workers import Homely
 
+pytestmark = pytest.mark.slow
+
 WORKER = """
 import json, struct, sys, time
 

@@ -8,6 +8,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from evalbench.engine.errors import JournalError
 from evalbench.engine.formats import export_run
 from evalbench.engine.journal import Journal, JournalReader
@@ -15,6 +17,8 @@ from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines
 from tests.unit.engine.journals import fill, journal
+
+pytestmark = pytest.mark.slow
 
 SAMPLES = 200
 PAGE = 4096

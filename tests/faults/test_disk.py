@@ -77,6 +77,7 @@ def test_a_file_that_may_not_grow_stops_the_run_and_loses_nothing(engines: Engin
     assert str(run.journal) in told
 
 
+@pytest.mark.share(3)
 @needs_mount
 @pytest.mark.parametrize("room_kb", [0, 48, 300])
 def test_whatever_is_full_is_told_with_exit_code_5(

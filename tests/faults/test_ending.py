@@ -72,6 +72,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGHUP])
 def test_an_engine_outlives_its_starter_and_its_session(
     engines: Engines, sign: signal.Signals

@@ -92,6 +92,7 @@ def test_scoring_without_end_fails_its_sample_alone(plugin: Engines) -> None:
     assert plugin.ledger.asked().total() == 12
 
 
+@pytest.mark.slow
 def test_a_long_step_is_shown_with_its_sample(
     plugin: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_long_step_is_shown_with_its_sample(
     assert [file.name for file in run.path.glob("journal*")] == ["journal.db"]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("benchmark", "killed"), [("looping", False), ("stuck", True)])
 def test_stop_ends_an_engine_that_does_not_answer(
     plugin: Engines, monkeypatch: pytest.MonkeyPatch, benchmark: str, killed: bool
@@ -147,6 +149,7 @@ def test_a_program_that_waits_for_a_stop_sees_to_it(
     assert replied(run).total() < 12
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("tied", ["--foreground", "--json"])
 def test_a_second_signal_ends_a_run_whose_engine_is_stuck(
@@ -172,6 +175,7 @@ def test_a_second_signal_ends_a_run_whose_engine_is_stuck(
     assert replied(run).total() == plugin.ledger.answered().total()
 
 
+@pytest.mark.slow
 def test_scoring_anew_fails_what_does_not_end(
     plugin: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +195,7 @@ def test_scoring_anew_fails_what_does_not_end(
     assert Watch(run).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_scoring_anew_that_is_stuck(
     plugin: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:

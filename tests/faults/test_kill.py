@@ -78,6 +78,7 @@ def test_calls_in_flight_at_a_kill_are_told_and_asked_again(engines: Engines) ->
     assert again[0] == 60
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("answers", [0, 40])
 def test_an_engine_killed_while_samples_are_loaded(
     engines: Engines, monkeypatch: pytest.MonkeyPatch, answers: int

@@ -44,6 +44,7 @@ def test_other_numbers_stop_a_resumed_run_unless_they_are_accepted(
     assert kinds.count("changes-accepted") == 1
 
 
+@pytest.mark.slow
 def test_the_same_model_goes_on(engines: Engines, worker: Path) -> None:
     run = engines.start(make_spec("synthetic", "homely/any", options={"size": 60}))
     wait_until(lambda: run.status().done > 5, "some scores")

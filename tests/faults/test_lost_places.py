@@ -43,6 +43,7 @@ def replaced_by_a_copy(run: RunFolder) -> None:
     copy.rename(run.path)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "take_away",
     [
@@ -77,6 +78,7 @@ def test_a_folder_that_is_taken_away(
             assert "renamed" in there.engine_log.read_text() or place == "away"
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_renamed_goes_on_from_there(engines: Engines) -> None:
     run = engines.start(engines.spec(size=LONG, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")
@@ -99,6 +101,7 @@ def test_a_journal_that_is_taken_away(engines: Engines) -> None:
     assert status.replies == engines.ledger.answered().total()
 
 
+@pytest.mark.slow
 def test_a_log_that_is_deleted_stops_the_run_and_loses_nothing(engines: Engines) -> None:
     run = engines.start(engines.spec(size=LONG, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")
@@ -157,6 +160,7 @@ def test_a_log_that_is_gone_after_a_kill_can_be_put_back(
     assert not engines.ledger.asked(after=mark) & known
 
 
+@pytest.mark.slow
 def test_the_loss_can_be_accepted(engines: Engines, killed: RunFolder) -> None:
     (killed.path / "journal.db-wal").unlink()
     (killed.path / "journal.db-shm").unlink()
@@ -185,6 +189,7 @@ def test_a_status_of_another_run_says_nothing(engines: Engines, killed: RunFolde
     assert not engines.ledger.asked(after=mark) & known
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_run_at_rest_goes_on_anywhere(engines: Engines) -> None:
     run = engines.start(engines.spec(size=300, concurrency=AT_ONCE))
     wait_until(lambda: (run.status().replies or 0) > 10, "replies in the status")

@@ -204,6 +204,7 @@ async def test_until_when_is_tried_is_shown() -> None:
     await asyncio.gather(*calls)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("begins", [0.0, 2.5])
 @pytest.mark.parametrize("asked", [301.0, 900.0, 3_000.0])
 @virtual_time

@@ -53,6 +53,7 @@ def of_two_workers(engines: Engines, dice: random.Random) -> Trial:
     return Trial(engines, spec, dice, known=riddles, in_flight=120)
 
 
+@pytest.mark.slow
 def test_an_engine_with_workers_of_a_local_model(
     engines: Engines, homely: Homely, dice: random.Random
 ) -> None:

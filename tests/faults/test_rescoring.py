@@ -26,6 +26,7 @@ def spoil(run: RunFolder) -> None:
     journal.close()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("benchmark", "more"),
     [

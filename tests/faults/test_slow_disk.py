@@ -12,6 +12,8 @@ from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import STALE_S, RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 16
 SAMPLES = 48
 DELAY_S = 0.1

@@ -15,6 +15,8 @@ from evalbench.engine.runs.folder import RunFolder
 from tests.faults.engines import Engines, replied, scores, wait_until
 from tests.faults.workers import Homely
 
+pytestmark = pytest.mark.slow
+
 SIZE = 400
 
 

@@ -25,11 +25,13 @@ async def until(
 ) -> Any:
     """The first true value of ``condition``; fails, with the screen, when there is none in time."""
     end = time.monotonic() + seconds
+    pause = 0.01
     while not (value := condition()):
         if time.monotonic() > end:
             pytest.fail(f"waited {seconds} s in vain for {what}:\n{shown(pilot.app)}")
         await pilot.pause()
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, 0.08)  # a look at the screen costs as much as many a wait
     return value
 
 

@@ -112,6 +112,7 @@ async def test_fetching_and_cancelling_are_commands(
     ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("key", "may"), [("y", True), ("n", False)])
 @pytest.mark.parametrize("page", ["batches", "starting"])
 async def test_a_host_that_only_the_folder_names_is_asked_about(

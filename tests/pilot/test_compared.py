@@ -18,6 +18,7 @@ from tests.pilot.judged import CATEGORIES, judged_run, rated
 from tests.pretending import pretend
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_every_category_and_turn_is_in_sight_at_once(
     home: Path, size: tuple[int, int]

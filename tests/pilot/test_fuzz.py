@@ -31,6 +31,8 @@ _FORBIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 SIZES = [(80, 24), (200, 60)]
+PARTS = [dict(list(NASTY.items())[start::7]) for start in range(7)]
+"""All texts, dealt out to tests that run side by side."""
 
 
 def check(app: App[Any]) -> None:
@@ -52,6 +54,7 @@ async def engine(home: Path) -> PretendEngine:
     return await nasty_run()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("size", SIZES)
 async def test_lists_show_nasty_text_as_text(engine: PretendEngine, size: tuple[int, int]) -> None:
     app = EvalbenchApp(Preferences(welcomed=True))
@@ -113,9 +116,11 @@ async def test_broken_pictures_and_empty_samples_are_told(engine: PretendEngine)
         check(app)
 
 
+@pytest.mark.share(3)
+@pytest.mark.parametrize("part", PARTS, ids=", ".join)
 @pytest.mark.usefixtures("lasting_toasts")
-async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
-    app = EvalbenchApp(Preferences(welcomed=True, problems=list(NASTY.values())))
+async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path, part: dict[str, str]) -> None:
+    app = EvalbenchApp(Preferences(welcomed=True, problems=list(part.values())))
 
     def has_keyboard(dialog: Screen[Any]) -> bool:
         return dialog.focused is not None
@@ -126,7 +131,7 @@ async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path) -> None:
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
         check(app)
-        for text in NASTY.values():
+        for text in part.values():
             app.clear_notifications()
             await until(pilot, lambda: not app.screen.query(Toast), "the last toast to go")
             app.notify(text, title=text, markup=False)
@@ -157,11 +162,13 @@ async def test_a_search_for_nasty_text_finds_it(engine: PretendEngine) -> None:
         check(app)
 
 
+@pytest.mark.share(5)
+@pytest.mark.parametrize("part", PARTS, ids=", ".join)
 @pytest.mark.parametrize("size", SIZES)
 async def test_compared_runs_show_nasty_text_as_text(
-    home: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+    home: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int], part: dict[str, str]
 ) -> None:
-    texts = iter(NASTY.values())
+    texts = iter(part.values())
 
     async def errand(*_words: str, **_: Any) -> list[dict[str, Any]]:
         return compared(next(texts))
@@ -169,7 +176,7 @@ async def test_compared_runs_show_nasty_text_as_text(
     monkeypatch.setattr(compare, "errand", errand)
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=size) as pilot:
-        for _ in NASTY:
+        for _ in part:
             await app.push_screen(compare.ComparePage([RunFolder(home / name) for name in "ab"]))
             await until_shown(pilot, "1 scored differently")
             check(app)

@@ -55,6 +55,7 @@ async def test_the_pages_own_commands_then_lists_then_everywhere() -> None:
         assert "Runs are processes of their own" in " ".join(shown(app).split())
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("scope", sorted(SCOPES))
 async def test_every_scope_has_its_help(scope: str) -> None:
     app = an_app()
@@ -88,6 +89,7 @@ async def test_filtering_as_one_types() -> None:
         assert "No command has these words. escape shows all." in shown(app)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("key", ["f1", "question_mark", "escape", "q"])
 async def test_ways_out(key: str) -> None:
     app = an_app()

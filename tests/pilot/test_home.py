@@ -268,6 +268,7 @@ async def test_escape_does_not_leave_from_home() -> None:
         assert "Back" not in shown(app).splitlines()[-1]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("page", ["f1", "f6"])
 @pytest.mark.parametrize("key", ["q", "escape"])
 async def test_back_from_other_pages(page: str, key: str) -> None:
@@ -280,6 +281,7 @@ async def test_back_from_other_pages(page: str, key: str) -> None:
         assert app.is_running
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("before", [[], ["f1"], ["f6"], ["slash"], ["d"]])
 async def test_ctrl_q_leaves_from_anywhere(
     runs: dict[str, PretendEngine], before: list[str]
@@ -290,6 +292,7 @@ async def test_ctrl_q_leaves_from_anywhere(
         await until(pilot, lambda: app.return_code is not None, "the end")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("before", [[], ["f1"], ["f6"], ["slash"], ["d"]])
 async def test_ctrl_c_says_how_to_leave(runs: dict[str, PretendEngine], before: list[str]) -> None:
     app = an_app()
@@ -348,6 +351,7 @@ async def test_no_color_with_the_terminals_colours_sends_none_at_all(
         assert all(segment.style.reverse for segment in cursor)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("keys", [[], ["f1"], ["f6"], ["slash"], ["d"], ["ctrl+p"]])
 async def test_the_ansi_theme_sends_only_the_sixteen_colours(
     runs: dict[str, PretendEngine], keys: list[str]

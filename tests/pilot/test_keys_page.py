@@ -136,6 +136,7 @@ async def test_what_is_no_key_is_refused_with_the_reason(home: Path, keychain: P
         assert held(keychain) == {}
 
 
+@pytest.mark.slow
 async def test_a_keychain_that_waits_is_said_and_can_be_called_off(
     home: Path, keychain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,6 +81,7 @@ async def test_a_broken_copy_is_no_copy(providers: Callable[..., None]) -> None:
         assert model_cache.kept_models("scripted") is None
 
 
+@pytest.mark.slow
 async def test_letters_find_models_and_escape_shows_all(providers: Callable[..., None]) -> None:
     providers("local", "scripted")
     await ask_models("local")

@@ -50,6 +50,7 @@ async def write(pilot: Pilot[int], page: NewRunPage, name: str, text: str) -> No
     await pilot.pause()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
     home: Path, size: tuple[int, int]

@@ -105,6 +105,7 @@ async def test_no_is_no(home: Path) -> None:
     assert all_runs(home / "runs") == []
 
 
+@pytest.mark.slow
 async def test_what_is_free_is_started_without_a_question(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test() as pilot:
@@ -115,6 +116,7 @@ async def test_what_is_free_is_started_without_a_question(home: Path) -> None:
         await until(pilot, lambda: all_runs(home / "runs"), "a run folder")
 
 
+@pytest.mark.slow
 async def test_a_preset_model_and_any_typed_name(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -148,6 +150,7 @@ async def test_a_bad_value_is_told_in_place_with_what_would_do(home: Path) -> No
     assert all_runs(home / "runs") == []
 
 
+@pytest.mark.slow
 async def test_settings_become_flags_only_where_they_differ(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -189,6 +192,7 @@ async def test_models_that_cannot_answer_are_greyed_with_the_reason(home: Path) 
         await until(pilot, lambda: "✗ good" not in shown(app), "models that can be used")
 
 
+@pytest.mark.slow
 async def test_no_key_is_said_with_its_cure_and_can_be_set_in_place(
     home: Path, sim: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +226,7 @@ async def test_no_key_is_said_with_its_cure_and_can_be_set_in_place(
         assert isinstance(app.screen, NewRunPage)
 
 
+@pytest.mark.slow
 async def test_a_probe_that_would_load_a_model_is_refused_with_the_reason(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="local/smollm2-135m-instruct")
     async with app.run_test() as pilot:
@@ -253,6 +258,7 @@ async def test_going_back_clears_letters_then_leaves_the_settings_then_the_page(
         await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "home")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_page_holds_everything_at_every_size(home: Path, size: tuple[int, int]) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
@@ -270,6 +276,7 @@ async def test_the_page_holds_everything_at_every_size(home: Path, size: tuple[i
         await until_shown(pilot, "F9 Start")
 
 
+@pytest.mark.slow
 async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,6 +325,7 @@ async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
         assert "\x1b" not in shown(app)
 
 
+@pytest.mark.slow
 async def test_the_mouse_does_the_same(home: Path) -> None:
     app = an_app(benchmark="quickstart", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:

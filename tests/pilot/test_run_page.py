@@ -86,6 +86,7 @@ ACTIONS = ("pause", "stop", "resume", "concurrency", "budget")
 # -- what is shown ---------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_essentials_are_shown_at_every_size(
     engine: PretendEngine, size: tuple[int, int]
@@ -282,6 +283,7 @@ async def test_text_from_outside_is_only_text(home: Path) -> None:
 # -- what can be done ------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("state", "alive", "can"),
     [

@@ -84,6 +84,7 @@ async def until_listed(pilot: Pilot[Any], *numbers: int) -> None:
     await until(pilot, look, f"the samples {numbers}")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_every_sample_is_listed_with_what_came_of_it(
     engine: PretendEngine, size: tuple[int, int]
@@ -280,6 +281,7 @@ async def put(engine: PretendEngine, row: int, *asked: tuple[Prompt, Reply | Non
     await journal.close()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_sample_shows_what_was_asked_answered_and_read(
     engine: PretendEngine, size: tuple[int, int]
@@ -399,6 +401,7 @@ async def test_without_the_package_a_line_says_how_to_get_pictures(
         assert not pilot.app.screen.query_one(Picture).query(".pixels")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("pixels", "wide"),
     [((640, 480), 53), ((300, 300), 30), ((16, 16), 24), ((4000, 100), 80), ((10, 4000), 1)],
@@ -409,6 +412,7 @@ def test_pictures_are_as_wide_as_they_are_and_never_too_high(
     assert columns(*pixels) == wide
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("environment", "kind"),
     [

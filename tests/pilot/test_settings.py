@@ -90,6 +90,7 @@ async def test_a_theme_is_kept() -> None:
     assert kept() == {"theme": "evalbench-light"}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("way", ["tab", "f2", "ctrl+p", "f1"])
 async def test_a_theme_that_is_only_tried_goes_however_one_leaves(way: str) -> None:
     app = an_app()

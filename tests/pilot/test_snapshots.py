@@ -66,6 +66,7 @@ def _case(name: str, size: tuple[int, int]) -> ParameterSet:
     return pytest.param(name, size, id=file_name(name, size)[:-4], marks=marks)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "size"), [_case(*which) for which in ALL])
 async def test_it_looks_as_before(
     monkeypatch: pytest.MonkeyPatch, name: str, size: tuple[int, int]

@@ -82,6 +82,7 @@ async def test_only_rows_in_view_are_asked_for() -> None:
         assert len(rows.asked) <= 2 * 20
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("keys", "cursor"),
     [
@@ -212,6 +213,7 @@ async def test_what_changed_is_drawn_and_nothing_else(monkeypatch: pytest.Monkey
         assert 0 not in drawn
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("width", [1, 2, 5, 9, 16, 24, 25, 40, 200])
 async def test_any_width_is_filled_exactly(width: int) -> None:
     rows = ListRows([("1", "漢字漢字", "漢字かな" * 80), ("2", "e\u0301\u0301", "\t[/foo]\x1b[1m")])

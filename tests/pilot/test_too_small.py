@@ -9,6 +9,7 @@ from evalbench.tui.state.preferences import Preferences
 from tests.pilot.driving import until_shown
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("key", ["f2", "f3", "f4", "f6"])
 async def test_the_notice_stays_in_sight(key: str) -> None:
     app = EvalbenchApp(Preferences(welcomed=True))

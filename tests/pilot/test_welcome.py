@@ -41,6 +41,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return led
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("keys", "led"),
     [
@@ -64,6 +65,7 @@ async def test_by_keyboard(begun: list[Any], keys: list[str], led: Any) -> None:
     assert begun == [led]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("button", "led"),
     [("#demo", ("run", "quickstart", "--limit", "10")), ("#keys", "keys"), ("#new", "new")],

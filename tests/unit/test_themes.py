@@ -230,6 +230,7 @@ def style_sheets() -> Iterator[tuple[str, str]]:
     yield "app", (Path(evalbench.tui.app.__file__).parent / "app.tcss").read_text()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("value", "variables"),
     [

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.dispatch import realtime, retry
+from evalbench.engine.errors import ProviderError
 from tests.contract.providers.conftest import _no_aws_account
 
 __all__ = ["_no_aws_account"]
@@ -14,3 +16,14 @@ __all__ = ["_no_aws_account"]
 @pytest.fixture(autouse=True)
 def _fresh_home(home: Path) -> Path:
     return home
+
+
+@pytest.fixture(autouse=True)
+def _asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refusal is a reply at once, for whatever time its server asks."""
+
+    def told(error: ProviderError, waited: float) -> None:
+        retry.told_to_wait(error, waited)
+
+    monkeypatch.setattr(realtime, "told_to_wait", told)
+    monkeypatch.setattr(retry, "FULL_HOUSE", 1)

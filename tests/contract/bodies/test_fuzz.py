@@ -26,9 +26,10 @@ from tests.contract.bodies.bench import Bench, bench
 from tests.contract.bodies.cases import ANSWER, KEY, Case, cases
 from tests.contract.bodies.lanes import LANES
 from tests.contract.bodies.server import Response
+from tests.examples import examples
 from tests.spellings import remains
 
-CASES = int(os.environ.get("EVALBENCH_FUZZ_CASES", "2000"))
+CASES = int(os.environ.get("EVALBENCH_FUZZ_CASES", examples(2000)))
 _A_LANE = math.ceil(CASES / len(LANES))
 _SHARDS = math.ceil(_A_LANE / 500)
 _LONGEST = 90

@@ -25,6 +25,8 @@ from tests.contract.bodies.lanes import LANES, Lane
 from tests.contract.bodies.server import Response
 from tests.contract.providers.conftest import KEY, pair_of_aws
 
+pytestmark = pytest.mark.share(3)
+
 BATCHED = [name for name, lane in LANES.items() if lane.line]
 CHATS = [name for name in LANES if LANES[name].text[0] == "choices"]
 BATCHED_CHATS = [name for name in CHATS if LANES[name].line]

@@ -91,6 +91,7 @@ def test_fetches_what_a_model_needs_and_nothing_else(fetch: Fetcher) -> None:
     assert [f"downloading {NAME}", whole, whole, "B"] in got["progress"]
 
 
+@pytest.mark.slow
 def test_a_tag_and_a_commit_name_the_same_snapshot(fetch: Fetcher) -> None:
     repository = Repository(FILES, tags=frozenset({"v1"}))
     with Hub({NAME: repository}) as hub:
@@ -101,6 +102,7 @@ def test_a_tag_and_a_commit_name_the_same_snapshot(fetch: Fetcher) -> None:
         assert not hub.requests
 
 
+@pytest.mark.slow
 def test_sharded_weights_are_complete_only_with_every_shard(fetch: Fetcher) -> None:
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     files = {
@@ -114,6 +116,7 @@ def test_sharded_weights_are_complete_only_with_every_shard(fetch: Fetcher) -> N
     assert "model-2.safetensors" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_short_interruption_goes_on_where_it_stopped(fetch: Fetcher) -> None:
     step = 10 * 1024 * 1024
     weights = WEIGHTS * (step // len(WEIGHTS) + 1)
@@ -139,6 +142,7 @@ def test_a_cut_download_keeps_what_came_whole(fetch: Fetcher) -> None:
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("token", "said"), [("", "no token was found"), ("stranger", "this token has none")]
 )
@@ -152,6 +156,7 @@ def test_a_gated_repository_is_explained(fetch: Fetcher, token: str, said: str) 
         assert "HF_TOKEN" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_reader_gets_gated_and_private_repositories(fetch: Fetcher) -> None:
     readers = frozenset({"reader"})
     repositories = {
@@ -163,6 +168,7 @@ def test_a_reader_gets_gated_and_private_repositories(fetch: Fetcher) -> None:
             assert "folder" in fetch(hub.url, name, token="reader")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("token", ["", "stranger"])
 def test_private_and_missing_repositories_read_the_same(fetch: Fetcher, token: str) -> None:
     with Hub({NAME: Repository(FILES, private=True)}) as hub:
@@ -173,6 +179,7 @@ def test_private_and_missing_repositories_read_the_same(fetch: Fetcher, token: s
         assert "check the spelling" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_missing_revision_is_named(fetch: Fetcher) -> None:
     with Hub({NAME: Repository(FILES)}) as hub:
         got = fetch(hub.url, revision="v9")
@@ -180,6 +187,7 @@ def test_a_missing_revision_is_named(fetch: Fetcher) -> None:
     assert "no revision 'v9'" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_repository_without_safetensors_is_refused(fetch: Fetcher) -> None:
     files = {"config.json": b"{}", "pytorch_model.bin": b"pickle"}
     with Hub({NAME: Repository(files)}) as hub:
@@ -188,6 +196,7 @@ def test_a_repository_without_safetensors_is_refused(fetch: Fetcher) -> None:
     assert "model.safetensors is not in the repository" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_hub_out_of_order_is_said(fetch: Fetcher) -> None:
     with Hub({NAME: Repository(FILES)}, status=503) as hub:
         got = fetch(hub.url)
@@ -195,6 +204,7 @@ def test_a_hub_out_of_order_is_said(fetch: Fetcher) -> None:
     assert "HTTP 503" in got["text"]
 
 
+@pytest.mark.slow
 def test_without_a_network_what_is_there_is_used(fetch: Fetcher) -> None:
     repository = Repository(FILES)
     with Hub({NAME: repository}) as hub:
@@ -228,6 +238,7 @@ def test_a_model_is_described_without_its_weights(fetch: Fetcher) -> None:
     assert again == [config, shapes, 0]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
 def test_describing_says_what_is_missing(fetch: Fetcher, missing: str) -> None:
     files = {"config.json": b"{}", "model.safetensors": WEIGHTS}
@@ -238,6 +249,7 @@ def test_describing_says_what_is_missing(fetch: Fetcher, missing: str) -> None:
     assert missing in got["text"]
 
 
+@pytest.mark.slow
 def test_describing_a_gated_model_says_how_to_get_access(fetch: Fetcher) -> None:
     with Hub({NAME: Repository(FILES, gated=True)}) as hub:
         got = fetch(hub.url, describe=True)
@@ -255,6 +267,7 @@ GGUFS = {
 }
 
 
+@pytest.mark.slow
 def test_of_several_gguf_files_the_named_one_is_fetched(fetch: Fetcher) -> None:
     repository = Repository(GGUFS)
     with Hub({NAME: repository}) as hub:
@@ -269,6 +282,7 @@ def test_of_several_gguf_files_the_named_one_is_fetched(fetch: Fetcher) -> None:
     assert offline["folder"] == str(file)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("gguf", "said"),
     [
@@ -292,6 +306,7 @@ def test_a_single_gguf_file_needs_no_naming(fetch: Fetcher) -> None:
     assert told["error"] == "NoSuchModel"
 
 
+@pytest.mark.slow
 def test_the_size_of_a_gguf_file_is_not_known_before_it_is_here(fetch: Fetcher) -> None:
     with Hub({NAME: Repository(GGUFS)}) as hub:
         for gguf in ("", "Q8_0"):
@@ -299,6 +314,7 @@ def test_the_size_of_a_gguf_file_is_not_known_before_it_is_here(fetch: Fetcher) 
             assert "will be known when its GGUF file is here" in got["text"]
 
 
+@pytest.mark.slow
 def test_a_disk_without_room_is_told_with_figures_before_the_download(fetch: Fetcher) -> None:
     weights = bytes(30_000_000)
     files = {**FILES, "model.safetensors": weights}

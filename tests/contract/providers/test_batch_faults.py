@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ async def run(
     if not world.path.exists():
         await world.fill(samples)
     provider = make(api)
+    hurried = replace(provider.batch_terms(model), creates_per_minute=60_000)
+    provider.batch_terms = lambda model: hurried
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(0))
         purse = Purse(Budget(), None)
@@ -103,7 +106,7 @@ async def run(
             await dispatcher.close()
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(5)
 @pytest.mark.parametrize("api", list(MODELS))
 @pytest.mark.parametrize(
     "script",
@@ -162,6 +165,7 @@ def _create_is_lost(sim: Handle, api: str) -> None:
     sim.fault("reset_before_headers", path=path, billed=True, times=1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("api", list(MODELS))
 @pytest.mark.parametrize("trouble", [_polls_fail, _create_is_lost])
 async def test_trouble_on_the_way_sends_nothing_twice(
@@ -180,18 +184,11 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made_for(make: Make, api: str) -> Make:
-    """Makes providers that may make a batch whenever they like."""
-
-    def build(name: str, **settings: Any) -> Any:
-        provider = make(name, **(BUCKET if name == "bedrock" else {}), **settings)
-        terms = provider.batch_terms(EVERY[api])
-        hurried = replace(terms, creates_per_minute=60_000)
-        provider.batch_terms = lambda model: hurried
-        return provider
-
-    return build
+    """Makes providers, with a place for their batches where they need one."""
+    return partial(make, **(BUCKET if api == "bedrock" else {}))
 
 
+@pytest.mark.share(2)
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("api", list(EVERY))
 async def test_a_download_that_fails_a_few_times_loses_nothing(
@@ -214,6 +211,7 @@ async def test_a_download_that_fails_a_few_times_loses_nothing(
     assert sim.summary()["answered"] == {"1": samples}
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("no_pauses")
 @pytest.mark.parametrize("api", list(EVERY))
 async def test_results_that_are_gone_are_waited_for_and_sent_again_on_demand_only(
@@ -234,6 +232,7 @@ async def test_results_that_are_gone_are_waited_for_and_sent_again_on_demand_onl
     assert sim.summary()["answered"] == {"2": samples}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("api", list(EVERY))
 async def test_a_key_that_may_not_fetch_results_ends_the_run_and_loses_nothing(
     make: Make, sim: Handle, tmp_path: Path, api: str
@@ -250,6 +249,7 @@ async def test_a_key_that_may_not_fetch_results_ends_the_run_and_loses_nothing(
     assert sim.summary()["answered"] == {"1": samples}
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("api", list(EVERY))
 @pytest.mark.parametrize(
     ("lost", "first"),
@@ -298,6 +298,7 @@ async def test_creations_whose_answers_are_lost_are_found_each_for_itself(
     assert sim.summary()["answered"] == {"1": samples}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("api", list(MODELS))
 async def test_an_early_end_keeps_what_was_done(
     make: Make, sim: Handle, tmp_path: Path, api: str
@@ -331,6 +332,7 @@ async def run_while_time_flies(
     return await run(flying, folder, api)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("api", ["openai", "groq", "google", "together"])
 async def test_a_queue_that_is_full_is_waited_for(
     make: Make, sim: Handle, tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,7 @@ async def test_the_whole_life(sim: Handle, sit: Sit, name: str) -> None:
     assert sim.summary()["answered"] == {"2": 6}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_lines_hold_what_goes_out_at_once(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -188,6 +189,7 @@ async def test_lines_hold_what_goes_out_at_once(sim: Handle, sit: Sit, name: str
         assert [2 * price for price in prices[:half]] == pytest.approx(prices[half:], abs=2)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_part_done_before_it_expired(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -209,6 +211,7 @@ async def test_a_part_done_before_it_expired(sim: Handle, sit: Sit, name: str) -
     assert "out of time" in late.why
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_cancelling_keeps_what_is_done(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -227,6 +230,7 @@ async def test_cancelling_keeps_what_is_done(sim: Handle, sit: Sit, name: str) -
     await desk.provider.batch_cancel(job.id, desk.model)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_disturbed_results(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -246,6 +250,7 @@ async def test_disturbed_results(sim: Handle, sit: Sit, name: str) -> None:
     assert caught.value.possibly_billed
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", TAKERS)
 @pytest.mark.parametrize(
     ("status", "kind"),
@@ -266,6 +271,7 @@ async def test_errors_only(
         assert KEY not in f"{error}{error.body}"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_good_and_bad_lines_come_together(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -275,6 +281,7 @@ async def test_good_and_bad_lines_come_together(sim: Handle, sit: Sit, name: str
     assert kinds == {n: e.ServerFault if n in (2, 5) else Reply for n in range(1, 7)}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_trouble_while_polling(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -294,6 +301,7 @@ async def test_trouble_while_polling(sim: Handle, sit: Sit, name: str) -> None:
     assert (await desk.poll(job)).state is JobState.ENDED
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_batch_that_is_no_longer_there(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -303,6 +311,7 @@ async def test_a_batch_that_is_no_longer_there(sim: Handle, sit: Sit, name: str)
     assert "no longer" in caught.value.what
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_results_that_are_gone(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -313,6 +322,7 @@ async def test_results_that_are_gone(sim: Handle, sit: Sit, name: str) -> None:
     assert "results" in caught.value.what
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_404_of_no_api_does_not_give_a_batch_up(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -322,6 +332,7 @@ async def test_a_404_of_no_api_does_not_give_a_batch_up(sim: Handle, sit: Sit, n
         await desk.poll(job)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_cut_download_is_no_result(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -335,6 +346,7 @@ async def test_a_cut_download_is_no_result(sim: Handle, sit: Sit, name: str) -> 
     assert len(await desk.lines(job)) == 6
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_transfer_that_stands_still_is_given_up(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name, timeout=0.3)
@@ -353,6 +365,7 @@ async def test_a_transfer_that_stands_still_is_given_up(sim: Handle, sit: Sit, n
         await desk.poll(job)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_creation_without_an_answer_is_found(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -378,6 +391,7 @@ async def test_a_creation_without_an_answer_is_found(sim: Handle, sit: Sit, name
     assert found[0].name == ("" if name == "anthropic" else "lost000000")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_nothing_is_found_where_nothing_was_made(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -390,6 +404,7 @@ async def test_nothing_is_found_where_nothing_was_made(sim: Handle, sit: Sit, na
     assert not found
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", TAKERS)
 @pytest.mark.parametrize(
     "body", [{}, {"data": 7}, {"data": [7]}, {"data": [{"id": "x"}]}, {"id": 7, "status": "new"}]
@@ -410,6 +425,7 @@ async def test_nonsense_about_batches(
         await desk.submit(questions(desk, 1))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_a_state_that_nobody_knows_yet(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -624,6 +640,7 @@ async def test_batches_of_any_server_can_be_switched(
     assert all(isinstance(reply, Reply) for reply in replies.values())
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_likelihoods_are_not_for_batches(sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -631,6 +648,7 @@ async def test_likelihoods_are_not_for_batches(sit: Sit, name: str) -> None:
         desk.provider.batch_line(pick(f"{desk.provider.name}/{desk.model}"), "item")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", TAKERS)
 async def test_no_key_reaches_a_reply_or_an_error(sim: Handle, sit: Sit, name: str) -> None:
     desk = sit(name)
@@ -643,6 +661,7 @@ async def test_no_key_reaches_a_reply_or_an_error(sim: Handle, sit: Sit, name: s
         await desk.provider.batch_poll("any", desk.model)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", TAKERS)
 @pytest.mark.parametrize(
     "line",

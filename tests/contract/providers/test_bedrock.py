@@ -320,6 +320,7 @@ async def test_the_prompts_tokens_are_whole_whatever_was_cached(sim: Handle, mak
 # -- failures ----------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "status", "message", "kind", "billed"),
     [

@@ -34,6 +34,7 @@ WORDS = {"wrong": e.BadKey, "noaccess": e.AccessDenied, "nocredit": e.NoCredit}
 DEEPSEEK_HAS_NONE = ("deepseek", "noaccess")
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("name", "word"), [(n, w) for n in KEYED for w in WORDS if (n, w) != DEEPSEEK_HAS_NONE]
 )
@@ -57,6 +58,7 @@ async def test_anthropic_says_no_money_in_three_ways(sim: Handle, make: Make) ->
         assert type(error) is kind
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [*ASKED, "openai-chat", "groq"])
 async def test_a_missing_key_sends_nothing(sim: Handle, make: Make, name: str) -> None:
     provider_name, model, settings = LANES[name]
@@ -66,6 +68,7 @@ async def test_a_missing_key_sends_nothing(sim: Handle, make: Make, name: str) -
     assert sim.summary()["requests"] == 0
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "name", [n for n in LANES if n not in ("llamacpp", "compatible", "lmstudio")]
 )
@@ -98,6 +101,7 @@ SHORTER = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", [n for n in LANES if n != "ollama"])
 async def test_a_prompt_that_is_too_long(sim: Handle, make: Make, name: str) -> None:
     provider, full = lane(make, name, SHORTER.get(name, ""))
@@ -116,6 +120,7 @@ async def test_ollama_cuts_a_prompt_and_is_caught(sim: Handle, make: Make) -> No
     assert "OLLAMA_CONTEXT_LENGTH" in error.cure
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize(
     ("status", "kind", "billed"),
@@ -142,6 +147,7 @@ async def test_statuses(
     assert len(sent) == 1
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize(
     ("fault", "kind"),
@@ -165,6 +171,7 @@ async def test_broken_answers(
     assert error.possibly_billed is (kind is not e.RunFatal)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_web_page_in_the_middle_of_a_run_is_a_bad_moment(
     sim: Handle, make: Make, name: str
@@ -177,6 +184,7 @@ async def test_a_web_page_in_the_middle_of_a_run_is_a_bad_moment(
     assert error.possibly_billed
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("fault", ["hang", "slow_body"])
 async def test_the_deadline_is_for_the_whole_answer(
@@ -192,6 +200,7 @@ async def test_the_deadline_is_for_the_whole_answer(
     await asyncio.to_thread(sim.wait, client_gone=1)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_nobody_listens(sim: Handle, make: Make, name: str, free_port: int) -> None:
     provider_name, model, settings = LANES[name]
@@ -202,6 +211,7 @@ async def test_nobody_listens(sim: Handle, make: Make, name: str, free_port: int
     assert f"127.0.0.1:{free_port}" in error.what
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_name_that_nobody_knows(
     sim: Handle, make: Make, monkeypatch: pytest.MonkeyPatch, name: str
@@ -240,6 +250,7 @@ _HUGE = {
 }  # fmt: skip
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["anthropic", "openai-chat", "together", "compatible"])
 async def test_an_answer_of_ten_megabytes(sim: Handle, make: Make, name: str) -> None:
     sim.fault(status=200, body=_HUGE.get(name, _HUGE["chat"]), path=ASKED.get(name, ""))
@@ -249,6 +260,7 @@ async def test_an_answer_of_ten_megabytes(sim: Handle, make: Make, name: str) ->
     assert reply.text == _LONG
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_an_address_that_is_no_api(sim: Handle, make: Make, name: str) -> None:
     provider_name, model, settings = LANES[name]
@@ -296,6 +308,7 @@ async def test_groqs_requests_are_counted_by_the_day(sim: Handle, make: Make) ->
     assert type(await failure(provider, ask(model))) is e.QuotaExhausted
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
 async def test_a_key_that_is_echoed_appears_nowhere(
@@ -335,6 +348,7 @@ async def test_a_request_that_is_too_large(sim: Handle, make: Make) -> None:
     assert "larger" in error.what
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_debug_logs_of_the_sdks_do_not_show_the_key(
     sim: Handle, make: Make, name: str, caplog: pytest.LogCaptureFixture

@@ -77,6 +77,7 @@ async def is_given_up(provider: Any, model: str) -> None:
     provider.timeout = LONG_S
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("trouble", ["half", "head"])
 async def test_an_answer_that_stops_in_the_middle(
@@ -94,6 +95,7 @@ async def test_an_answer_that_stops_in_the_middle(
     await all_let_go(way)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("trouble", ["deaf", "endless"])
 async def test_a_server_that_leaves_its_half_open_is_waited_for_no_longer_than_agreed(
@@ -109,6 +111,7 @@ async def test_a_server_that_leaves_its_half_open_is_waited_for_no_longer_than_a
     await all_let_go(way)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_kept_connection_that_is_closed_as_the_next_question_leaves(
     over: Over, way: Crossing, name: str
@@ -122,6 +125,7 @@ async def test_a_kept_connection_that_is_closed_as_the_next_question_leaves(
     assert (await provider.answer(ask(model))).outcome is Outcome.OK
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_connection_that_was_half_shut_after_an_answer_is_not_used_again(
     over: Over, way: Crossing, name: str
@@ -138,6 +142,7 @@ async def test_a_connection_that_was_half_shut_after_an_answer_is_not_used_again
     assert way.questions[0] != way.questions[1]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_server_that_went_deaf_after_an_answer(
     over: Over, way: Crossing, name: str
@@ -152,6 +157,7 @@ async def test_a_server_that_went_deaf_after_an_answer(
 A_DOLLAR_A_TOKEN = UnitPrices(Rates(Decimal(0), Decimal(1_000_000)))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", CARRIED)
 async def test_a_cut_answer_is_asked_again_and_counts_as_possibly_billed(
     over: Over, way: Crossing, name: str

@@ -64,6 +64,7 @@ async def test_several_refusals_take_one_step_each(sim: Handle, make: Make) -> N
     assert len(posts(sim)) == 3
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [*ASKED, "openai-chat", "openai-responses", "compatible"])
 async def test_a_server_that_always_blames_is_not_asked_forever(
     sim: Handle, make: Make, name: str
@@ -147,6 +148,7 @@ async def test_an_api_that_says_nothing_of_its_models_stops_nothing(
     assert reply.text
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", LANES)
 async def test_key_check(sim: Handle, make: Make, name: str) -> None:
     provider, _ = lane(make, name)
@@ -156,6 +158,7 @@ async def test_key_check(sim: Handle, make: Make, name: str) -> None:
     assert sim.summary()["billed_requests"] == 0
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", [*ASKED, "openai-chat", "groq", "openrouter", "xai"])
 async def test_key_check_of_a_wrong_key(sim: Handle, make: Make, name: str) -> None:
     provider_name, _, settings = LANES[name]
@@ -167,6 +170,7 @@ async def test_openrouter_says_what_the_key_may_still_spend(sim: Handle, make: M
     assert "$9.00" in await make("openrouter").check_key()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", LANES)
 async def test_model_lists(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
@@ -206,6 +210,7 @@ async def test_long_lists_come_page_by_page(sim: Handle, make: Make) -> None:
     assert "claude-fable-5-2" not in names
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", [*ASKED, "openai-chat", "compatible"])
 def test_a_provider_survives_a_change_of_event_loop(sim: Handle, name: str) -> None:
     provider_name, model, settings = LANES[name]

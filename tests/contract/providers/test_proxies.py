@@ -36,6 +36,7 @@ async def refusing() -> AsyncIterator[int]:
     server.close()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("lane", WHO)
 @pytest.mark.parametrize("kind", ["refuses", "is gone", "is none"])
 async def test_its_password_is_in_no_error(

@@ -95,6 +95,7 @@ def reanswer(provider: Any, patch: pytest.MonkeyPatch, answered: Answered) -> No
     patch.setattr(provider, "send", send)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("lane", LANES)
 async def test_replies(lane: str, make: Make, sim: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
     name, model, settings = LANES[lane]
@@ -109,6 +110,7 @@ async def test_replies(lane: str, make: Make, sim: Handle, monkeypatch: pytest.M
         assert_gone(spelled, *shown(reply))
 
 
+@pytest.mark.share(10)
 @pytest.mark.parametrize("lane", LANES)
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
 async def test_errors(
@@ -127,6 +129,7 @@ async def test_errors(
         assert_gone(spelled, *shown_of(caught.value))
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("lane", LINES)
 async def test_batches(lane: str, make: Make, sim: Handle, monkeypatch: pytest.MonkeyPatch) -> None:
     name, model, settings = LANES[lane]
@@ -145,6 +148,7 @@ async def test_batches(lane: str, make: Make, sim: Handle, monkeypatch: pytest.M
                 assert_gone(spelled, *shown_of(caught.value))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("lane", ["anthropic", "openai-chat", "google", "together", "bedrock"])
 @pytest.mark.parametrize("whole", [True, False])
 async def test_files_of_results(
@@ -184,6 +188,7 @@ async def test_files_of_results(
         assert_gone(spelled, kept)
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("lane", LANES)
 async def test_model_lists(lane: str, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     name, _, settings = LANES[lane]

@@ -102,6 +102,7 @@ def test_the_example_is_a_benchmark(tmp_path: Path) -> None:
 # -- scorers ---------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("answer", "gold", "reply", "lenient", "strict"),
     [
@@ -314,6 +315,7 @@ def test_a_file_names_no_table_outside_of_its_folder(folder: Path, name: str) ->
     assert sample.gold == ["42"]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "template",
     [
@@ -369,6 +371,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize(("pattern", "reply"), ENDLESS, ids=[one[0] for one in ENDLESS])
 def test_a_pattern_without_end_fails_its_sample_and_no_other(
@@ -439,6 +442,7 @@ FILLING = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("name", list(FILLING))
 @pytest.mark.parametrize("place", ["template", "system"])

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-quickly = settings(max_examples=25, deadline=None)
+from tests.examples import examples
+
+quickly = settings(max_examples=examples(25), deadline=None)

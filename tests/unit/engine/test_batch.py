@@ -493,6 +493,7 @@ def test_a_step_that_fails_for_the_moment_is_taken_again(tmp_path: Path, step: s
     check()
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("step", ["upload", "create", "fetch"])
 @pytest.mark.parametrize(("failures", "ends"), [(60, State.COMPLETE), (200, State.FAILED)])
 def test_a_provider_that_is_down_is_waited_for_an_hour_but_not_for_ever(
@@ -626,6 +627,7 @@ async def test_a_call_that_cannot_be_put_in_a_line_fails_alone(tmp_path: Path) -
     assert (state, driver.progress.failed, driver.progress.done) == (State.COMPLETE, 1, 3)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("solve", [one_question, two_questions])
 @pytest.mark.parametrize("names", [True, False])
 def test_an_engine_that_dies_before_or_after_any_step_loses_and_repeats_nothing(

@@ -83,6 +83,7 @@ async def finished_once(folder: Path, post: Forgetful, **more: Any) -> None:
     assert {times for text, times in post.executed.items() if "question" in text} == {epochs}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("names", [True, False], ids=["named", "nameless"])
 @pytest.mark.parametrize("lost", range(1, BATCHES + 1))
 def test_any_lost_answers_make_no_batch_twice(tmp_path: Path, lost: int, names: bool) -> None:
@@ -101,6 +102,7 @@ def test_any_lost_answers_make_no_batch_twice(tmp_path: Path, lost: int, names: 
         check(tmp_path / str(number), post)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_lost_answers_among_batches_of_others_and_slow_lists(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)

@@ -265,6 +265,7 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -486,6 +487,7 @@ CLASHES = (
 )  # fmt: skip
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", CLASHES)
 def test_a_column_may_be_called_as_anything(name: str, tmp_path: Path) -> None:
     template = f"{{{{ {name} }}}}"
@@ -497,6 +499,7 @@ def test_a_column_may_be_called_as_anything(name: str, tmp_path: Path) -> None:
     assert item.inputs["row"][name] == "said"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["if", "not", "True", "none", "two words", "1st", "", "é-ß"])
 def test_a_column_that_cannot_be_named_is_reached_by_its_row(name: str, tmp_path: Path) -> None:
     (item,) = custom(tmp_path, f"{{{{ row[{name!r}] }}}}", {name: "said"})
@@ -516,6 +519,7 @@ DEEP = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("template", DEEP)
 @pytest.mark.parametrize("place", ["template", "system"])
 def test_a_template_that_is_nested_too_deeply_is_told(

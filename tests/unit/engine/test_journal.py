@@ -29,10 +29,11 @@ from evalbench.engine.calls import (
     user,
 )
 from evalbench.engine.journal import Journal, JournalReader, codec
+from tests.examples import examples
 from tests.unit.engine.journals import KEY, MODEL, ask, fill, journal, sample
 from tests.unit.engine.strategies import json_values, prompts, replies, texts
 
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=examples(15), deadline=None)
 tags = st.dictionaries(texts, texts, max_size=3)
 samples = st.builds(
     Sample,

@@ -20,6 +20,7 @@ from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.schema import create
 from evalbench.engine.journal.sums import Sums, kept, recount
+from tests.examples import examples
 from tests.unit.engine.journals import KEY, MODEL, fill, journal, sample
 
 ROWS = st.integers(1, 5)
@@ -108,7 +109,7 @@ async def live(path: Path, steps: list[tuple]) -> None:  # type: ignore[type-arg
     await opened.close()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(STEPS, min_size=5, max_size=30))
 def test_sums_are_right_or_not_there(steps: list[tuple]) -> None:  # type: ignore[type-arg]
     with tempfile.TemporaryDirectory() as folder:

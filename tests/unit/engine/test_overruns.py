@@ -33,6 +33,7 @@ from evalbench.engine.execution.purses import Purses
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.status import State
+from tests.examples import examples
 from tests.unit.engine.driving import Solving, right
 from tests.unit.engine.journals import MODEL, sample
 from tests.unit.engine.test_realtime import Acted
@@ -228,7 +229,7 @@ ATTEMPTS = st.tuples(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(ATTEMPTS, min_size=1, max_size=12),
     st.sampled_from([None, 1, 4, 16]),

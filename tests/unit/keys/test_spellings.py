@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalbench.engine.calls.redaction import SHORTEST, Redactor
+from tests.examples import examples
 from tests.spellings import escaped, remains, spellings
 
 MARK = "␟"
@@ -69,6 +70,7 @@ def survivors(key: str, around: Sequence[str] = AROUND) -> list[str]:
     return left
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 def test_every_spelling_goes(key: str) -> None:
     assert survivors(key) == []
@@ -82,7 +84,7 @@ def is_plain(key: str) -> bool:
     return unquote(key, errors="ignore").isprintable() or not key.isprintable()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given((printable | anything).filter(is_long).filter(is_plain))
 @example("abc%41cdef")
 def test_every_spelling_of_any_key_goes(key: str) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from evalbench.engine.cost.budget import Budget, BudgetReached, Ticket
+from tests.examples import examples
 
 CENTS = st.decimals(0, 3, places=7)
 SHARE = st.decimals(0, 1, places=3)
@@ -79,7 +80,9 @@ class AnyOrder(RuleBasedStateMachine):
         assert held.left == 5 - self.spent - self.possible - self.reserved
 
 
-AnyOrder.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
+AnyOrder.TestCase.settings = settings(
+    deadline=None, max_examples=examples(60), stateful_step_count=30
+)
 TestAnyOrder = AnyOrder.TestCase
 
 

@@ -65,6 +65,11 @@ ANTHROPIC: list[tuple[int, Any, type[e.ProviderError]]] = [
     (504, anthropic("timeout_error", "late"), e.ServerFault),
     (529, anthropic("overloaded_error", "full"), e.Overloaded),
     (529, b"", e.Overloaded),
+    # Some gateways give every error one status, and keep its type.
+    (500, anthropic("overloaded_error", "full"), e.Overloaded),
+    (500, anthropic("authentication_error", "no"), e.BadKey),
+    (500, anthropic("billing_error", "pay"), e.NoCredit),
+    (500, anthropic("permission_error", "no"), e.AccessDenied),
     (502, PAGE, e.ServerFault),
     (404, PAGE, e.RunFatal),
     (302, b"", e.RunFatal),

@@ -322,3 +322,20 @@ def test_scores_are_summed_over_the_continuations_tokens_only() -> None:
     ]
     with pytest.raises((IndexError, ValueError)):
         read_scores(body, HERE, context=2, wholes=[3])
+
+
+ENDINGS = {
+    Outcome.OK: "stop stopped end eos eos_token stop_sequence stop_token end_turn end_of_turn"
+    " complete completed finish finished done success tool_call tool_calls tool_use function_call",
+    Outcome.TRUNCATED: "length max_tokens max_output_tokens max_completion_tokens max_new_tokens"
+    " max_length model_length token_limit context_length model_context_window_exceeded repetition",
+    Outcome.FILTERED: "content_filter content_filtered sensitive safety recitation blocklist"
+    " prohibited_content spii guardrail_intervened",
+    Outcome.REFUSED: "refusal refused",
+}
+
+
+@pytest.mark.parametrize("outcome", ENDINGS)
+def test_servers_have_many_words_for_why_an_answer_ended(outcome: Outcome) -> None:
+    for word in ENDINGS[outcome].split():
+        assert read_chat(chat(word), HERE).outcome is outcome, word

@@ -27,6 +27,7 @@ def charts() -> list[Chart]:
     return [chart for chart in found if chart]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("chart", charts(), ids=lambda chart: type(chart).__name__)
 def test_every_chart_is_a_picture_and_names_are_no_formulas(home: Path, chart: Chart) -> None:
     picture = Image.open(io.BytesIO(png(chart)))

@@ -58,6 +58,7 @@ def took(name: str, shape: str, size: int) -> float:
     return time.process_time() - begun
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", list(readers()))
 def test_a_reply_four_times_as_long_takes_no_more_than_a_few_times_as_long(name: str) -> None:
     for shape in SHAPES:

@@ -78,7 +78,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", list(HOSTILE))
 def test_no_reply_breaks_or_holds_up_a_parser(name: str) -> None:
     for entry, which in BOTH:
