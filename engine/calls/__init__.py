@@ -23,6 +23,7 @@ from evalbench.engine.calls.messages import (
 from evalbench.engine.calls.provider import (
     NETWORK_OPTIONS,
     PLACES,
+    BaseProvider,
     Capabilities,
     KeyNeed,
     ModelInfo,
@@ -35,6 +36,7 @@ from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply
 __all__ = [
     "NETWORK_OPTIONS",
     "PLACES",
+    "BaseProvider",
     "BatchJob",
     "BatchProvider",
     "BatchTerms",

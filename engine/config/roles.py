@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalbench.engine.calls import (
+    BaseProvider,
     BatchProvider,
     BatchTerms,
     KeyNeed,
     ModelRef,
-    Provider,
     WorkerProvider,
 )
 from evalbench.engine.calls.options import Option, parse_options
@@ -135,7 +135,7 @@ class RoleSpec:
     @property
     def key_need(self) -> KeyNeed | None:
         """What key the provider takes; None for one that takes none."""
-        return getattr(registry.provider_class(self.ref.provider), "key", None)
+        return registry.provider_class(self.ref.provider).key
 
     @property
     def batched(self) -> bool:
@@ -162,7 +162,7 @@ class RoleSpec:
         """Frames that the model looks at in a second of a video."""
         return float(self.provider_options.get("video_fps") or 1.0)
 
-    def provider(self, secret: str = "") -> Provider | WorkerProvider:
+    def provider(self, secret: str = "") -> BaseProvider:
         """The provider with its options and its key."""
         cls = registry.provider_class(self.ref.provider)
         return make_provider(cls, self.provider_options, secret)
@@ -208,8 +208,7 @@ class RoleSpec:
             raise SpecError(
                 "mode",
                 f"{self.ref.provider} takes no batches of {name}",
-                why=getattr(provider, "batch_lacks", "")
-                or "it has no batch API that evalbench knows",
+                why=provider.batch_lacks or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
             )
         self._check_workers(provider)
@@ -222,7 +221,7 @@ class RoleSpec:
                     cure=f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
 
-    def _check_workers(self, provider: Provider | WorkerProvider) -> None:
+    def _check_workers(self, provider: BaseProvider) -> None:
         if self.clustered and not isinstance(provider, WorkerProvider):
             raise SpecError(
                 "mode",
@@ -247,12 +246,10 @@ class RoleSpec:
 
 
 def make_provider(
-    cls: registry.ProviderClass, settings: Mapping[str, Any], secret: str = ""
-) -> Provider | WorkerProvider:
+    cls: type[BaseProvider], settings: Mapping[str, Any], secret: str = ""
+) -> BaseProvider:
     """A provider from its class; one that takes no key is given none."""
-    if getattr(cls, "key", None) is None:
-        return cls(settings)
-    return cls(settings, secret)  # type: ignore[call-arg]
+    return cls(settings, secret if cls.key else "")
 
 
 def parse_model(text: str) -> ModelRef:

@@ -17,7 +17,7 @@ from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.calls.replies import UNSTORABLE, plain
 from evalbench.engine.config.roles import CANDIDATE
-from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, SendLog
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, Parking, SendLog
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 
@@ -231,8 +231,8 @@ class SampleAsk:
     ) -> Reply:
         """The reply to a call that is asked now."""
         intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
-        if park := getattr(part.dispatcher, "park", None):
-            reply: Reply | None = await park(call, ident, intend)
+        if isinstance(part.dispatcher, Parking):
+            reply = await part.dispatcher.park(call, ident, intend)
             if reply is not None:
                 return reply
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"

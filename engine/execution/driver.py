@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 import traceback
-import typing
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -96,9 +95,7 @@ class Driver:
         self._backlog = Backlog(journal, epochs, rows)
         self._workers: set[asyncio.Task[None]] = set()
         self._parking: Sequence[Parking] = [
-            typing.cast("Parking", part.dispatcher)
-            for part in self._cast.values()
-            if hasattr(part.dispatcher, "park")
+            part.dispatcher for part in self._cast.values() if isinstance(part.dispatcher, Parking)
         ]
         self._final: set[int] = set()
         self._news = asyncio.Event()

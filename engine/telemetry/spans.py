@@ -17,6 +17,7 @@ Ids are hashes of what a span stands for, so what is sent twice is the same twic
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,22 +25,15 @@ from urllib.parse import urlsplit
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import CallRow
 from evalbench.engine.journal.records import ScoreRow
 from evalbench.engine.telemetry.content import content
 
 _LONGEST = 200
 _MS = 1_000_000
-
-_PROVIDERS = {
-    "bedrock": "aws.bedrock",
-    "google": "gcp.gemini",
-    "vertex": "gcp.vertex_ai",
-    "mistral": "mistral_ai",
-    "xai": "x_ai",
-}
-"""Well-known values of ``gen_ai.provider.name`` where ours are others."""
 
 _PARAMS = {
     "max_tokens": "max_tokens",
@@ -246,12 +240,21 @@ def engine_span(
     )
 
 
+@functools.cache
+def _provider_name(provider: str) -> str:
+    """The value of ``gen_ai.provider.name``."""
+    try:
+        return registry.provider_class(provider).trace_name or provider
+    except SpecError:
+        return provider
+
+
 def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
     row, reply = one.row, one.reply
     model = ModelRef.parse(row.key.model)
     told: dict[str, Value] = {
         "gen_ai.operation.name": _operation(row.prompt),
-        "gen_ai.provider.name": _PROVIDERS.get(model.provider, model.provider),
+        "gen_ai.provider.name": _provider_name(model.provider),
         "gen_ai.request.model": _short(model.name),
         "gen_ai.output.type": "json" if row.prompt.params.schema else "text",
         "openinference.span.kind": "LLM" if row.key.role == CANDIDATE else "EVALUATOR",

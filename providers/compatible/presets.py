@@ -32,6 +32,7 @@ class Groq(Compatible):
 
     name: ClassVar[str] = "groq"
     title: ClassVar[str] = "Groq"
+    price_table: ClassVar[str] = "groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
@@ -70,6 +71,7 @@ class OpenRouter(Compatible):
 
     name: ClassVar[str] = "openrouter"
     title: ClassVar[str] = "OpenRouter"
+    price_table: ClassVar[str] = "openrouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
@@ -150,6 +152,7 @@ class LmStudio(Compatible):
 
     name: ClassVar[str] = "lmstudio"
     title: ClassVar[str] = "LM Studio"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:1234/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LMSTUDIO_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
@@ -160,6 +163,7 @@ class LlamaCpp(Compatible):
 
     name: ClassVar[str] = "llamacpp"
     title: ClassVar[str] = "llama.cpp"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:8080/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LLAMACPP_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
@@ -170,6 +174,7 @@ class DeepSeek(Compatible):
 
     name: ClassVar[str] = "deepseek"
     title: ClassVar[str] = "DeepSeek"
+    price_table: ClassVar[str] = "deepseek"
     own_address: ClassVar[str] = "https://api.deepseek.com/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
@@ -182,6 +187,8 @@ class Mistral(Compatible):
 
     name: ClassVar[str] = "mistral"
     title: ClassVar[str] = "Mistral"
+    price_table: ClassVar[str] = "mistral"
+    trace_name: ClassVar[str] = "mistral_ai"
     own_address: ClassVar[str] = "https://api.mistral.ai/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
@@ -194,6 +201,8 @@ class Xai(Compatible):
 
     name: ClassVar[str] = "xai"
     title: ClassVar[str] = "xAI"
+    price_table: ClassVar[str] = "x-ai"
+    trace_name: ClassVar[str] = "x_ai"
     own_address: ClassVar[str] = "https://api.x.ai/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
@@ -208,6 +217,7 @@ class Fireworks(Compatible):
 
     name: ClassVar[str] = "fireworks"
     title: ClassVar[str] = "Fireworks"
+    price_table: ClassVar[str] = "fireworks"
     own_address: ClassVar[str] = "https://api.fireworks.ai/inference/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("FIREWORKS_API_KEY",), "https://app.fireworks.ai/settings/users/api-keys", r"fw_\w{16,}"

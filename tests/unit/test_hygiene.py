@@ -123,7 +123,8 @@ def _base_install() -> set[str]:
     """Every distribution that a plain install brings to this machine."""
     project = _configured()["project"]
     assert isinstance(project, dict)
-    left, found = list(project["dependencies"]), set()
+    left = list(project["dependencies"])
+    found: set[str] = set()
     while left:
         requirement = Requirement(left.pop())
         name = canonicalize_name(requirement.name)
@@ -151,6 +152,20 @@ def test_the_base_install_is_under_permissive_licences() -> None:
         if _COPYLEFT.search(told) or not _PERMISSIVE.search(told)
     }
     assert bad == {}
+
+
+def test_the_engine_lists_no_provider() -> None:
+    # What belongs to one is declared by its class. Formats of others have names of their own.
+    points = _configured()["project"]["entry-points"]["evalbench.providers"]  # type: ignore[index]
+    names = set(points) - {"answers", "local"}
+    found = [
+        f"{module.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for module in (ROOT / "engine").rglob("*.py")
+        if "formats" not in module.parts
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert found == []
 
 
 _READ_AS_MARKUP = ("Button", "Checkbox", "Label", "RadioButton", "Static", "notify")

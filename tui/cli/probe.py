@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON, parse_model
@@ -63,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _secret(provider: str, name: str | None, file: str | None, profile: str | None) -> str:
-    need: KeyNeed | None = getattr(registry.provider_class(provider), "key", None)
+    need = registry.provider_class(provider).key
     if name and looks_like_key(name):
         raise not_here()
     if need is None:
