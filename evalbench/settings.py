@@ -27,9 +27,10 @@ class Settings(TypedDict, total=False):
     concurrency: int | None
     qps: float | None
     attempts: int | None
+    max_tokens: int | None
     temperature: float | None
     top_p: float | None
-    max_tokens: int | None
+    top_k: int | None
     stop: str | Sequence[str] | None
     effort: str | None
     thinking_budget: int | None

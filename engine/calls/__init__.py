@@ -10,7 +10,6 @@ from evalbench.engine.calls.messages import (
     MediaPart,
     Message,
     ModelRef,
-    Params,
     Part,
     Prompt,
     TextPart,
@@ -20,6 +19,7 @@ from evalbench.engine.calls.messages import (
     system,
     user,
 )
+from evalbench.engine.calls.params import PARAM_OPTIONS, PARAMETERS, Parameter, Params
 from evalbench.engine.calls.provider import (
     NETWORK_OPTIONS,
     PLACES,
@@ -35,6 +35,8 @@ from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply
 
 __all__ = [
     "NETWORK_OPTIONS",
+    "PARAMETERS",
+    "PARAM_OPTIONS",
     "PLACES",
     "BaseProvider",
     "BatchJob",
@@ -50,6 +52,7 @@ __all__ = [
     "ModelRef",
     "Outcome",
     "ParamNote",
+    "Parameter",
     "Params",
     "Part",
     "Prompt",

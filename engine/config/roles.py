@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalbench.engine.calls import (
+    PARAM_OPTIONS,
     BaseProvider,
     BatchProvider,
     BatchTerms,
@@ -44,21 +45,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
     Option(
         "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
     ),
-    Option(
-        "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
-    ),
-    Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
-    Option(
-        "max_tokens",
-        int,
-        None,
-        "cap on all generated tokens of one candidate call, thinking included; left out, the"
-        " benchmark's own cap and --thinking-room apply",
-        minimum=1,
-    ),
-    Option("stop", str, (), "a text that ends the candidate's answer", many=True),
-    Option("effort", str, None, "how hard the candidate thinks, in its provider's words"),
-    Option("thinking_budget", int, None, "tokens for the candidate's thinking; 0: none", minimum=0),
+    *PARAM_OPTIONS,
     Option(
         "thinking_room",
         int,
@@ -92,7 +79,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
 )
 """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
 
-PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
+PARAMS = tuple(option.name for option in PARAM_OPTIONS)
 """Those that are parameters of a call."""
 
 THINKING_ROOM = 8192

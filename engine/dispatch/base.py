@@ -92,7 +92,7 @@ class Host(Protocol):
 
 
 class Parking(ABC):
-    """What a dispatcher has besides that answers some calls later, whatever becomes of who asked."""
+    """What a dispatcher has besides that answers calls later, whatever becomes of who asked."""
 
     @abstractmethod
     def begin(self, host: Host) -> None:

@@ -8,22 +8,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from evalbench.engine.calls import BaseProvider, Call, ModelRef, Provider, WorkerProvider, generate
+from evalbench.engine.calls import (
+    PARAMETERS,
+    BaseProvider,
+    Call,
+    ModelRef,
+    Provider,
+    WorkerProvider,
+    generate,
+)
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.told_prices import keep_told
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.hardware.fit import Sized
-
-_SETTABLE: Mapping[str, Any] = {
-    "temperature": 0.5,
-    "top_p": 0.5,
-    "seed": 1,
-    "stop": ("\n",),
-    "logprobs": 1,
-    "effort": "low",
-}
-"""Parameters that some models take, with a value that all of these would."""
 
 _QUESTION = "Which planet do we live on? Answer with one word."
 _ANSWER_TOKENS = 64
@@ -65,8 +63,10 @@ def _untaken(provider: BaseProvider, model: str) -> dict[str, str]:
     does not say beforehand what it would send leaves out nothing.
     """
     reasons: dict[str, str] = {}
-    for name, value in _SETTABLE.items():
-        call = Call(ModelRef(provider.name, model), generate("?", **{name: value}))
+    for name, parameter in PARAMETERS.items():
+        if parameter.trial is None:
+            continue
+        call = Call(ModelRef(provider.name, model), generate("?", **{name: parameter.trial}))
         with contextlib.suppress(ProviderError):
             for note in provider.param_notes(call) or ():
                 if note.name == name and note.fate != "sent":

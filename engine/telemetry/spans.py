@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from evalbench.engine.benchmark import Sample
-from evalbench.engine.calls import ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.calls import PARAMETERS, ModelRef, Outcome, Prompt, Reply
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.errors import SpecError
@@ -35,14 +35,6 @@ from evalbench.engine.telemetry.content import content
 _LONGEST = 200
 _MS = 1_000_000
 
-_PARAMS = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "seed": "seed",
-    "stop": "stop_sequences",
-    "effort": "reasoning.level",
-}
 _USAGE = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -267,7 +259,11 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
         "evalbench.outcome": reply.outcome.value,
     }
     asked = row.prompt.params.asked()
-    told |= {f"gen_ai.request.{_PARAMS[name]}": asked[name] for name in _PARAMS if name in asked}
+    told |= {
+        f"gen_ai.request.{one.trace}": asked[name]
+        for name, one in PARAMETERS.items()
+        if one.trace and name in asked
+    }
     if model.revision:
         told["evalbench.model.revision"] = model.revision
     if reply.provider_model:

@@ -50,6 +50,7 @@ class Groq(Compatible):
         ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
+        top_k=False,
         cap="max_completion_tokens",
         logprobs=False,
         day_requests=True,
@@ -179,7 +180,7 @@ class DeepSeek(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="", schema=False, cached_from=1024)
+    quirks: ClassVar[Quirks] = Quirks(top_k=False, seed="", schema=False, cached_from=1024)
 
 
 class Mistral(Compatible):
@@ -193,7 +194,9 @@ class Mistral(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="random_seed", logprobs=False, limits=minute_limits)
+    quirks: ClassVar[Quirks] = Quirks(
+        top_k=False, seed="random_seed", logprobs=False, limits=minute_limits
+    )
 
 
 class Xai(Compatible):
@@ -208,7 +211,7 @@ class Xai(Compatible):
         ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
-        cap="max_completion_tokens", most_logprobs=8, cached_from=1024
+        top_k=False, cap="max_completion_tokens", most_logprobs=8, cached_from=1024
     )
 
 
