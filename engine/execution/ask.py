@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
-from evalbench.engine.calls.replies import UNSTORABLE, plain
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, Parking, SendLog
 from evalbench.engine.errors import EvalbenchError
@@ -215,11 +214,7 @@ class SampleAsk:
         finally:
             if self._earlier:
                 self._earlier.asked(role)
-        try:
-            stored = self._journal.store_reply(self._row, key, reask, reply)
-        except UNSTORABLE:
-            reply = plain(reply)
-            stored = self._journal.store_reply(self._row, key, reask, reply)
+        reply, stored = self._journal.store_any_reply(self._row, key, reask, reply)
         await stored
         if reply.outcome is Outcome.ERROR:
             self._final.add(ident)
