@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 
-_COMMAND = re.compile(r"(?:^|[|;&(]\s*|\s)(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
+_COMMAND = re.compile(r"(?:^|[|;&(]\s*|\s)(?<!from )(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
 _INLINE = re.compile(r"`(evalbench(?: [^`]+)?)`")
 _ENDS = re.compile(r"\s(?:\||>|>>|<|2>&1|&&|&|;)(?=\s|$)|\s#\s|\s{3,}\S|;")
 _ELSEWHERE = re.compile(r"(?:docker|podman)\s(?!(?:run|exec)\s)|(?:apptainer|singularity)\s")
