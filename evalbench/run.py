@@ -348,18 +348,20 @@ class Run:
         if budget is not None:
             old = self.spec
             spec = replace(old, common={**old.common, "budget": float(budget)})
-        again = [_retried(name) for name in retry]
+        options = launch.EngineOptions(
+            accept_changes=accept_changes,
+            accept_loss=accept_loss,
+            retry=tuple(_retried(name) for name in retry),
+            resend_unfetched=resend_unfetched,
+            foreground=foreground,
+        )
 
         def resume() -> launch.Engine:
             return launch.resume_run(
                 self._folder,
+                options,
                 spec=spec,
-                accept_changes=accept_changes,
-                accept_loss=accept_loss,
-                retry=again,
                 allow_hosts=list(allow_hosts),
-                resend_unfetched=resend_unfetched,
-                foreground=foreground,
                 progress=progress,
             )
 
