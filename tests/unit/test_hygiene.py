@@ -159,7 +159,7 @@ def test_the_engine_lists_no_provider() -> None:
     points = _configured()["project"]["entry-points"]["evalbench.providers"]  # type: ignore[index]
     names = set(points) - {"answers", "local"}
     found = [
-        f"{module.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        f"{module.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
         for module in (ROOT / "engine").rglob("*.py")
         if "formats" not in module.parts
         for node in ast.walk(ast.parse(module.read_text("utf-8")))

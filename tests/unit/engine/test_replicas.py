@@ -50,7 +50,7 @@ class Pretend:
 
     async def drain(self) -> None: ...
 
-    async def read(self) -> dict[str, Any] | None:
+    async def read(self) -> Any:
         frame = await self.frames.get()
         if isinstance(frame, Exception):
             raise frame
