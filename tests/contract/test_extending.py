@@ -222,7 +222,7 @@ async def test_a_screen(edited: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     class WithRoom(EvalbenchApp):
         BINDINGS = bindings("app")
-        CSS_PATH = Path(app_module.__file__).with_name("app.tcss")
+        CSS_PATH = str(Path(app_module.__file__).with_name("app.tcss"))
         action_room = action
 
     app = WithRoom(Preferences(welcomed=True))

@@ -59,7 +59,7 @@ def test_every_parameter_is_known_wherever_one_is_asked_for() -> None:
         assert option.name == name
         assert common[name] is option
         assert option.type in typing.get_args(hints[name])
-        value = {int: 3, float: 0.5, str: "low"}[option.type]
+        value: Any = {int: 3, float: 0.5, str: "low"}[option.type]
         spec = make_spec("quickstart", "openai/gpt-4.1", **{name: value})
         plain = make_spec("quickstart", "openai/gpt-4.1")
         asked = (value,) if option.many else value
