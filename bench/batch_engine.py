@@ -27,7 +27,17 @@ import orjson
 
 from bench.figures import Figure, declare, tell
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
-from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, ModelRef, Reply, generate
+from evalbench.engine.calls import (
+    BatchJob,
+    BatchProvider,
+    BatchTerms,
+    Call,
+    Capabilities,
+    JobState,
+    ModelRef,
+    Reply,
+    generate,
+)
 from evalbench.engine.config import registry
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.purse import Purse
@@ -115,20 +125,35 @@ class OneQuestion(Benchmark):
         return []
 
 
-class AtOnce:
+class AtOnce(BatchProvider):
     """A provider's own lines; batches that are over as soon as they are made."""
 
     def __init__(self, lane: str) -> None:
         name, _, self._result = LANES[lane]
         cls: Any = registry.provider_class(name)
         self._real = cls({o.name: o.default for o in cls.options}, "sk-bench-0123456789")
-        self.batch_line = self._real.batch_line
-        self.batch_item = self._real.batch_item
-        self.batch_reply = self._real.batch_reply
-        self.capabilities = self._real.capabilities
         self.files: dict[str, Path] = {}
         self.made = 0.0
         self.fetched = 0
+
+    def capabilities(self, model: str) -> Capabilities:
+        able: Capabilities = self._real.capabilities(model)
+        return able
+
+    def batch_line(self, call: Call, item: str) -> bytes:
+        line: bytes = self._real.batch_line(call, item)
+        return line
+
+    def batch_item(self, line: bytes) -> str:
+        item: str = self._real.batch_item(line)
+        return item
+
+    def batch_reply(self, line: bytes, call: Call) -> Reply:
+        reply: Reply = self._real.batch_reply(line, call)
+        return reply
+
+    async def batch_cancel(self, job: str, model: str) -> None:
+        raise AssertionError("nobody cancels here")
 
     def batch_terms(self, model: str) -> BatchTerms:
         """As the provider's, but for a queue without end."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from evalbench.engine.shapes import (
     LAST_SECOND,
+    Check,
     anything,
     decimal,
     either,
@@ -292,44 +293,37 @@ _PART = either(
     record({"text": text}, {"shared": flag}),
     record({"media_type": text, "sha256": matching("[0-9a-f]{64}", "64 hexadecimal digits")}),
 )
-_ASKED = record(
-    {},
-    {
-        **dict.fromkeys(("max_tokens", "thinking_budget", "logprobs"), maybe(whole(0, 2**53))),
-        "seed": maybe(whole(-(2**63), 2**63 - 1)),
-        **dict.fromkeys(("temperature", "top_p"), maybe(number())),
-        "stop": list_of(text),
-        **dict.fromkeys(("effort", "schema"), maybe(text)),
-    },
-    closed=True,
-)
-PROMPT = record(
-    {
-        "kind": one_of(("generate", "choose")),
-        "messages": list_of(
-            record(
-                {
-                    "role": one_of(("system", "user", "assistant", "context")),
-                    "parts": list_of(_PART),
-                }
-            )
-        ),
-    },
-    {"continuations": list_of(text), "params": _ASKED},
-)
-CALL = record(
-    {
-        "epoch": whole(0, _EPOCHS),
-        **dict.fromkeys(("role", "model", "step"), text),
-        "repeat": whole(0, 10**6),
-        "reask": whole(0, 10**6),
-        "hash": matching("[0-9a-f]{32}", "32 hexadecimal digits"),
-        "sent_ms": whole(0, 2**52),
-        "prompt": PROMPT,
-        "reply": maybe(REPLY),
-    }
-)
-"""A call of an exported run."""
+
+
+def call_record(asked: Check) -> Check:
+    """A call of an exported run; ``asked``: what parameters it may have."""
+    prompt = record(
+        {
+            "kind": one_of(("generate", "choose")),
+            "messages": list_of(
+                record(
+                    {
+                        "role": one_of(("system", "user", "assistant", "context")),
+                        "parts": list_of(_PART),
+                    }
+                )
+            ),
+        },
+        {"continuations": list_of(text), "params": asked},
+    )
+    return record(
+        {
+            "epoch": whole(0, _EPOCHS),
+            **dict.fromkeys(("role", "model", "step"), text),
+            "repeat": whole(0, 10**6),
+            "reask": whole(0, 10**6),
+            "hash": matching("[0-9a-f]{32}", "32 hexadecimal digits"),
+            "sent_ms": whole(0, 2**52),
+            "prompt": prompt,
+            "reply": maybe(REPLY),
+        }
+    )
+
 
 EXPORT = record(
     {

@@ -39,11 +39,13 @@ if TYPE_CHECKING:
     from evalbench.run import Run as Run
     from evalbench.run import open_run as open_run
     from evalbench.run import start_run as start_run
+    from evalbench.settings import Settings as Settings
 
     __version__: str
 
 _HOMES = {
     "evalbench.run": ("Run", "open_run", "start_run"),
+    "evalbench.settings": ("Settings",),
     "evalbench.engine.runs.result": ("Result",),
     "evalbench.engine.benchmark": ("Benchmark",),
     "evalbench.engine.calls.provider": ("Provider",),

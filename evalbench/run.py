@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.calls import Outcome
@@ -42,6 +42,7 @@ from evalbench.engine.runs.result import Result, result_of
 from evalbench.engine.runs.rows import columns, rows
 from evalbench.engine.runs.status import AT_REST, State, Status
 from evalbench.engine.scoring.tally import Metric
+from evalbench.settings import Settings
 
 if TYPE_CHECKING:
     import pandas
@@ -60,7 +61,8 @@ def start_run(
     foreground: bool = False,
     run_dir: str | Path | None = None,
     progress: Progress | None = None,
-    **settings: Any,
+    plugin_options: Mapping[str, Any] | None = None,
+    **settings: Unpack[Settings],
 ) -> Run:
     """Start a run. Returns as soon as its engine is about to ask.
 
@@ -75,6 +77,8 @@ def start_run(
         foreground: end the run, cleanly, when this program or the returned object does.
         run_dir: folder that holds the runs; default: the user's.
         progress: told what is being prepared: (what, done, total or None).
+        plugin_options: settings of a benchmark or provider that does not come with evalbench,
+            by name.
         **settings: settings of the run, of the benchmark and of the provider, and the
             benchmark's filters, by the names of their flags: ``limit=100``, ``seed=1``,
             ``judge=["openai/gpt-5-mini"]``, ``subject="anatomy"``.
@@ -85,7 +89,7 @@ def start_run(
         KeyUnavailable: a key is needed and cannot be found.
         EvalbenchError: whatever else keeps it from starting; nothing was asked then.
     """
-    spec = _spec_of(benchmark, model, {"budget": budget, **settings})
+    spec = _spec_of(benchmark, model, {"budget": budget, **settings, **(plugin_options or {})})
     allowed = approve or spec.get("budget") is not None
 
     def start() -> launch.Engine:
@@ -363,18 +367,20 @@ class Run:
         if budget is not None:
             old = self.spec
             spec = replace(old, common={**old.common, "budget": float(budget)})
-        again = [_retried(name) for name in retry]
+        options = launch.EngineOptions(
+            accept_changes=accept_changes,
+            accept_loss=accept_loss,
+            retry=tuple(_retried(name) for name in retry),
+            resend_unfetched=resend_unfetched,
+            foreground=foreground,
+        )
 
         def resume() -> launch.Engine:
             return launch.resume_run(
                 self._folder,
+                options,
                 spec=spec,
-                accept_changes=accept_changes,
-                accept_loss=accept_loss,
-                retry=again,
                 allow_hosts=list(allow_hosts),
-                resend_unfetched=resend_unfetched,
-                foreground=foreground,
                 progress=progress,
             )
 
@@ -458,8 +464,15 @@ def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> 
                 cure=nearest(setting, known),
             )
         for taker in takers:
-            taker[setting] = value
+            taker[setting] = _texts(value)
     return make_spec(name, model, **apart, **own)
+
+
+def _texts(value: Any) -> Any:
+    """A setting with its paths as texts, which is how settings are kept."""
+    if isinstance(value, list | tuple):
+        return [_texts(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def _refuse_costs(checked: Sequence[Checked]) -> None:

@@ -19,7 +19,7 @@ from evalbench.engine.benchmark import Item
 from evalbench.engine.calls import Reply
 from evalbench.engine.calls.replies import Usage
 from evalbench.engine.config.spec import make_spec
-from evalbench.engine.formats import export_run
+from evalbench.engine.formats import export_runs
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.cli.main import main
 from tests.finished import finished
@@ -213,7 +213,7 @@ def judged_run() -> RunFolder:
 
 def exported(run: RunFolder, place: Path) -> Any:
     """A run as a file holds it."""
-    (file,) = export_run(run, "json", place).files
+    (file,) = export_runs([run], "json", place).files
     return json.loads(Path(file).read_text())
 
 

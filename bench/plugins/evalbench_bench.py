@@ -29,6 +29,7 @@ from evalbench.engine.calls import (
     ModelInfo,
     ParamNote,
     Prompt,
+    Provider,
     Reply,
     TextPart,
     Usage,
@@ -121,7 +122,7 @@ def _made() -> list[Item]:
     ]
 
 
-class Instant:
+class Instant(Provider):
     """Answers without waiting, in bodies as providers send them.
 
     ``body``: ``chat`` is about 0.8 KB, the shape of a chat completion that is

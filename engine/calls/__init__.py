@@ -10,7 +10,6 @@ from evalbench.engine.calls.messages import (
     MediaPart,
     Message,
     ModelRef,
-    Params,
     Part,
     Prompt,
     TextPart,
@@ -20,9 +19,11 @@ from evalbench.engine.calls.messages import (
     system,
     user,
 )
+from evalbench.engine.calls.params import PARAM_OPTIONS, PARAMETERS, Parameter, Params
 from evalbench.engine.calls.provider import (
     NETWORK_OPTIONS,
     PLACES,
+    BaseProvider,
     Capabilities,
     KeyNeed,
     ModelInfo,
@@ -34,7 +35,10 @@ from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply
 
 __all__ = [
     "NETWORK_OPTIONS",
+    "PARAMETERS",
+    "PARAM_OPTIONS",
     "PLACES",
+    "BaseProvider",
     "BatchJob",
     "BatchProvider",
     "BatchTerms",
@@ -48,6 +52,7 @@ __all__ = [
     "ModelRef",
     "Outcome",
     "ParamNote",
+    "Parameter",
     "Params",
     "Part",
     "Prompt",

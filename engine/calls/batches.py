@@ -9,13 +9,15 @@ after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from evalbench.engine.calls.messages import Call
+from evalbench.engine.calls.provider import Provider
 from evalbench.engine.calls.replies import Reply
 
 
@@ -95,18 +97,19 @@ class BatchJob:
     results: Mapping[str, Any] = field(default_factory=dict)
 
 
-@runtime_checkable
-class BatchProvider(Protocol):
-    """A :class:`Provider` that also takes batches. Raises only :class:`ProviderError` subclasses.
+class BatchProvider(Provider):
+    """A provider that also takes batches. Raises only :class:`ProviderError` subclasses.
 
     ``name`` is the engine's name for one creation of a batch: 10 to 12
     characters ``[a-z0-9]``, unique. ``item`` names one request in it by up to 20
     such characters.
     """
 
+    @abstractmethod
     def batch_terms(self, model: str) -> BatchTerms | None:
         """What one batch may hold; None where there are no batches. Touches no network."""
 
+    @abstractmethod
     def batch_line(self, call: Call, item: str) -> bytes:
         """One line of the request file, without its line feed; touches no network.
 
@@ -114,6 +117,7 @@ class BatchProvider(Protocol):
             CallRejected: when the call cannot be put in this provider's terms.
         """
 
+    @abstractmethod
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
         """Carry a request file to where the provider reads it.
 
@@ -122,11 +126,13 @@ class BatchProvider(Protocol):
             files travel with the creation. Doing it twice costs nothing.
         """
 
+    @abstractmethod
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
         """Make the batch. Called once for each name, unless :meth:`batch_find` found nothing."""
 
+    @abstractmethod
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
@@ -143,6 +149,7 @@ class BatchProvider(Protocol):
             pages of its list; the engine looks at their results before it believes one.
         """
 
+    @abstractmethod
     async def batch_poll(self, job: str, model: str) -> BatchJob:
         """How a batch is doing.
 
@@ -150,7 +157,8 @@ class BatchProvider(Protocol):
             CallRejected: when there is no such batch any more.
         """
 
-    async def batch_fetch(self, job: BatchJob, into: Path) -> None:
+    @abstractmethod
+    def batch_fetch(self, job: BatchJob, into: Path) -> Awaitable[None]:
         """Write every result line there is, good ones and errors, as the provider sent them.
 
         Streams: a result file may be larger than memory. ``into`` may hold what an earlier
@@ -161,6 +169,7 @@ class BatchProvider(Protocol):
                 the engine asks again, for minutes.
         """
 
+    @abstractmethod
     def batch_item(self, line: bytes) -> str:
         """The item that a result line answers.
 
@@ -168,6 +177,7 @@ class BatchProvider(Protocol):
             ValueError: when the line cannot be read.
         """
 
+    @abstractmethod
     def batch_reply(self, line: bytes, call: Call) -> Reply:
         """A result line as the reply to its call.
 
@@ -180,5 +190,6 @@ class BatchProvider(Protocol):
             RunFatal: no call can succeed.
         """
 
+    @abstractmethod
     async def batch_cancel(self, job: str, model: str) -> None:
         """Ask the provider to stop. What is done already is kept, and billed."""

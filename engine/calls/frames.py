@@ -5,31 +5,6 @@ object with ``type`` first. The engine speaks to the worker's standard input;
 the worker answers on the pipe that was its standard output (it must point
 descriptor 1 elsewhere before any library can print there).
 
-Engine to worker::
-
-    {"type":"load", ...}                     body of WorkerProvider.load_request; ``smaller``:
-                                             halve the batch so often, memory ran out before;
-                                             ``sharing``: so many workers share the processors
-    {"type":"answer", "calls":[{"key":K, "call":{...}}, ...], "media":{SHA256:BASE64, ...}}
-    {"type":"cancel", "keys":[K, ...]}       empty list: everything not yet answered
-    {"type":"memory"}                        ask for a memory frame now
-    {"type":"bye"}                           finish and exit 0
-
-Worker to engine::
-
-    {"type":"hello", "protocol":1, "pid":N}
-    {"type":"progress", "what":TEXT, "done":N, "total":N|null, "unit":"B"|""}
-    {"type":"loaded", "info":{...}}          device, dtype, attention, versions, parameters
-    {"type":"reply", "key":K, "reply":{...}}
-    {"type":"failed", "key":K, "error":CLASS, "what":TEXT, "why":TEXT, "cure":TEXT}
-    {"type":"cancelled", "keys":[K, ...]}
-    {"type":"memory", ...}                   bytes: used, peak, total (device), rss; busy_s
-    {"type":"out-of-memory", "keys":[K, ...], "budget":N}   the worker halves its batch itself
-    {"type":"fatal", "error":CLASS, "what":TEXT, "why":TEXT, "cure":TEXT}
-
-``media`` holds the bytes of the images that the calls of the same frame name, each once;
-it may be left out.
-
 Calls are idempotent by key: a key that was answered before is answered again
 from the worker's memory of this connection, and a key in work is not doubled.
 """
@@ -39,11 +14,159 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, NotRequired, Required, TypedDict
 
 import orjson
 
 PROTOCOL = 1
+
+
+class Load(TypedDict):
+    """The first frame: load a model. Besides, what ``WorkerProvider.load_request`` gives.
+
+    ``smaller``: halve the batch so often, memory ran out before; ``sharing``: so many
+    workers share the processors.
+    """
+
+    type: Literal["load"]
+    model: str
+    settings: dict[str, Any]
+    smaller: NotRequired[int]
+    sharing: NotRequired[int]
+
+
+class AskedCall(TypedDict):
+    """One call: its key, and the call as ``call_to_json`` gives it."""
+
+    key: str
+    call: dict[str, Any]
+
+
+class Answer(TypedDict):
+    """Answer these calls.
+
+    ``media`` holds the bytes of the images that the calls name, by SHA-256, in base64, each
+    once.
+    """
+
+    type: Literal["answer"]
+    calls: list[AskedCall]
+    media: NotRequired[dict[str, str]]
+
+
+class Cancel(TypedDict):
+    """Drop these calls; an empty list: everything not yet answered."""
+
+    type: Literal["cancel"]
+    keys: list[str]
+
+
+class AskMemory(TypedDict):
+    """Send a memory frame now."""
+
+    type: Literal["memory"]
+
+
+class Bye(TypedDict):
+    """Finish, and exit with 0."""
+
+    type: Literal["bye"]
+
+
+class Hello(TypedDict):
+    """A worker's first frame."""
+
+    type: Literal["hello"]
+    protocol: int
+    pid: int
+
+
+class Progress(TypedDict):
+    """How far long work is; ``unit`` is ``B`` for bytes, or empty."""
+
+    type: Literal["progress"]
+    what: str
+    done: int
+    total: int | None
+    unit: str
+
+
+class Loaded(TypedDict):
+    """The model can answer; ``info`` says device, dtype, attention, versions, parameters."""
+
+    type: Literal["loaded"]
+    info: dict[str, Any]
+
+
+class Replied(TypedDict):
+    """A reply as ``reply_to_json`` gives it."""
+
+    type: Literal["reply"]
+    key: str
+    reply: dict[str, Any]
+
+
+class Failed(TypedDict):
+    """A call that cannot be answered: the class of the error, and its texts."""
+
+    type: Literal["failed"]
+    key: str
+    error: str
+    what: str
+    why: str
+    cure: str
+
+
+class Cancelled(TypedDict):
+    """These calls were dropped."""
+
+    type: Literal["cancelled"]
+    keys: list[str]
+
+
+class Memory(TypedDict, total=False):
+    """Bytes in use on the device, their peak, what there is, of the process; seconds of work.
+
+    Of what is not told nothing is known.
+    """
+
+    type: Required[Literal["memory"]]
+    used: int
+    reserved: int
+    peak: int
+    total: int
+    rss: int
+    busy_s: float
+    tokens_computed: int
+    tokens_asked: int
+
+
+class OutOfMemory(TypedDict):
+    """Memory ran out with these calls; the worker halves its batch itself, to ``budget``."""
+
+    type: Literal["out-of-memory"]
+    keys: list[str]
+    budget: int
+
+
+class Fatal(TypedDict):
+    """The worker ends: no call can be answered."""
+
+    type: Literal["fatal"]
+    error: str
+    what: str
+    why: str
+    cure: str
+
+
+EngineFrame = Load | Answer | Cancel | AskMemory | Bye
+"""What the engine says."""
+
+WorkerFrame = (
+    Hello | Progress | Loaded | Replied | Failed | Cancelled | Memory | OutOfMemory | Fatal
+)
+"""What a worker says."""
+
 MAX_FRAME = 512 * 1024 * 1024
 _LENGTH = struct.Struct(">I")
 
@@ -54,8 +177,8 @@ def encode(frame: Mapping[str, Any]) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def read_blocking(stream: BinaryIO) -> dict[str, Any] | None:
-    """The next frame from a blocking stream, or None at end of stream."""
+def read_blocking(stream: BinaryIO) -> EngineFrame | None:
+    """The engine's next frame from a blocking stream, or None at end of stream."""
     head = _read_exactly(stream, _LENGTH.size)
     if head is None:
         return None
@@ -65,7 +188,7 @@ def read_blocking(stream: BinaryIO) -> dict[str, Any] | None:
     body = _read_exactly(stream, size)
     if body is None:
         return None
-    frame: dict[str, Any] = orjson.loads(body)
+    frame: EngineFrame = orjson.loads(body)
     return frame
 
 
@@ -79,12 +202,12 @@ def _read_exactly(stream: BinaryIO, size: int) -> bytes | None:
     return bytes(chunks)
 
 
-async def read_frame(stream: asyncio.StreamReader) -> dict[str, Any] | None:
-    """The next frame from an asyncio stream, or None when the other side is gone."""
+async def read_frame(stream: asyncio.StreamReader) -> WorkerFrame | None:
+    """The worker's next frame from an asyncio stream, or None when it is gone."""
     body = await read_body(stream)
     if body is None:
         return None
-    frame: dict[str, Any] = orjson.loads(body)
+    frame: WorkerFrame = orjson.loads(body)
     return frame
 
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
+
+from evalbench.engine.calls.params import Params
 
 Role = Literal["system", "user", "assistant", "context"]
 """``context`` is raw text for the model to continue: no chat template is applied."""
@@ -100,48 +102,6 @@ def assistant(content: str | Part | Iterable[str | Part]) -> Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Params:
-    """Requested parameters. None means: not asked for, the provider's own default applies.
-
-    Attributes:
-        max_tokens: cap on generated tokens; every generating call has one.
-        temperature, top_p: sampling; 0 temperature means greedy.
-        seed: sampling seed, for providers that take one.
-        stop: texts that end the answer; not part of it.
-        effort: reasoning effort in the provider's own words.
-        thinking_budget: tokens for reasoning.
-        logprobs: how many alternatives to report for each generated token.
-        schema: JSON schema, as JSON text, that the answer must follow. The reply's
-            text stays text; a provider that takes no schema answers freely.
-    """
-
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    effort: str | None = None
-    thinking_budget: int | None = None
-    logprobs: int | None = None
-    schema: str | None = None
-
-    def asked(self) -> dict[str, Any]:
-        """Only what was asked for, by name."""
-        return {
-            name: value
-            for name in self.__slots__
-            if (value := getattr(self, name)) is not None and value != ()
-        }
-
-    def override(self, **changes: Any) -> Params:
-        """A copy with every change that is not None applied."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        values.update({name: value for name, value in changes.items() if value is not None})
-        values["stop"] = tuple(values["stop"])
-        return Params(**values)
-
-
-@dataclass(frozen=True, slots=True)
 class ModelRef:
     """A model as the user names it: ``provider/name``, with an optional pinned revision."""
 
@@ -166,6 +126,9 @@ class ModelRef:
         return f"{self.provider}/{self.name}" + (f"@{self.revision}" if self.revision else "")
 
 
+_NOTHING_ASKED = Params()
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A question without a model.
@@ -181,7 +144,7 @@ class Prompt:
     kind: Kind
     messages: tuple[Message, ...]
     continuations: tuple[str, ...] = ()
-    params: Params = Params()
+    params: Params = _NOTHING_ASKED
 
 
 def generate(messages: Iterable[Message] | str, **params: Any) -> Prompt:

@@ -3,20 +3,25 @@
 A provider is a class found through the entry point group
 ``evalbench.providers``. Importing its module must be cheap: no SDK, no torch.
 The class is built only inside an engine or the desk, with its validated
-options. Two shapes exist: one that answers calls over a network
+options. Two kinds exist: one that answers calls over a network
 (:class:`Provider`), and one whose model lives in a worker process on this
-machine (:class:`WorkerProvider`).
+machine (:class:`WorkerProvider`). What belongs to one provider (its key, its
+prices, how it counts tokens) is declared here and listed nowhere else. A
+provider that takes batches has the methods of
+:class:`evalbench.engine.calls.batches.BatchProvider` too.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.options import Option
-from evalbench.engine.calls.replies import Reply
+from evalbench.engine.calls.replies import ParamNote, Reply
+from evalbench.engine.calls.token_rules import TokenRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,8 @@ class KeyNeed:
         profile: the variable that names a profile, where the SDK has a chain of its own
             to find (and refresh) credentials when no key is given. The provider's option
             ``profile`` names one too, and comes before every key.
+        withheld: other variables that hold secrets for its SDK or for a neighbour; processes
+            that need no key are started without them.
     """
 
     variables: tuple[str, ...]
@@ -83,6 +90,7 @@ class KeyNeed:
     required: bool = True
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     profile: str = ""
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +111,113 @@ PLACES = ("base_url", "region", "profile", "project", "location")
 """Names of options that say where a provider is asked, and as whom: also for its model list."""
 
 
-@runtime_checkable
-class Provider(Protocol):
-    """Answers calls over a network. Raises only :class:`ProviderError` subclasses.
+class BaseProvider(ABC):
+    """What every provider declares: all that the engine asks of one, with a default.
 
-    Every one of them takes the options of :data:`NETWORK_OPTIONS` among its own.
+    A provider that needs no more overrides nothing more. Class attributes and class methods are
+    read before anything is built, so they cost no SDK, no key and no network.
+
+    Attributes:
+        name: as in ``provider/model``; equal to the name of the entry point.
+        title: for people.
+        options: the provider's own settings.
+        key: what key it takes; None: none.
+        free: calls cost nothing: the model runs on a machine of one's own.
+        price_table: id of the provider in the table of prices that is bundled
+            (``genai-prices``); empty: it is not in there.
+        tells_prices: :meth:`models` gives ``rates``.
+        trace_name: value of ``gen_ai.provider.name`` in traces, where OpenTelemetry knows the
+            provider by another name; empty: ``name``.
+        batch_lacks: why it has no batches, where there is more to say than that.
+        account: stands for the key where an SDK finds credentials itself: those who share an
+            account share its limits. Empty: the key tells.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    options: ClassVar[tuple[Option, ...]]
-    key: ClassVar[KeyNeed | None]
-    # Besides, ``tells_prices``: true where the model list has ``rates``.
+    options: ClassVar[tuple[Option, ...]] = ()
+    key: ClassVar[KeyNeed | None] = None
+    free: ClassVar[bool] = False
+    price_table: ClassVar[str] = ""
+    tells_prices: ClassVar[bool] = False
+    trace_name: ClassVar[str] = ""
+    batch_lacks: ClassVar[str] = ""
+    account: str = ""
 
-    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None: ...
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        """Build it in an engine or a preflight child.
+
+        Args:
+            settings: values of :attr:`options` by name, validated.
+            secret: the key; empty for a provider without :attr:`key`.
+        """
+        self.settings = settings
+        self.secret = secret.strip()
+
+    @classmethod
+    def half_in_batch(cls, model: str) -> bool:
+        """Whether batches cost half, where the bundled table of prices does not say so."""
+        return False
+
+    @classmethod
+    def token_rules(cls, model: str) -> TokenRules:
+        """How many input tokens texts, images and videos come to."""
+        return TokenRules()
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the API as it is asked now; empty: there is none, or it is not known."""
+        return ""
 
     def capabilities(self, model: str) -> Capabilities:
-        """What ``model`` can be asked for; must not touch the network."""
+        """What ``model`` can be asked for; must not touch the network, or load it."""
+        return Capabilities()
 
-    def check_model(self, model: str) -> None:
-        """Refuse a model that cannot exist, without touching the network.
+    def check_model(self, model: str) -> None:  # noqa: B027 - most know no list of all models
+        """Refuse a model that cannot exist, without touching the network or loading it.
 
         Raises:
             NoSuchModel: with the nearest known names.
         """
 
+    def param_notes(self, call: Call) -> Sequence[ParamNote] | None:
+        """What would become of a call's parameters; touches no network. None: not known before.
+
+        Raises:
+            CallRejected: the parameters exclude one another, or the call cannot be asked here.
+        """
+        return None
+
     async def models(self) -> Sequence[ModelInfo]:
         """The models on offer."""
+        return ()
+
+    async def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Release connections."""
+
+
+class Provider(BaseProvider):
+    """Answers calls over a network. Raises only :class:`ProviderError` subclasses.
+
+    :meth:`answer` is all that a provider must have. One with an address of its own takes
+    :data:`NETWORK_OPTIONS` among its options.
+    """
+
+    async def get_ready(self, call: Call) -> None:
+        """Do what takes time before the first call leaves, such as importing an SDK.
+
+        It is in no call's deadline, and may be called for every call.
+
+        Raises:
+            ProviderError: no call can be answered.
+        """
+
+    @abstractmethod
+    async def answer(self, call: Call) -> Reply:
+        """One attempt at one call. No retries, no hidden waiting.
+
+        Sets ``limits`` on the reply, or on the error, when the provider told them.
+        """
 
     async def check_key(self) -> str:
         """One line on what the key can see, by the cheapest real request.
@@ -137,42 +225,18 @@ class Provider(Protocol):
         Raises:
             ProviderError: when the key does not work.
         """
-
-    async def answer(self, call: Call) -> Reply:
-        """One attempt at one call. No retries, no hidden waiting.
-
-        Sets ``limits`` on the reply, or on the error, when the provider told them.
-        """
-
-    async def close(self) -> None:
-        """Release connections."""
+        return f"{self.title} has no way to check a key"
 
 
-@runtime_checkable
-class WorkerProvider(Protocol):
+class WorkerProvider(BaseProvider):
     """Runs a model in a worker process that speaks :mod:`evalbench.engine.calls.frames`."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    options: ClassVar[tuple[Option, ...]]
+    free: ClassVar[bool] = True
 
-    def __init__(self, settings: Mapping[str, Any]) -> None: ...
-
-    def capabilities(self, model: str) -> Capabilities:
-        """What ``model`` can be asked for; must not load it."""
-
-    def check_model(self, model: str) -> None:
-        """Refuse a model that cannot exist here, without loading it.
-
-        Raises:
-            NoSuchModel: with the nearest known names.
-        """
-
-    async def models(self) -> Sequence[ModelInfo]:
-        """The models known by name."""
-
+    @abstractmethod
     def worker_command(self, model: str) -> WorkerCommand:
         """The process to start for ``model``."""
 
+    @abstractmethod
     def load_request(self, model: str) -> dict[str, Any]:
         """The body of the worker's ``load`` frame."""

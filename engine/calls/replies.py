@@ -104,14 +104,10 @@ class RateLimits:
     next refill, where a provider says only that).
     """
 
-    requests_limit: int | None = None
     requests_remaining: int | None = None
     requests_reset_s: float | None = None
-    tokens_limit: int | None = None
     tokens_remaining: int | None = None
     tokens_reset_s: float | None = None
-    input_tokens_remaining: int | None = None
-    output_tokens_remaining: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache, reduce
 from importlib import import_module
+from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import Provider, WorkerProvider
+from evalbench.engine.calls import BaseProvider
 from evalbench.engine.errors import SpecError, nearest
-
-ProviderClass = type[Provider] | type[WorkerProvider]
-
 
 Found = Mapping[str, Mapping[str, str]]
 """Where each name leads, ``module:attribute``, by group."""
@@ -63,21 +61,21 @@ def benchmark_class(name: str) -> type[Benchmark]:
     Raises:
         SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
     """
-    loaded: type[Benchmark] = _load("evalbench.benchmarks", "benchmark", name)
+    loaded: type[Benchmark] = _load("evalbench.benchmarks", "benchmark", name, Benchmark)
     return loaded
 
 
-def provider_class(name: str) -> ProviderClass:
+def provider_class(name: str) -> type[BaseProvider]:
     """The class behind a provider's name.
 
     Raises:
         SpecError: for an unknown name, with the nearest ones, or a plug-in that cannot be imported.
     """
-    loaded: ProviderClass = _load("evalbench.providers", "provider", name)
+    loaded: type[BaseProvider] = _load("evalbench.providers", "provider", name, BaseProvider)
     return loaded
 
 
-def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
+def _load(group: str, what: str, name: str, base: type) -> Any:
     points = installed()[group]
     if name not in points:
         raise SpecError(
@@ -87,7 +85,10 @@ def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
         )
     try:
         module, _, attribute = points[name].partition(":")
-        return reduce(getattr, attribute.split("."), import_module(module))
+        loaded = reduce(getattr, attribute.split("."), import_module(module))
+        if not (isinstance(loaded, type) and issubclass(loaded, base)):
+            raise TypeError(f"{points[name]} is not a class derived from {base.__name__}")
+        return loaded
     except Exception as error:
         # A plug-in is somebody else's code: it may fail in any way, and harms no other.
         raise SpecError(

@@ -8,11 +8,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from evalbench.engine.calls import (
+    PARAM_OPTIONS,
+    BaseProvider,
     BatchProvider,
     BatchTerms,
     KeyNeed,
     ModelRef,
-    Provider,
     WorkerProvider,
 )
 from evalbench.engine.calls.options import Option, parse_options
@@ -44,21 +45,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
     Option(
         "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
     ),
-    Option(
-        "temperature", float, None, "sampling temperature of the candidate", minimum=0, maximum=2
-    ),
-    Option("top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1),
-    Option(
-        "max_tokens",
-        int,
-        None,
-        "cap on all generated tokens of one candidate call, thinking included; left out, the"
-        " benchmark's own cap and --thinking-room apply",
-        minimum=1,
-    ),
-    Option("stop", str, (), "a text that ends the candidate's answer", many=True),
-    Option("effort", str, None, "how hard the candidate thinks, in its provider's words"),
-    Option("thinking_budget", int, None, "tokens for the candidate's thinking; 0: none", minimum=0),
+    *PARAM_OPTIONS,
     Option(
         "thinking_room",
         int,
@@ -92,7 +79,7 @@ ROLE_OPTIONS: tuple[Option, ...] = (
 )
 """Settings of one model in a run. A run's own are the candidate's; judges bring theirs."""
 
-PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
+PARAMS = tuple(option.name for option in PARAM_OPTIONS)
 """Those that are parameters of a call."""
 
 THINKING_ROOM = 8192
@@ -135,7 +122,7 @@ class RoleSpec:
     @property
     def key_need(self) -> KeyNeed | None:
         """What key the provider takes; None for one that takes none."""
-        return getattr(registry.provider_class(self.ref.provider), "key", None)
+        return registry.provider_class(self.ref.provider).key
 
     @property
     def batched(self) -> bool:
@@ -162,7 +149,7 @@ class RoleSpec:
         """Frames that the model looks at in a second of a video."""
         return float(self.provider_options.get("video_fps") or 1.0)
 
-    def provider(self, secret: str = "") -> Provider | WorkerProvider:
+    def provider(self, secret: str = "") -> BaseProvider:
         """The provider with its options and its key."""
         cls = registry.provider_class(self.ref.provider)
         return make_provider(cls, self.provider_options, secret)
@@ -208,8 +195,7 @@ class RoleSpec:
             raise SpecError(
                 "mode",
                 f"{self.ref.provider} takes no batches of {name}",
-                why=getattr(provider, "batch_lacks", "")
-                or "it has no batch API that evalbench knows",
+                why=provider.batch_lacks or "it has no batch API that evalbench knows",
                 cure="leave --mode batch out",
             )
         self._check_workers(provider)
@@ -222,7 +208,7 @@ class RoleSpec:
                     cure=f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
 
-    def _check_workers(self, provider: Provider | WorkerProvider) -> None:
+    def _check_workers(self, provider: BaseProvider) -> None:
         if self.clustered and not isinstance(provider, WorkerProvider):
             raise SpecError(
                 "mode",
@@ -247,12 +233,10 @@ class RoleSpec:
 
 
 def make_provider(
-    cls: registry.ProviderClass, settings: Mapping[str, Any], secret: str = ""
-) -> Provider | WorkerProvider:
+    cls: type[BaseProvider], settings: Mapping[str, Any], secret: str = ""
+) -> BaseProvider:
     """A provider from its class; one that takes no key is given none."""
-    if getattr(cls, "key", None) is None:
-        return cls(settings)
-    return cls(settings, secret)  # type: ignore[call-arg]
+    return cls(settings, secret if cls.key else "")
 
 
 def parse_model(text: str) -> ModelRef:

@@ -15,7 +15,8 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import ModelRef
+from evalbench.engine.calls import BaseProvider, ModelRef
+from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
 from evalbench.engine.cost.remembered import Remembered
 from evalbench.engine.cost.told_prices import find_told
@@ -23,33 +24,7 @@ from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.errors import SpecError
 from evalbench.engine.paths import config_dir
 
-LOCAL = frozenset({"answers", "local", "llamacpp", "llama.cpp", "lmstudio", "ollama", "vllm"})
-"""Providers that run on machines of one's own, or are never asked: a call costs no money."""
-
-_TABLE_NAMES = {
-    "anthropic": "anthropic",
-    "aws": "aws",
-    "azure": "azure",
-    "bedrock": "aws",
-    "deepseek": "deepseek",
-    "fireworks": "fireworks",
-    "gemini": "google",
-    "google": "google",
-    "groq": "groq",
-    "mistral": "mistral",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "together": "together",
-    "vertex": "google",
-    "xai": "x-ai",
-}
 _STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard_only"})
-_HALF_IN_BATCH = frozenset({"aws"})
-"""Half price in batch by their own price pages, though the table has no batch prices for them."""
-
-_HALF_MODELS = {"together": frozenset({"meta-llama/Llama-3.3-70B-Instruct-Turbo"})}
-"""The same of single models, by the list of a provider that halves no others."""
-
 _RATES = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -110,12 +85,13 @@ class PriceBook:
             )
         if own := price_file.find(self._own, name):
             return own.prices(mode, tier)
-        if model.provider in LOCAL:
+        provider = _provider(model)
+        if provider and provider.free:
             return UnitPrices(Rates(ZERO, ZERO), source="local", model=model.name, mode=mode)
         at = at or datetime.now(UTC)
         found = None
-        if table := _TABLE_NAMES.get(model.provider):
-            found = _from_table_or_memory(table, model.name, mode, tier, at)
+        if provider and provider.price_table:
+            found = _from_table_or_memory(provider, model.name, mode, tier, at)
         if found is None and mode == "realtime" and not tier:
             found = find_told(model.provider, model.name, at)
         return found
@@ -123,13 +99,23 @@ class PriceBook:
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
         """Whether a model's realtime prices can be had without loading the bundled table."""
         name = f"{model.provider}/{model.name}"
-        table = _TABLE_NAMES.get(model.provider)
-        if name in self._given or price_file.find(self._own, name) or model.provider in LOCAL:
+        provider = _provider(model)
+        if name in self._given or price_file.find(self._own, name):
+            return True
+        if provider is None or provider.free or not provider.price_table:
             return True
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
-        return table is None or Remembered(datetime.now(UTC)).knows(
-            _question(table, model.name, "realtime", tier)
+        return Remembered(datetime.now(UTC)).knows(
+            _question(provider.price_table, model.name, "realtime", tier)
         )
+
+
+def _provider(model: ModelRef) -> type[BaseProvider] | None:
+    """The class of a model's provider; None where it is not installed: its prices are unknown."""
+    try:
+        return registry.provider_class(model.provider)
+    except SpecError:
+        return None
 
 
 def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
@@ -157,25 +143,26 @@ def _question(table: str, name: str, mode: Mode, tier: str) -> str:
 
 
 def _from_table_or_memory(
-    table: str, name: str, mode: Mode, tier: str, at: datetime
+    provider: type[BaseProvider], name: str, mode: Mode, tier: str, at: datetime
 ) -> UnitPrices | None:
-    memory, question = Remembered(at), _question(table, name, mode, tier)
+    memory, question = Remembered(at), _question(provider.price_table, name, mode, tier)
     if not memory.knows(question):
-        memory.keep(question, _from_table(table, name, mode, tier, at))
+        memory.keep(question, _from_table(provider, name, mode, tier, at))
     return memory.answer(question)
 
 
-def _from_table(provider: str, name: str, mode: Mode, tier: str, at: datetime) -> UnitPrices | None:
+def _from_table(
+    provider: type[BaseProvider], name: str, mode: Mode, tier: str, at: datetime
+) -> UnitPrices | None:
     snapshot, version = _table()
     try:
-        found, model = snapshot.find_provider_model(name, None, provider, None)
+        found, model = snapshot.find_provider_model(name, None, provider.price_table, None)
     except LookupError:
         return None
     context: dict[str, str] = {}
     if tier:
         context |= {"speed": tier} if _has(model, {"speed": tier}, at) else {"service_tier": tier}
-    listed = found.id in _HALF_IN_BATCH or name in _HALF_MODELS.get(found.id, ())
-    halve = mode == "batch" and listed
+    halve = mode == "batch" and provider.half_in_batch(name)
     if mode == "batch" and not halve:
         context["processing"] = "batch"
     # The table ignores what it does not know, which would give the full price.

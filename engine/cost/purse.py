@@ -9,7 +9,7 @@ from evalbench.engine.calls import Call, Reply, Usage
 from evalbench.engine.calls.replies import MOST_DOLLARS
 from evalbench.engine.cost.budget import Budget, Group, Ticket
 from evalbench.engine.cost.overruns import Overruns
-from evalbench.engine.cost.tokens import input_tokens
+from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.cost.unit_prices import ZERO, UnitPrices
 from evalbench.engine.errors import ProviderError
 
@@ -147,7 +147,7 @@ class Purse:
         """The most input and output tokens that an attempt can have, as far as is known before."""
         prompt = call.prompt
         cap = 1 if prompt.kind == "choose" else prompt.params.max_tokens or UNCAPPED_TOKENS
-        return input_tokens(prompt, call.model.name, fps=self._fps).most, cap
+        return input_tokens(prompt, rules_of(call.model), fps=self._fps).most, cap
 
     def _worst(self, given: int, made: int) -> Decimal:
         assert self.prices is not None

@@ -10,14 +10,12 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from evalbench.engine.calls import MediaPart, Prompt
-from evalbench.engine.cost.image_tokens import ImageTokens, claude_version, image_tokens
-from evalbench.engine.cost.video_tokens import video_tokens
+from evalbench.engine.calls import MediaPart, ModelRef, Prompt
+from evalbench.engine.calls.token_rules import MediaTokens, TokenRules
+from evalbench.engine.config import registry
 from evalbench.engine.data.image_size import image_size
-
-CHARACTERS_A_TOKEN = 3.5
-CHARACTERS_A_TOKEN_NEW_CLAUDE = 2.7
-"""Claude 4.7 and later: a tokenizer that makes about 30 % more tokens of the same text."""
+from evalbench.engine.data.video_length import video_length
+from evalbench.engine.errors import SpecError
 
 _MESSAGE_TOKENS = 4
 _MESSAGE_TOKENS_MOST = 32
@@ -48,32 +46,32 @@ class InputTokens:
     image_tokens: int = 0
 
 
-def text_tokens(text: str, model: str) -> float:
+@functools.lru_cache(maxsize=256)
+def rules_of(model: ModelRef) -> TokenRules:
+    """How a model counts, as its provider says; rules of thumb where that is not installed."""
+    try:
+        return registry.provider_class(model.provider).token_rules(model.name)
+    except SpecError:
+        return TokenRules()
+
+
+def text_tokens(text: str, rules: TokenRules) -> float:
     """Likely tokens of a text."""
     beyond = 0 if text.isascii() else len(text.encode()) - len(text)
-    return (len(text) + _WIDE * beyond) / characters_a_token(model)
-
-
-@functools.lru_cache(maxsize=256)
-def characters_a_token(model: str) -> float:
-    """English characters that make one token for a model."""
-    version = claude_version(model.lower())
-    if version and version >= (4, 7):
-        return CHARACTERS_A_TOKEN_NEW_CLAUDE
-    return CHARACTERS_A_TOKEN
+    return (len(text) + _WIDE * beyond) / rules.characters
 
 
 def input_tokens(
-    prompt: Prompt, model: str, detail: str = "", per_image: int = 0, fps: float = 1.0
+    prompt: Prompt, rules: TokenRules, detail: str = "", per_image: int = 0, fps: float = 1.0
 ) -> InputTokens:
-    """Count a prompt's input tokens for a model.
+    """Count a prompt's input tokens.
 
     For log-likelihood prompts the continuations count too, each with the context.
 
     Args:
         prompt: what is asked.
-        model: its name.
-        detail: as in :func:`image_tokens`.
+        rules: how the model counts.
+        detail: as in :meth:`TokenRules.image`.
         per_image: tokens of every image, where the model is known to take as many; else 0.
         fps: frames that the model looks at in a second of a video.
     """
@@ -86,18 +84,18 @@ def input_tokens(
         for part in message.parts:
             if isinstance(part, MediaPart):
                 if part.media_type.startswith("video/"):
-                    image = video_tokens(model, part.data, fps)
+                    image = rules.video(*video_length(part.data), fps)
                 elif per_image:
-                    image = ImageTokens(per_image, "the same for every image")
+                    image = MediaTokens(per_image, "the same for every image")
                 else:
-                    image = image_tokens(model, image_size(part.data), detail)
+                    image = rules.image(image_size(part.data), detail)
                 images += 1
                 of_images += image.tokens
                 likely += image.tokens
                 most += image.most + _IMAGE_WRAPPING_MOST
                 leading = False
                 continue
-            tokens_here = text_tokens(part.text, model)
+            tokens_here = text_tokens(part.text, rules)
             likely += tokens_here
             most += len(part.text.encode())
             leading = leading and (part.shared or message.role == "system")
@@ -107,6 +105,6 @@ def input_tokens(
     asked = max(1, len(prompt.continuations))
     likely, most, of_images = likely * asked, most * asked, of_images * asked
     for continuation in prompt.continuations:
-        likely += text_tokens(continuation, model)
+        likely += text_tokens(continuation, rules)
         most += len(continuation.encode())
     return InputTokens(round(likely), round(most), round(shared), images * asked, of_images)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any, Protocol
@@ -90,12 +91,14 @@ class Host(Protocol):
         """Nothing can be answered any more."""
 
 
-class Parking(Dispatcher, Protocol):
-    """A dispatcher that answers some calls much later, whatever becomes of those who asked."""
+class Parking(ABC):
+    """What a dispatcher has besides that answers calls later, whatever becomes of who asked."""
 
+    @abstractmethod
     def begin(self, host: Host) -> None:
         """Take up what earlier engines left."""
 
+    @abstractmethod
     async def park(
         self, call: Call, ident: int, intend: Callable[[], Awaitable[None]]
     ) -> Reply | None:
@@ -115,17 +118,21 @@ class Parking(Dispatcher, Protocol):
             Halted: the run is stopping.
         """
 
+    @abstractmethod
     def close_collection(self) -> None:
         """No further call will come before those taken in are answered."""
 
     @property
+    @abstractmethod
     def outstanding(self) -> int:
         """Calls taken in whose reply is still to come."""
 
+    @abstractmethod
     def unfetched(self) -> Unfetched | None:
         """Calls taken in whose replies were given up for now; None where there are none."""
 
     @property
+    @abstractmethod
     def at_rest(self) -> bool:
         """Whether an engine that does not want to wait has nothing more to do here."""
 

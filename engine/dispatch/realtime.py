@@ -119,8 +119,7 @@ class Realtime:
         Not every plug-in has something to do first.
         """
         if not self._ready:
-            if get_ready := getattr(self._provider, "get_ready", None):
-                await get_ready(call)
+            await self._provider.get_ready(call)
             self._ready = True
 
     async def _attempt(self, call: Call, tried: _Tried, warm: Turn | None) -> Reply:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
-from evalbench.engine.calls.replies import UNSTORABLE, plain
 from evalbench.engine.config.roles import CANDIDATE
-from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, SendLog
+from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, Parking, SendLog
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 
@@ -115,50 +114,61 @@ def bind(
     return Call(model, prompt)
 
 
+@dataclass(frozen=True, slots=True)
+class RunAsks:
+    """What the asks of all samples of a run have in common.
+
+    Attributes:
+        journal: where calls and replies are kept.
+        cast: who plays each role.
+        halted: whether the run is stopping.
+        ask_again: outcomes of stored replies that are worth another call.
+        earlier: replies of earlier runs that may be taken; None: none may.
+        final: calls whose stored reply stands all the same: it failed in this engine's life.
+    """
+
+    journal: Journal
+    cast: Mapping[str, Contestant]
+    halted: Callable[[], bool]
+    ask_again: frozenset[Outcome]
+    earlier: EarlierReplies | None = None
+    final: set[int] = field(default_factory=set)
+
+
 class SampleAsk:
     """``ask`` for one sample in one epoch. See :class:`evalbench.engine.benchmark.Ask`."""
 
     def __init__(
         self,
-        *,
-        journal: Journal,
-        cast: Mapping[str, Contestant],
+        run: RunAsks,
         row: int,
         epoch: int,
+        *,
         quotes: Sequence[str],
         known: Known,
-        halted: Callable[[], bool],
-        ask_again: frozenset[Outcome],
-        final: set[int],
         count: Callable[[str, Reply, bool], None],
-        earlier: EarlierReplies | None = None,
     ) -> None:
         """Prepare asking.
 
         Args:
-            journal: where calls and replies are kept.
-            cast: who plays each role.
+            run: what all samples have in common.
             row: the sample's row number.
             epoch: from 0.
             quotes: the sample's texts, see ``journal.codec.quotable``.
             known: what the journal has of this sample.
-            halted: whether the run is stopping.
-            ask_again: outcomes of stored replies that are worth another call.
-            final: calls whose stored reply stands all the same: it failed in this engine's life.
             count: told every reply with its role, and whether it came from the journal.
-            earlier: replies of earlier runs that may be taken; None: none may.
         """
-        self._journal = journal
-        self._cast = cast
+        self._journal = run.journal
+        self._cast = run.cast
         self._row = row
         self._epoch = epoch
         self._quotes = quotes
         self._known = known
-        self._halted = halted
-        self._ask_again = ask_again
-        self._final = final
+        self._halted = run.halted
+        self._ask_again = run.ask_again
+        self._final = run.final
         self._count = count
-        self._earlier = earlier
+        self._earlier = run.earlier
         self._asked: set[CallKey] = set()
 
     async def __call__(
@@ -215,11 +225,7 @@ class SampleAsk:
         finally:
             if self._earlier:
                 self._earlier.asked(role)
-        try:
-            stored = self._journal.store_reply(self._row, key, reask, reply)
-        except UNSTORABLE:
-            reply = plain(reply)
-            stored = self._journal.store_reply(self._row, key, reask, reply)
+        reply, stored = self._journal.store_any_reply(self._row, key, reask, reply)
         await stored
         if reply.outcome is Outcome.ERROR:
             self._final.add(ident)
@@ -231,8 +237,8 @@ class SampleAsk:
     ) -> Reply:
         """The reply to a call that is asked now."""
         intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
-        if park := getattr(part.dispatcher, "park", None):
-            reply: Reply | None = await park(call, ident, intend)
+        if isinstance(part.dispatcher, Parking):
+            reply = await part.dispatcher.park(call, ident, intend)
             if reply is not None:
                 return reply
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"

@@ -112,6 +112,7 @@ class Casting:
         provider = part.provider(secret)
         if isinstance(provider, WorkerProvider):
             return self._with_workers(provider, part, secret)
+        assert isinstance(provider, Provider)
         return self._over_network(provider, part, secret)
 
     def _with_workers(self, provider: WorkerProvider, part: RoleSpec, secret: str) -> Local:
@@ -134,7 +135,7 @@ class Casting:
     def _over_network(self, provider: Provider, part: RoleSpec, secret: str) -> Dispatcher:
         pace = None
         # Where the SDK finds credentials itself, the provider says whose they are.
-        if whose := secret or getattr(provider, "account", ""):
+        if whose := secret or provider.account:
             pace = SharedPace(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
             concurrency=part.get("concurrency"),

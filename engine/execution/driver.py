@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 import traceback
-import typing
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from evalbench.engine.calls.replies import plain_text
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
 from evalbench.engine.dispatch.unfetched import not_fetched
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
-from evalbench.engine.execution.ask import CallFailed, Contestant, SampleAsk, newest
+from evalbench.engine.execution.ask import CallFailed, Contestant, RunAsks, SampleAsk, newest
 from evalbench.engine.execution.backlog import Backlog, Job
 from evalbench.engine.execution.progress import Progress
 from evalbench.engine.execution.reuse import EarlierReplies
@@ -86,7 +85,6 @@ class Driver:
         self._ask_again = ask_again
         self._pilot = rows is not None
         self._leave = leave
-        self._earlier = earlier
         self._watch = watch or ScoringWatch()
         self._tell_long = tell_long
         self._hurried = False
@@ -96,11 +94,9 @@ class Driver:
         self._backlog = Backlog(journal, epochs, rows)
         self._workers: set[asyncio.Task[None]] = set()
         self._parking: Sequence[Parking] = [
-            typing.cast("Parking", part.dispatcher)
-            for part in self._cast.values()
-            if hasattr(part.dispatcher, "park")
+            part.dispatcher for part in self._cast.values() if isinstance(part.dispatcher, Parking)
         ]
-        self._final: set[int] = set()
+        self._asks = RunAsks(journal, cast, self._halted, ask_again, earlier)
         self._news = asyncio.Event()
 
     def open(self, expected: int | None = None) -> None:
@@ -235,7 +231,7 @@ class Driver:
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """See :class:`evalbench.engine.dispatch.base.Host`."""
         if reply.outcome is Outcome.ERROR:
-            self._final.add(call.id)
+            self._asks.final.add(call.id)
         self.progress.count_reply(role, reply, False)
         self._backlog.wake(call, reply)
         self._news.set()
@@ -279,17 +275,12 @@ class Driver:
     async def _solve(self, job: Job) -> None:
         progress = self.progress
         ask = SampleAsk(
-            journal=self._journal,
-            cast=self._cast,
-            row=job.row,
-            epoch=job.epoch,
+            self._asks,
+            job.row,
+            job.epoch,
             quotes=quotable(job.sample),
             known=newest(job.calls),
-            halted=self._halted,
-            ask_again=self._ask_again,
-            final=self._final,
             count=progress.count_new_reply if job.woken else progress.count_reply,
-            earlier=self._earlier,
         )
         if progress.first_sent is None:
             progress.first_sent = time.monotonic()

@@ -8,44 +8,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.spec import RunSpec, build_benchmark
-from evalbench.engine.cost.unit_prices import UnitPrices
 from evalbench.engine.data.dataset import DataHeader, read_header
 from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
 from evalbench.engine.execution.changes import paid_again, refuse
 from evalbench.engine.execution.lost_replies import Lost, lost_replies, of_another_run
+from evalbench.engine.execution.request import (
+    EngineOptions,
+    Prices,
+    RunRequest,
+    prices_from_json,
+)
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import count_scores
 from evalbench.engine.journal.reader import Shelf
 from evalbench.engine.journal.schema import create
-from evalbench.engine.keys import KeyRef
 from evalbench.engine.runs.folder import RunFolder, first_status
 from evalbench.engine.runs.record import differences, identity, record
 from evalbench.engine.runs.status import Status
-
-Prices = Mapping[str, UnitPrices | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Brought:
-    """What a caller hands over with a run. Of a resumed run most of it may be missing.
-
-    Attributes:
-        samples: the prepared samples, where they are still to be loaded.
-        keys: where the key of each role lay.
-        prices: unit prices by role.
-        fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
-    """
-
-    samples: Path | None
-    keys: Mapping[str, KeyRef]
-    prices: Prices
-    fits: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +61,23 @@ async def open_journal(
     folder: RunFolder,
     spec: RunSpec,
     status: Status,
-    brought: Brought,
-    *,
-    accept_changes: bool,
-    accept_loss: bool,
-    ask_again: frozenset[Outcome],
+    brought: RunRequest,
+    options: EngineOptions,
 ) -> Opened:
     """Open or make the journal of a run and check that a resumed one is still the same.
 
     Args:
         folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
         brought: what the caller hands over.
-        accept_changes: go on although it is not the same.
-        accept_loss: go on although replies that were paid for are missing.
-        ask_again: outcomes of stored replies that are worth another call.
+        options: what is accepted, and asked again.
 
     Raises:
-        RunChanged: when it is not and ``accept_changes`` is false.
+        RunChanged: when it is not and that is not accepted.
         JournalError: when the journal cannot be used, or lacks replies.
         UsageError: its data is needed, and gone.
     """
     lost = lost_replies(folder, status)
-    if lost and not accept_loss:
+    if lost and not options.accept_loss:
         raise lost.refusal(folder.id)
     if not folder.journal.exists():
         create(folder.journal)
@@ -106,7 +85,7 @@ async def open_journal(
     try:
         if lost:
             _accept(journal, lost)
-        return await _take_up(journal, folder, spec, status, brought, accept_changes, ask_again)
+        return await _take_up(journal, folder, spec, status, brought, options)
     except EvalbenchError:
         with contextlib.suppress(JournalError):
             await journal.close()
@@ -125,10 +104,10 @@ async def _take_up(
     folder: RunFolder,
     spec: RunSpec,
     status: Status,
-    brought: Brought,
-    accept_changes: bool,
-    ask_again: frozenset[Outcome],
+    brought: RunRequest,
+    options: EngineOptions,
 ) -> Opened:
+    ask_again = options.ask_again
     stored = journal.query(Shelf.meta)
     if of_another_run(status, stored.get("created")):
         fresh = first_status(folder, spec, created=stored["created"], total=status.total)
@@ -145,7 +124,7 @@ async def _take_up(
         lost = await paid_again(journal, benchmark, roles, spec.get("epochs"), ask_again, size)
         if changes or lost:
             finished = journal.query(partial(count_scores, ignoring=ask_again))
-            if not accept_changes and (lost or finished):
+            if not options.accept_changes and (lost or finished):
                 raise refuse(changes, lost, finished)
             status.mixed = status.mixed or bool(finished)
             loaded = loaded and _same_samples(then, now)
@@ -210,13 +189,8 @@ def _prices(stored: Mapping[str, Any], brought: Prices) -> Prices:
     return {**brought, **kept}
 
 
-def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
-    """Unit prices by role, as they are stored and handed over; None: unknown."""
-    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
-
-
 def _store_facts(
-    opened: Opened, spec: RunSpec, brought: Brought, header: DataHeader | None, **facts: Any
+    opened: Opened, spec: RunSpec, brought: RunRequest, header: DataHeader | None, **facts: Any
 ) -> None:
     journal = opened.journal
     facts |= {

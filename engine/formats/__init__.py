@@ -95,11 +95,6 @@ def formats_of(benchmark: str) -> list[str]:
     return own + [name for name, one in FORMATS.items() if not one.benchmarks]
 
 
-def export_run(folder: RunFolder, name: str | None, place: Path) -> Exported:
-    """:func:`export_runs` of one run."""
-    return export_runs([folder], name, place)
-
-
 def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> Exported:
     """Write runs below a folder, or to a file; none that is there is replaced.
 

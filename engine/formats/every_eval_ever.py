@@ -156,7 +156,7 @@ def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any
 
 def _generation(run: HeldRun) -> dict[str, Any]:
     asked = run.spec.cast()[CANDIDATE].overrides()
-    return {n: asked[n] for n in ("temperature", "top_p", "max_tokens") if n in asked}
+    return {n: asked[n] for n in ("temperature", "top_p", "top_k", "max_tokens") if n in asked}
 
 
 def _source(run: HeldRun) -> dict[str, Any]:

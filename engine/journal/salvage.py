@@ -159,7 +159,9 @@ def _leave_out(whole: sqlite3.Connection, bad: list[int]) -> None:
             whole.execute(
                 f"DELETE FROM {table} WHERE {key} >> {bits} NOT IN (SELECT row FROM sample)"  # noqa: S608
             )
-    for table in ("reply", "batched", "reused", "attempts"):
-        key, _ = _NUMBERED[table]
-        whole.execute(f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM call)")  # noqa: S608
+    for table, (key, bits) in _NUMBERED.items():
+        if bits == SLOT_BITS and table != "call":
+            whole.execute(
+                f"DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM call)"  # noqa: S608
+            )
     whole.execute("COMMIT")

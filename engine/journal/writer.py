@@ -17,6 +17,7 @@ import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply
+from evalbench.engine.calls.replies import UNSTORABLE, plain
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.file import JournalFile
@@ -147,6 +148,20 @@ class Journal(JournalFile):
             self._shelf.packers["reply"].pack(body),
         )
         return self._committed()
+
+    def store_any_reply(
+        self, row: int, key: CallKey, reask: int, reply: Reply
+    ) -> tuple[Reply, asyncio.Future[None]]:
+        """As :meth:`store_reply`, for one that came from outside and may hold anything.
+
+        Returns:
+            The reply as it is stored, see ``replies.plain``, and when it is.
+        """
+        try:
+            return reply, self.store_reply(row, key, reask, reply)
+        except UNSTORABLE:
+            reply = plain(reply)
+            return reply, self.store_reply(row, key, reask, reply)
 
     def put_attempts(self, call: int, billed: int, *, in_flight: bool) -> asyncio.Future[None]:
         """Note how the attempts at an intended call stand that its first one did not answer.

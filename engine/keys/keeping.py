@@ -11,6 +11,7 @@ import os
 import re
 
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls.key_shapes import begins_like_key
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.keys import keychain
@@ -50,7 +51,7 @@ def key_needs() -> dict[str, KeyNeed]:
 def looks_like_key(text: str) -> bool:
     """Whether a text that should be something else is a key, which must not be repeated."""
     patterns = filter(None, (need.pattern for need in key_needs().values()))
-    return text.startswith("sk-") or any(re.fullmatch(pattern, text) for pattern in patterns)
+    return begins_like_key(text) or any(re.fullmatch(pattern, text) for pattern in patterns)
 
 
 def not_here() -> UsageError:

@@ -14,32 +14,12 @@ from evalbench.engine.errors import SpecError
 
 _OTHER_SECRETS = frozenset(
     {
-        # Not what a provider here asks for first, but its SDK or a neighbour would take them.
-        "ANTHROPIC_AUTH_TOKEN",
-        "ANTHROPIC_CUSTOM_HEADERS",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_BEARER_TOKEN_BEDROCK",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_SESSION_TOKEN",
-        "AZURE_OPENAI_API_KEY",
-        "DEEPSEEK_API_KEY",
-        "FIREWORKS_API_KEY",
+        # Of what is no provider: traces, and the hub of models and data.
         "GALILEO_API_KEY",
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        "GROQ_API_KEY",
         "HF_TOKEN",
         "HUGGING_FACE_HUB_TOKEN",
-        "MISTRAL_API_KEY",
-        "OPENAI_ADMIN_KEY",
-        "OPENAI_API_KEY",
-        "OPENAI_CUSTOM_HEADERS",
-        "OPENROUTER_API_KEY",
         "OTEL_EXPORTER_OTLP_HEADERS",
         "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-        "TOGETHER_API_KEY",
-        "TOGETHER_CUSTOM_HEADERS",
-        "XAI_API_KEY",
     }
 )
 
@@ -90,7 +70,8 @@ def provider_variables() -> frozenset[str]:
     """Every environment variable known to hold a key of some provider."""
     needs = provider_needs().values()
     parts = {name for need in needs for names in need.parts.values() for name in names}
-    return _OTHER_SECRETS | parts | {name for need in needs for name in need.variables}
+    named = {name for need in needs for name in (*need.variables, *need.withheld)}
+    return _OTHER_SECRETS | parts | named
 
 
 def provider_needs() -> dict[str, KeyNeed]:
@@ -98,10 +79,10 @@ def provider_needs() -> dict[str, KeyNeed]:
     needs = {}
     for name in registry.provider_names():
         try:
-            need = getattr(registry.provider_class(name), "key", None)
+            need = registry.provider_class(name).key
         except SpecError:
             continue  # a plug-in that cannot be imported cannot use a key either
-        if isinstance(need, KeyNeed):
+        if need is not None:
             needs[name] = need
     return needs
 

@@ -30,7 +30,7 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.calls import ModelRef, Provider
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, RoleSpec, make_provider
@@ -148,7 +148,7 @@ def nothing_heavy(spec: RunSpec) -> bool:
 def _tells_price(part: RoleSpec, book: PriceBook) -> bool:
     """Whether only the provider itself can tell what a model costs."""
     cls = registry.provider_class(part.ref.provider)
-    if not getattr(cls, "tells_prices", False):
+    if not cls.tells_prices:
         return False
     return book.prices(part.ref, service_tier=part.service_tier) is None
 
@@ -160,8 +160,7 @@ async def _learn_prices(spec: RunSpec, book: PriceBook, secrets: Mapping[str, st
             continue
         provider = part.provider(secret)
         await learn_prices(provider)
-        if not isinstance(provider, WorkerProvider):
-            await provider.close()
+        await provider.close()
 
 
 def _prices(spec: RunSpec, book: PriceBook) -> dict[str, UnitPrices | None]:
@@ -193,7 +192,7 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
     provider = make_provider(cls, settings, request["secret"])
     try:
         match request["ask"]:
-            case "key" if not isinstance(provider, WorkerProvider):
+            case "key" if isinstance(provider, Provider):
                 return await provider.check_key()
             case "probe":
                 model = ModelRef.parse(request["model"])
@@ -202,8 +201,7 @@ async def _ask_provider(request: dict[str, Any]) -> Any:
                 return await probe(provider, model, request["params"], book, tier)
         return await models_with_abilities(provider)
     finally:
-        if not isinstance(provider, WorkerProvider):
-            await provider.close()
+        await provider.close()
 
 
 def _failed(error: OSError) -> EvalbenchError:

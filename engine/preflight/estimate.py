@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 from evalbench.engine.benchmark import Benchmark, OneByOne, Sample, ScoringTimeout
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
+from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.cost.estimated import Estimate, Range, RoleEstimate
 from evalbench.engine.cost.prices import PriceBook
-from evalbench.engine.cost.tokens import characters_a_token, input_tokens
+from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.cost.unit_prices import ZERO, Mode, UnitPrices
 from evalbench.engine.data.dataset import read_header, read_samples, selected_count
 from evalbench.engine.execution.ask import bind, call_key
@@ -203,7 +204,7 @@ class _Scale:
 
     def __init__(self, part: Part, book: PriceBook) -> None:
         self.model = part.model
-        self.name = part.model.name if part.model else ""
+        self.rules = rules_of(part.model) if part.model else TokenRules()
         self.overrides = part.overrides
         self.image_detail = part.image_detail
         self.per_image = part.per_image
@@ -287,7 +288,7 @@ class _CountingAsk(OneByOne):
         output = max(1, round(most * SHORT_REPLY)) if self._short and most else most
         usage, images, image_tokens = self._usage(scale, prompt, output)
         self._add(role, usage, images, image_tokens)
-        words = math.ceil(output * characters_a_token(scale.name) / len("word "))
+        words = math.ceil(output * scale.rules.characters / len("word "))
         text = "" if self._silent else "word " * words
         return Reply(text.rstrip(), logprobs=(0.0,) * len(prompt.continuations), usage=usage)
 
@@ -303,7 +304,7 @@ class _CountingAsk(OneByOne):
 
     def _usage(self, scale: _Scale, prompt: Prompt, output: int) -> tuple[Usage, int, int]:
         counted = input_tokens(
-            prompt, scale.name, scale.image_detail, scale.per_image, scale.video_fps
+            prompt, scale.rules, scale.image_detail, scale.per_image, scale.video_fps
         )
         factor = TEXT_LOW if self._short else TEXT_HIGH
         text = round((counted.likely - counted.image_tokens) * factor)

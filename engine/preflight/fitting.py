@@ -13,10 +13,11 @@ from typing import Any
 from evalbench.engine.benchmark import Asked, Sample
 from evalbench.engine.calls import Prompt, Reply, WorkerProvider
 from evalbench.engine.calls.options import parse_options
+from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
 from evalbench.engine.config.spec import RunSpec, build_benchmark
-from evalbench.engine.cost.tokens import characters_a_token, input_tokens
+from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.data.dataset import Progress, prepare, read_header, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.execution.ask import bind
@@ -234,16 +235,16 @@ class _Measuring:
         part = self.cast.get(role)
         if part:
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
-        name = part.ref.name if part else "unknown"
+        rules = rules_of(part.ref) if part else TokenRules()
         alone = replace(prompt, continuations=prompt.continuations[:1])
-        counted = input_tokens(alone, name, per_image=self.per_image.get(role, 0))
+        counted = input_tokens(alone, rules, per_image=self.per_image.get(role, 0))
         tokens = math.ceil(counted.likely * _TOKENS_HIGH)
         most = 0
         if prompt.kind != "choose":
             self.writing.add(role)
             most = prompt.params.max_tokens or _WHOLE_CONTEXT
         self.tokens[role] = max(self.tokens.get(role, 0), tokens + most)
-        words = min(most, _MADE_UP_TOKENS) * characters_a_token(name) / len("word ")
+        words = min(most, _MADE_UP_TOKENS) * rules.characters / len("word ")
         return Reply(
             ("word " * math.ceil(words)).rstrip(), logprobs=(0.0,) * len(prompt.continuations)
         )

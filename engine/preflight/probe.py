@@ -8,29 +8,27 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from evalbench.engine.calls import Call, ModelRef, Provider, WorkerProvider, generate
+from evalbench.engine.calls import (
+    PARAMETERS,
+    BaseProvider,
+    Call,
+    ModelRef,
+    Provider,
+    WorkerProvider,
+    generate,
+)
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.told_prices import keep_told
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.hardware.fit import Sized
 
-_SETTABLE: Mapping[str, Any] = {
-    "temperature": 0.5,
-    "top_p": 0.5,
-    "seed": 1,
-    "stop": ("\n",),
-    "logprobs": 1,
-    "effort": "low",
-}
-"""Parameters that some models take, with a value that all of these would."""
-
 _QUESTION = "Which planet do we live on? Answer with one word."
 _ANSWER_TOKENS = 64
 _THINKING_TOKENS = 4096
 
 
-async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dict[str, Any]]:
+async def models_with_abilities(provider: BaseProvider) -> list[dict[str, Any]]:
     """The models on offer, each with ``able``: its ``Capabilities``, and what it does not take.
 
     ``able.untaken`` holds, by name, why a parameter would be left out. ``footprint``
@@ -51,34 +49,33 @@ async def models_with_abilities(provider: Provider | WorkerProvider) -> list[dic
     ]
 
 
-async def learn_prices(provider: Provider | WorkerProvider) -> None:
+async def learn_prices(provider: BaseProvider) -> None:
     """Ask a provider's own list for prices, where it tells any; what fails stays unknown."""
-    if getattr(provider, "tells_prices", False):
+    if provider.tells_prices:
         with contextlib.suppress(ProviderError):
             keep_told(provider.name, await provider.models())
 
 
-def _untaken(provider: Provider | WorkerProvider, model: str) -> dict[str, str]:
+def _untaken(provider: BaseProvider, model: str) -> dict[str, str]:
     """Parameters that the provider would leave out of a call to this model, with its reasons.
 
     Each is asked for alone, since some exclude one another. A provider that
-    does not say beforehand what it would send (``prepare``) leaves out nothing.
+    does not say beforehand what it would send leaves out nothing.
     """
-    prepare = getattr(provider, "prepare", None)
     reasons: dict[str, str] = {}
-    if prepare is None:
-        return reasons
-    for name, value in _SETTABLE.items():
-        call = Call(ModelRef(provider.name, model), generate("?", **{name: value}))
+    for name, parameter in PARAMETERS.items():
+        if parameter.trial is None:
+            continue
+        call = Call(ModelRef(provider.name, model), generate("?", **{name: parameter.trial}))
         with contextlib.suppress(ProviderError):
-            for note in prepare(call).notes:
+            for note in provider.param_notes(call) or ():
                 if note.name == name and note.fate != "sent":
                     reasons[name] = note.reason
     return reasons
 
 
 async def probe(
-    provider: Provider | WorkerProvider,
+    provider: BaseProvider,
     model: ModelRef,
     params: Mapping[str, Any],
     book: PriceBook,
@@ -108,6 +105,7 @@ async def probe(
             why="it would have to be loaded into memory for one question",
             cure="start a run with --limit 1",
         )
+    assert isinstance(provider, Provider)
     provider.check_model(model.name)
     thinks = provider.capabilities(model.name).thinks or "effort" in params
     room = params.get("thinking_budget", _THINKING_TOKENS if thinks else 0)

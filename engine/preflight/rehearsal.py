@@ -11,12 +11,11 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from evalbench.engine.benchmark import Asked, Sample
-from evalbench.engine.calls import Params, Prompt, Reply, user
+from evalbench.engine.calls import BaseProvider, Params, Prompt, Reply, user
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.data.dataset import read_header
@@ -51,7 +50,7 @@ class _Rehearsal:
 
     cast: Mapping[str, RoleSpec]
     fault: SpecError | None = None
-    prepares: dict[str, Any] = field(default_factory=dict)
+    providers: dict[str, BaseProvider] = field(default_factory=dict)
     tried: set[tuple[str, Params]] = field(default_factory=set)
 
     async def __call__(
@@ -70,13 +69,10 @@ class _Rehearsal:
 
     def _try(self, role: str, prompt: Prompt) -> None:
         part = self.cast[role]
-        if role not in self.prepares:
-            # Only providers of a network put calls in terms of their own first.
-            self.prepares[role] = getattr(part.provider(), "prepare", None)
-        if self.prepares[role] is None:
-            return
+        if role not in self.providers:
+            self.providers[role] = part.provider()
         try:
-            self.prepares[role](bind(prompt, part.ref, part.overrides()))
+            self.providers[role].param_notes(bind(prompt, part.ref, part.overrides()))
         except CallRejected as error:
             budget = part.get("thinking_budget") is not None
             name = ("thinking_budget" if budget else "model") if role == CANDIDATE else JUDGE

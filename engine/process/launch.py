@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +26,14 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost import modes
 from evalbench.engine.data.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
+from evalbench.engine.execution.request import (
+    EngineOptions as EngineOptions,
+)
+from evalbench.engine.execution.request import (
+    EngineRequest,
+    RunRequest,
+    prices_from_json,
+)
 from evalbench.engine.files import read_plain
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.paths import open_private
@@ -52,6 +60,9 @@ PILOT = Option(
     minimum=2,
 )
 """One sample alone says nothing about how much samples differ."""
+
+
+_AS_BEGUN = EngineOptions()
 
 
 @dataclass(slots=True)
@@ -120,23 +131,18 @@ def launch_runs(
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
-    return _spawn(runs, held, foreground=foreground, pilot=pilot, leave=leave)
+    return _spawn(runs, held, EngineOptions(foreground=foreground, pilot=pilot, leave=leave))
 
 
 def resume_run(
     run: str | RunFolder,
+    options: EngineOptions = _AS_BEGUN,
     *,
-    accept_changes: bool = False,
-    accept_loss: bool = False,
-    retry: Iterable[Outcome] = (),
-    foreground: bool = False,
     progress: Progress | None = None,
     spec: RunSpec | None = None,
-    leave: bool = False,
     typed: Collection[str] = (),
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
-    resend_unfetched: bool = False,
 ) -> Engine:
     """Go on with a run: ask only what has no answer yet.
 
@@ -145,18 +151,12 @@ def resume_run(
 
     Args:
         run: a folder, or what :func:`evalbench.engine.runs.folder.find_run` understands.
-        accept_changes: go on although settings, data or templates changed; marks the run mixed.
-        accept_loss: go on although replies that were paid for are missing from the journal;
-            they are asked, and paid, again.
-        retry: outcomes of stored replies to ask again, of :data:`RETRY`.
-        foreground, progress: as in :func:`launch_runs`.
+        options: what is accepted, and asked again.
+        progress: as in :func:`launch_runs`.
         spec: the spec to go on with, when it differs from the stored one.
-        leave: as in :func:`launch_runs`.
         typed: names of settings of ``spec`` that did not come from the folder.
         allow_hosts: hosts that keys may go to, which the folder names.
         ask_hosts: asks whether they may go to others; None: they may not.
-        resend_unfetched: send the calls of batches again whose results were given up, where
-            they still cannot be fetched. They may be paid twice.
 
     Raises:
         SpecError: a key would go to a host that is not allowed; nothing was sent.
@@ -178,16 +178,7 @@ def resume_run(
     if wanted != before:
         folder.write_spec(wanted)
     try:
-        return _spawn(
-            [(folder, checked)],
-            held,
-            accept_changes=accept_changes,
-            accept_loss=accept_loss,
-            retry=[outcome.value for outcome in retry],
-            foreground=foreground,
-            leave=leave,
-            resend_unfetched=resend_unfetched,
-        )
+        return _spawn([(folder, checked)], held, options)
     except EvalbenchError:
         if wanted != before:
             folder.write_spec(before)
@@ -212,31 +203,21 @@ def _refuse_imported(folder: RunFolder) -> None:
 
 def resume_runs(
     folders: Sequence[RunFolder],
+    options: EngineOptions = _AS_BEGUN,
     *,
-    foreground: bool = False,
     progress: Progress | None = None,
-    leave: bool = False,
-    cancel: Sequence[str] = (),
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
 ) -> Engine:
-    """Go on with several unchanged runs in one engine; see :func:`resume_run`.
-
-    ``cancel`` names batches that are to be cancelled first.
-    """
+    """Go on with several unchanged runs in one engine; see :func:`resume_run`."""
     for folder in folders:
         folder.refuse_links()
     specs = [folder.spec() for folder in folders]
     held = find_keys(specs)
     who = "run " + ", ".join(folder.id for folder in folders)
     check_hosts(specs, who, held=held, allow=allow_hosts, ask=ask_hosts)
-    return _spawn(
-        list(zip(folders, _look_again(specs, held, progress), strict=True)),
-        held,
-        foreground=foreground,
-        leave=leave,
-        cancel=cancel,
-    )
+    checked = _look_again(specs, held, progress)
+    return _spawn(list(zip(folders, checked, strict=True)), held, options)
 
 
 def _look_again(
@@ -259,41 +240,24 @@ def _files(spec: RunSpec) -> list[Path]:
 def _spawn(
     runs: Sequence[tuple[RunFolder, desk.Checked | None]],
     held: Sequence[Mapping[str, HeldKey]],
-    *,
-    accept_changes: bool = False,
-    accept_loss: bool = False,
-    retry: Sequence[str] = (),
-    foreground: bool,
-    pilot: int | None = None,
-    leave: bool = False,
-    cancel: Sequence[str] = (),
-    resend_unfetched: bool = False,
+    options: EngineOptions,
 ) -> Engine:
     folders = [folder for folder, _ in runs]
-    request = {
-        "runs": [
-            {
-                "folder": str(folder.path),
-                "samples": str(checked.file) if checked else None,
-                "prices": checked.prices if checked else {},
-                "fits": checked.fits if checked else {},
-                "keys": {
-                    role: {"ref": key.ref.to_json(), "secret": key.secret}
-                    for role, key in keys.items()
-                },
-            }
+    request = EngineRequest(
+        [
+            RunRequest(
+                folder.path,
+                checked.file if checked else None,
+                {role: key.ref for role, key in keys.items()},
+                {role: key.secret for role, key in keys.items()},
+                prices_from_json(checked.prices) if checked else {},
+                checked.fits if checked else {},
+            )
             for (folder, checked), keys in zip(runs, held, strict=True)
         ],
-        "accept_changes": accept_changes,
-        "accept_loss": accept_loss,
-        "retry": list(retry),
-        "foreground": foreground,
-        "pilot": pilot,
-        "leave": leave,
-        "cancel": list(cancel),
-        "resend_unfetched": resend_unfetched,
-        "installed": registry.installed(),
-    }
+        options,
+        registry.installed(),
+    )
     read_end, write_end = os.pipe()
     try:
         for folder in folders[1:]:
@@ -343,17 +307,17 @@ def _spawn(
         raise error_from_json(message["error"])
     # The engine outlives this object on purpose.
     child.returncode = 0
-    if not foreground:
+    if not options.foreground:
         child.stdin.close()
-    return Engine(message["ready"], folders, child.stdin if foreground else None)
+    return Engine(message["ready"], folders, child.stdin if options.foreground else None)
 
 
-def _hand_over(child: subprocess.Popen[bytes], request: dict[str, Any], read_end: int) -> bytes:
+def _hand_over(child: subprocess.Popen[bytes], request: EngineRequest, read_end: int) -> bytes:
     """Give an engine its request; its one line back, empty when it died first."""
     assert child.stdin
     with os.fdopen(read_end, "rb") as ready:
         try:
-            child.stdin.write(orjson.dumps(request) + b"\n")
+            child.stdin.write(orjson.dumps(request.to_json()) + b"\n")
             child.stdin.flush()
         except BrokenPipeError:
             return b""

@@ -1,18 +1,10 @@
 """The engine process: drives one or many runs, and answers to signals and command files.
 
 Started by :mod:`evalbench.engine.process.launch` in a session of its own. Its
-standard input brings one JSON line::
+standard input brings one JSON line, see :class:`.request.EngineRequest`. Keys come
+this way and no other: not by argument, file or environment.
 
-    {"runs": [{"folder": P, "samples": FILE|null, "prices": {ROLE: {...}|null},
-               "fits": {ROLE: {...}},
-               "keys": {ROLE: {"ref": {...}, "secret": S}}}],
-     "accept_changes": B, "accept_loss": B, "retry": [OUTCOME], "foreground": B, "pilot": N|null,
-     "leave": B, "cancel": [BATCH], "resend_unfetched": B,
-     "installed": {GROUP: {NAME: MODULE:ATTRIBUTE}}}
-
-Keys come this way and no other: not by argument, file or environment.
-
-and the pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
+The pipe given by ``--ready-fd`` takes one line back: ``{"ready": PID}``
 once every run is locked and checked, or ``{"error": {...}}``.
 """
 
@@ -26,12 +18,10 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
 
-from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.config.traces import OTLP
 from evalbench.engine.core_dumps import no_core_dumps
@@ -41,6 +31,7 @@ from evalbench.engine.errors import (
     error_to_json,
     system_limit,
 )
+from evalbench.engine.execution.request import EngineRequest
 from evalbench.engine.execution.scoring_watch import ScoringWatch
 from evalbench.engine.keys import ScrubbedFormatter, header_secrets
 from evalbench.engine.process.session import HostedRun
@@ -50,7 +41,7 @@ from evalbench.engine.runs.status import State
 log = logging.getLogger("evalbench")
 
 
-async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None]) -> int:
+async def host(request: EngineRequest, ready: Callable[[dict[str, Any]], None]) -> int:
     """Drive the requested runs; returns the highest of their exit codes.
 
     Local models are run one after the other, so that each has the whole
@@ -61,22 +52,14 @@ async def host(request: dict[str, Any], ready: Callable[[dict[str, Any]], None])
 
 
 async def _host(
-    request: dict[str, Any], ready: Callable[[dict[str, Any]], None], watch: ScoringWatch
+    request: EngineRequest, ready: Callable[[dict[str, Any]], None], watch: ScoringWatch
 ) -> int:
     runs: list[HostedRun] = []
     try:
-        for item in request["runs"]:
-            run = HostedRun(item, watch)
+        for item in request.runs:
+            run = HostedRun(item, request.options, watch)
             runs.append(run)
-            await run.open(
-                accept_changes=request["accept_changes"],
-                accept_loss=request["accept_loss"],
-                retry=frozenset(Outcome(name) for name in request["retry"]),
-                pilot=request["pilot"],
-                leave=request["leave"],
-                cancel=request["cancel"],
-                resend_unfetched=request["resend_unfetched"],
-            )
+            await run.open()
     except (EvalbenchError, OSError) as error:
         problem = error if isinstance(error, EvalbenchError) else system_limit(error)
         if problem is None:
@@ -95,7 +78,7 @@ async def _host(
     for run in runs:
         run.claim()
     ready({"ready": os.getpid()})
-    starter = asyncio.create_task(_at_end_of_input(stop)) if request["foreground"] else None
+    starter = asyncio.create_task(_at_end_of_input(stop)) if request.options.foreground else None
     apart: list[Awaitable[int]] = [run.run() for run in runs if not run.local]
     together = asyncio.gather(*apart)
     codes = [await run.run() for run in runs if run.local]
@@ -149,13 +132,13 @@ def main() -> None:
         # Its number may be another file's from now on.
         pipe = -1
 
-    request = orjson.loads(_line(0))
-    registry.hand(request["installed"])
+    request = EngineRequest.from_json(orjson.loads(_line(0)))
+    registry.hand(request.installed)
     scrubbed.secrets.update(
         secret
-        for item in request["runs"]
-        for role, key in item["keys"].items()
-        for secret in (header_secrets(key["secret"]) if role == OTLP else [key["secret"]])
+        for run in request.runs
+        for role, key in run.secrets.items()
+        for secret in (header_secrets(key) if role == OTLP else [key])
     )
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.
@@ -170,8 +153,8 @@ def main() -> None:
         if limit:
             code = limit.exit_code
             ready({"error": error_to_json(limit)})
-        for item in request["runs"]:
-            _note_crash(RunFolder(Path(item["folder"])), limit)
+        for run in request.runs:
+            _note_crash(RunFolder(run.folder), limit)
     sys.exit(code)
 
 

@@ -249,7 +249,7 @@ def _own_host(provider: str) -> str:
         made = make_provider(registry.provider_class(provider), {})
     except EvalbenchError:
         return ""
-    return _host(getattr(getattr(made, "address", None), "url", ""))
+    return _host(made.endpoint)
 
 
 def _trace_key(spec: RunSpec, owner: str) -> str:
@@ -306,7 +306,7 @@ def secrets_for_prices(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, 
 
 def _tells_prices(provider: str) -> bool:
     known = provider in registry.provider_names()
-    return known and bool(getattr(registry.provider_class(provider), "tells_prices", False))
+    return known and registry.provider_class(provider).tells_prices
 
 
 def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:

@@ -9,14 +9,12 @@ import os
 import random
 import socket
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import Outcome, WorkerProvider
+from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import seconds_of
 from evalbench.engine.cost.budget import Budget
@@ -34,11 +32,12 @@ from evalbench.engine.execution.binding import Casting
 from evalbench.engine.execution.changes import refuse
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.execution.loading import load_samples
-from evalbench.engine.execution.opening import Brought, open_journal, prices_from_json
+from evalbench.engine.execution.opening import open_journal
+from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
 from evalbench.engine.execution.scoring_watch import ScoringWatch
 from evalbench.engine.journal.reader import Totals, reused_replies
-from evalbench.engine.keys import KeyRef, scrub
+from evalbench.engine.keys import scrub
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.status import State, exit_code, metrics_json
@@ -53,23 +52,21 @@ _COMMANDS_EVERY_S = 0.2
 class HostedRun:
     """One run inside this engine, from lock to rest."""
 
-    def __init__(self, request: dict[str, Any], watch: ScoringWatch) -> None:
-        """Take the lock of one run of the request; ``watch`` is of the whole process.
+    def __init__(self, request: RunRequest, options: EngineOptions, watch: ScoringWatch) -> None:
+        """Take the lock of one run.
+
+        Args:
+            request: the run, and what comes with it.
+            options: of the engine.
+            watch: of the whole process.
 
         Raises:
             RunBusy: another engine drives it.
         """
-        self.folder = folder = RunFolder(Path(request["folder"]))
-        self._secrets: dict[str, str] = {
-            role: key["secret"] for role, key in request["keys"].items()
-        }
-        self._brought = Brought(
-            Path(request["samples"]) if request["samples"] else None,
-            {role: KeyRef.from_json(key["ref"]) for role, key in request["keys"].items()},
-            prices_from_json(request["prices"]),
-            request.get("fits") or {},
-        )
-        self._accept = False
+        self.folder = folder = RunFolder(request.folder)
+        self._secrets = dict(request.secrets)
+        self._brought = request
+        self._options = options
         self.spec = folder.spec()
         self._cast = self.spec.cast()
         self.status = folder.status()
@@ -91,43 +88,15 @@ class HostedRun:
             for part in self._cast.values()
         )
 
-    async def open(
-        self,
-        *,
-        accept_changes: bool,
-        accept_loss: bool = False,
-        retry: frozenset[Outcome],
-        pilot: int | None = None,
-        leave: bool = False,
-        cancel: Sequence[str] = (),
-        resend_unfetched: bool = False,
-    ) -> None:
+    async def open(self) -> None:
         """Open or make the journal and check that a resumed run is still the same.
-
-        Args:
-            accept_changes: go on although it is not.
-            accept_loss: go on although replies that were paid for are missing.
-            retry: outcomes of stored replies to ask again, besides errors.
-            pilot: work on so many samples, drawn at random, and pause.
-            leave: do not wait for batches.
-            cancel: batches to cancel first.
-            resend_unfetched: send calls again whose batches' results cannot be fetched.
 
         Raises:
             EvalbenchError: see :func:`evalbench.engine.execution.opening.open_journal`.
         """
-        self._accept = accept_changes
-        self._ask_again = frozenset({Outcome.ERROR}) | retry
-        self._pilot = pilot
-        self._leave = leave
+        options = self._options
         self._opened = opened = await open_journal(
-            self.folder,
-            self.spec,
-            self.status,
-            self._brought,
-            accept_changes=accept_changes,
-            accept_loss=accept_loss,
-            ask_again=self._ask_again,
+            self.folder, self.spec, self.status, self._brought, options
         )
         self.journal = opened.journal
         self._casting = Casting(
@@ -142,9 +111,9 @@ class HostedRun:
             wishes=BatchWishes(
                 poll_s=self.spec.get("batch_poll"),
                 fallback_s=seconds_of(self.spec.get("batch_fallback")),
-                leave=leave,
-                cancel=frozenset(cancel),
-                resend_unfetched=resend_unfetched,
+                leave=options.leave,
+                cancel=frozenset(options.cancel),
+                resend_unfetched=options.resend_unfetched,
             ),
             images="images" in opened.benchmark.needs(),
             address=self.spec.get("address"),
@@ -172,7 +141,7 @@ class HostedRun:
         Raises:
             RunChanged: it was not.
         """
-        if not self._accept:
+        if not self._options.accept_changes:
             raise refuse(changes, 0, self.status.done)
         self.status.mixed = True
         self.journal.set(mixed=True)
@@ -220,9 +189,9 @@ class HostedRun:
                 opened.benchmark,
                 self._casting.contestants(),
                 epochs=self.spec.get("epochs"),
-                ask_again=self._ask_again,
+                ask_again=self._options.ask_again,
                 rows=self._pilot_rows(),
-                leave=self._leave,
+                leave=self._options.leave,
                 earlier=self._earlier,
                 watch=self._watch,
                 tell_long=self._shown.tell_scoring,
@@ -285,11 +254,11 @@ class HostedRun:
     def _pilot_rows(self) -> frozenset[int] | None:
         """The samples of a pilot, by their rows in a fresh journal; None: all."""
         size = self.status.total // self.spec.get("epochs")
-        if self._pilot is None or self._pilot >= size:
+        if self._options.pilot is None or self._options.pilot >= size:
             return None
         draw = random.Random(self.spec.get("seed"))  # noqa: S311
-        self.journal.event("pilot-started", samples=self._pilot)
-        return frozenset(draw.sample(range(1, size + 1), self._pilot))
+        self.journal.event("pilot-started", samples=self._options.pilot)
+        return frozenset(draw.sample(range(1, size + 1), self._options.pilot))
 
     def halt(self, how: State) -> None:
         """Pause or stop this run; one at rest sends no more traces."""

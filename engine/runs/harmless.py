@@ -13,18 +13,10 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.calls.key_shapes import KEYS, KEYS_IN_JSON
+
 KEY_GONE = "[key removed]"
 
-_KEYS = re.compile(
-    r"""
-      \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|hf)[-_][\w\-]{16,}       # most providers
-    | \bAIza[\w\-]{30,} | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b             # Google, AWS
-    | (?i:\bbearer\s+)[\w.~+/=\-]{20,}                              # header values
-    """,
-    re.VERBOSE | re.ASCII,
-)
-# In JSON a key may follow the n of a written-out new line: no word begins there.
-_KEY_BYTES = re.compile(_KEYS.pattern.replace(r"\b", "").encode(), re.VERBOSE)
 _LOGIN = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _FORMULA = re.compile("[=+\\-@\t\r\uff1d\uff0b\uff0d\uff20]")
@@ -37,7 +29,7 @@ _ACTIVE = re.compile(
 def without_keys(value: Any) -> Any:
     """A text, or JSON values, in which whatever has the form of a provider's key is replaced."""
     if isinstance(value, str):
-        return _KEYS.sub(KEY_GONE, value)
+        return KEYS.sub(KEY_GONE, value)
     if isinstance(value, Mapping):
         return {without_keys(name): without_keys(held) for name, held in value.items()}
     if isinstance(value, (list, tuple)):
@@ -47,7 +39,7 @@ def without_keys(value: Any) -> Any:
 
 def holds_key(value: Any) -> bool:
     """Whether anything in a JSON value has the form of a provider's key."""
-    return value is not None and _KEY_BYTES.search(orjson.dumps(value)) is not None
+    return value is not None and KEYS_IN_JSON.search(orjson.dumps(value)) is not None
 
 
 def without_logins(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Literal
 
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 def cohen_kappa(pairs: Sequence[tuple[float, float]], *, quadratic: bool = False) -> float | None:
@@ -68,9 +68,18 @@ def fleiss_kappa(items: Sequence[Sequence[Hashable]]) -> float | None:
 def krippendorff_alpha(
     items: Sequence[Sequence[float | None]], level: Level = "interval"
 ) -> float | None:
-    """Krippendorff's alpha by the package ``krippendorff``; raters may have missed items.
+    """Krippendorff's alpha of any number of raters, who may have missed items.
 
-    Source: K. Krippendorff, "Content Analysis", 4th edition, chapter 12.
+    ``1 - D_o / D_e``. With ``n_uc`` ratings of item ``u`` that are ``c``, ``m_u`` ratings of
+    ``u``, ``n_c`` ratings that are ``c`` and ``n`` in all, over items of two ratings and more::
+
+        D_o = 1/n · Σ_u Σ_ck n_uc · n_uk · δ²(c, k) / (m_u - 1)
+        D_e = 1/n · Σ_ck n_c · n_k · δ²(c, k) / (n - 1)
+
+    ``δ²`` is 1 for different ratings (nominal), the square of their distance in ranks, ties at
+    their middle (ordinal), ``(c - k)²`` (interval), or ``((c - k) / (c + k))²`` (ratio).
+
+    Source: K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), sections C-F.
 
     Args:
         items: the ratings of each item, one place for each rater.
@@ -80,14 +89,29 @@ def krippendorff_alpha(
         None where it is not defined: fewer than two items with two ratings, or one
         rating only.
     """
-    paired = [item for item in items if sum(rating is not None for rating in item) > 1]
-    seen = {rating for item in paired for rating in item if rating is not None}
-    if len(paired) < 2 or len(seen) < 2:
+    rated = [[rating for rating in item if rating is not None] for item in items]
+    paired = [ratings for ratings in rated if len(ratings) > 1]
+    values = sorted({rating for ratings in paired for rating in ratings})
+    if len(paired) < 2 or len(values) < 2:
         return None
-    import krippendorff
-    import numpy
+    import numpy as np
 
-    data = numpy.array(
-        [[numpy.nan if rating is None else rating for rating in item] for item in paired]
-    )
-    return float(krippendorff.alpha(reliability_data=data.T, level_of_measurement=level))
+    places = {value: place for place, value in enumerate(values)}
+    by_item = np.zeros((len(paired), len(values)))
+    for row, ratings in zip(by_item, paired, strict=True):
+        for rating in ratings:
+            row[places[rating]] += 1
+    by_value = by_item.sum(axis=0)
+    scale = np.array(values, dtype=float)
+    if level == "ordinal":
+        scale = by_value.cumsum() - by_value / 2
+    delta = (scale[:, None] - scale) ** 2
+    if level == "nominal":
+        delta = (delta > 0).astype(float)
+    elif level == "ratio":
+        total = (scale[:, None] + scale) ** 2
+        delta = np.divide(delta, total, out=np.zeros_like(delta), where=total != 0)
+    apart = ((by_item @ delta) * by_item).sum(axis=1)
+    observed = (apart / (by_item.sum(axis=1) - 1)).sum()
+    expected = by_value @ delta @ by_value / (by_value.sum() - 1)
+    return None if expected == 0 else float(1 - observed / expected)

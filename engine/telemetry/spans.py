@@ -17,14 +17,17 @@ Ids are hashes of what a span stands for, so what is sent twice is the same twic
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from evalbench.engine.benchmark import Sample
-from evalbench.engine.calls import ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.calls import PARAMETERS, ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.errors import SpecError
 from evalbench.engine.journal import CallRow
 from evalbench.engine.journal.records import ScoreRow
 from evalbench.engine.telemetry.content import content
@@ -32,23 +35,6 @@ from evalbench.engine.telemetry.content import content
 _LONGEST = 200
 _MS = 1_000_000
 
-_PROVIDERS = {
-    "bedrock": "aws.bedrock",
-    "google": "gcp.gemini",
-    "vertex": "gcp.vertex_ai",
-    "mistral": "mistral_ai",
-    "xai": "x_ai",
-}
-"""Well-known values of ``gen_ai.provider.name`` where ours are others."""
-
-_PARAMS = {
-    "max_tokens": "max_tokens",
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "seed": "seed",
-    "stop": "stop_sequences",
-    "effort": "reasoning.level",
-}
 _USAGE = {
     "input_tokens": "input_tokens",
     "output_tokens": "output_tokens",
@@ -246,12 +232,21 @@ def engine_span(
     )
 
 
+@functools.cache
+def _provider_name(provider: str) -> str:
+    """The value of ``gen_ai.provider.name``."""
+    try:
+        return registry.provider_class(provider).trace_name or provider
+    except SpecError:
+        return provider
+
+
 def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
     row, reply = one.row, one.reply
     model = ModelRef.parse(row.key.model)
     told: dict[str, Value] = {
         "gen_ai.operation.name": _operation(row.prompt),
-        "gen_ai.provider.name": _PROVIDERS.get(model.provider, model.provider),
+        "gen_ai.provider.name": _provider_name(model.provider),
         "gen_ai.request.model": _short(model.name),
         "gen_ai.output.type": "json" if row.prompt.params.schema else "text",
         "openinference.span.kind": "LLM" if row.key.role == CANDIDATE else "EVALUATOR",
@@ -264,7 +259,11 @@ def _call_attributes(run: RunFacts, one: Answered) -> dict[str, Value]:
         "evalbench.outcome": reply.outcome.value,
     }
     asked = row.prompt.params.asked()
-    told |= {f"gen_ai.request.{_PARAMS[name]}": asked[name] for name in _PARAMS if name in asked}
+    told |= {
+        f"gen_ai.request.{one.trace}": asked[name]
+        for name, one in PARAMETERS.items()
+        if one.trace and name in asked
+    }
     if model.revision:
         told["evalbench.model.revision"] = model.revision
     if reply.provider_model:

@@ -22,7 +22,7 @@ from evalbench.engine.errors import ProviderError
 from evalbench.engine.paths import write_file
 from evalbench.providers.anthropic.errors import STATUS, read_error
 from evalbench.providers.anthropic.read import read_message
-from evalbench.providers.anthropic.terms import LEGACY_VERSION
+from evalbench.providers.anthropic.terms import LEGACY_VERSION, SAMPLING
 from evalbench.providers.wire.batches import (
     CLOCKS_S,
     BatchingProvider,
@@ -45,7 +45,7 @@ TERMS = BatchTerms(most_requests=100_000, most_bytes=256_000_000)
 PAGE = 100
 """Batches on one page of a list."""
 _HEAD, _TAIL = b'{"requests":[', b"]}"
-_SAMPLING = re.compile(rb'"(?:temperature|top_p)":')
+_SAMPLING = re.compile(rb'"(?:%s)":' % "|".join(SAMPLING).encode())
 
 
 class MessageBatches(CarriedProvider, BatchingProvider):
@@ -188,9 +188,6 @@ def _sets_sampling(file: Path) -> bool:
     """Whether a line of a request file sets the temperature."""
     with file.open("rb") as lines:
         return any(
-            _SAMPLING.search(line) and not orjson.loads(line)["params"].keys().isdisjoint(_NAMES)
+            _SAMPLING.search(line) and not orjson.loads(line)["params"].keys().isdisjoint(SAMPLING)
             for line in lines
         )
-
-
-_NAMES = frozenset({"temperature", "top_p"})

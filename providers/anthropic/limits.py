@@ -22,12 +22,8 @@ def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
         return headers.get(_PREFIX + name)
 
     return RateLimits(
-        requests_limit=count(said("requests-limit")),
         requests_remaining=count(said("requests-remaining")),
         requests_reset_s=until(said("requests-reset"), headers),
-        tokens_limit=count(said("tokens-limit")),
         tokens_remaining=count(said("tokens-remaining")),
         tokens_reset_s=until(said("tokens-reset"), headers),
-        input_tokens_remaining=count(said("input-tokens-remaining")),
-        output_tokens_remaining=count(said("output-tokens-remaining")),
     )

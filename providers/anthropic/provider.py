@@ -39,6 +39,7 @@ class Anthropic(MessageBatches):
 
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
+    price_table: ClassVar[str] = "anthropic"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(
@@ -76,6 +77,7 @@ class Anthropic(MessageBatches):
         variables=("ANTHROPIC_API_KEY",),
         page="https://platform.claude.com/settings/keys",
         pattern=r"sk-ant-[\w-]{20,}",
+        withheld=("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"),
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:

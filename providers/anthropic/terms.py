@@ -13,7 +13,9 @@ from evalbench.providers.wire.negotiation import Negotiation, Terms
 from evalbench.providers.wire.schemas import ALIASES, schema_of
 
 LEGACY_VERSION = "2023-06-01"
-"""The last API version that knows temperature and top_p."""
+"""The last API version that knows sampling parameters."""
+
+SAMPLING = ("temperature", "top_p", "top_k")
 
 _CLAUDE = Claude("thinking", "output_config.effort", "stop_sequences")
 
@@ -43,7 +45,6 @@ def terms(params: Params, facts: ModelFacts, refused: Refused, *, legacy_samplin
 
 
 def _sampling(talk: Negotiation, facts: ModelFacts, *, thinks: bool, legacy: bool) -> None:
-    names = ("temperature", "top_p")
     reason = ""
     if facts.sampling != "legacy":
         reason = "the model takes no sampling parameters"
@@ -52,13 +53,13 @@ def _sampling(talk: Negotiation, facts: ModelFacts, *, thinks: bool, legacy: boo
     elif thinks:
         reason = "not while the model thinks"
     sent = False
-    for name in names:
+    for name in SAMPLING:
         if reason:
             talk.drop(name, reason)
-        elif sent:
+        elif sent and name == "top_p":
             talk.drop(name, "the model takes temperature or top_p, not both")
         else:
-            sent = talk.send(name, name)
+            sent = talk.send(name, name) or sent
     if sent:
         talk.headers["anthropic-version"] = LEGACY_VERSION
 

@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.calls.options import Option
@@ -92,7 +92,7 @@ class InvocationJobs(BatchingProvider):
     item_field = "recordId"
     place: Place | None = None
     role: str = ""
-    batch_lacks = (
+    batch_lacks: ClassVar[str] = (
         "batches need a bucket and a role, --batch-bucket and --batch-role, and no API key"
     )
 

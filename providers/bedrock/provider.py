@@ -56,6 +56,8 @@ class Bedrock(InvocationJobs):
 
     name: ClassVar[str] = "bedrock"
     title: ClassVar[str] = "Amazon Bedrock"
+    price_table: ClassVar[str] = "aws"
+    trace_name: ClassVar[str] = "aws.bedrock"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(
@@ -172,6 +174,11 @@ class Bedrock(InvocationJobs):
         return read_error(
             answered, self.who, model, self.scrub, region=self._here, source=self._source
         )
+
+    @classmethod
+    def half_in_batch(cls, model: str) -> bool:
+        """All of them, by the price page of AWS."""
+        return True
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

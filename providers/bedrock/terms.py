@@ -20,7 +20,8 @@ WHO = "Bedrock"
 _CLAUDE = Claude(
     "additionalModelRequestFields.thinking", "outputConfig.effort", "inferenceConfig.stopSequences"
 )
-_WIRE = {"temperature": "temperature", "top_p": "topP"}
+_SAMPLING = {"temperature": "inferenceConfig.temperature", "top_p": "inferenceConfig.topP"}
+_CLAUDE_SAMPLING = _SAMPLING | {"top_k": "additionalModelRequestFields.top_k"}
 _MOST_STOPS = 2500
 
 
@@ -68,22 +69,22 @@ def _claude_sampling(talk: Negotiation, facts: ModelFacts, name: str, *, thinks:
         reason = "not while the model thinks"
     either = not name.startswith("claude-3")
     sent = False
-    for asked, field in _WIRE.items():
+    for asked, field in _CLAUDE_SAMPLING.items():
         if reason:
             talk.drop(asked, reason)
-        elif sent and either:
+        elif sent and either and asked == "top_p":
             talk.drop(asked, "the model takes temperature or top_p, not both")
         else:
-            sent = talk.send(asked, f"inferenceConfig.{field}", aliases=(asked,)) or sent
+            sent = talk.send(asked, field, aliases=(asked,)) or sent
 
 
 def _sampling(talk: Negotiation, params: Params, facts: ModelFacts) -> None:
     reasons = facts.sampling == "unreasoned" and params.effort != "none"
-    for asked, field in _WIRE.items():
+    for asked, field in _SAMPLING.items():
         if facts.sampling == "no" or reasons:
             talk.drop(asked, "the model takes no sampling parameters")
         else:
-            talk.send(asked, f"inferenceConfig.{field}", aliases=(asked,))
+            talk.send(asked, field, aliases=(asked,))
 
 
 def _effort(talk: Negotiation, params: Params, facts: ModelFacts) -> None:

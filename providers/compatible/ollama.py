@@ -40,6 +40,7 @@ class Ollama(Compatible):
 
     name: ClassVar[str] = "ollama"
     title: ClassVar[str] = "Ollama"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:11434/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("OLLAMA_API_KEY",), required=False)
     options: ClassVar[tuple[Option, ...]] = (

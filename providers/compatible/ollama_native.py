@@ -21,6 +21,7 @@ _OPTIONS = {
     "max_tokens": "num_predict",
     "temperature": "temperature",
     "top_p": "top_p",
+    "top_k": "top_k",
     "seed": "seed",
     "stop": "stop",
 }

@@ -32,6 +32,7 @@ class Groq(Compatible):
 
     name: ClassVar[str] = "groq"
     title: ClassVar[str] = "Groq"
+    price_table: ClassVar[str] = "groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
@@ -49,6 +50,7 @@ class Groq(Compatible):
         ("GROQ_API_KEY",), "https://console.groq.com/keys", r"gsk_\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
+        top_k=False,
         cap="max_completion_tokens",
         logprobs=False,
         day_requests=True,
@@ -70,6 +72,7 @@ class OpenRouter(Compatible):
 
     name: ClassVar[str] = "openrouter"
     title: ClassVar[str] = "OpenRouter"
+    price_table: ClassVar[str] = "openrouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
@@ -150,6 +153,7 @@ class LmStudio(Compatible):
 
     name: ClassVar[str] = "lmstudio"
     title: ClassVar[str] = "LM Studio"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:1234/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LMSTUDIO_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
@@ -160,6 +164,7 @@ class LlamaCpp(Compatible):
 
     name: ClassVar[str] = "llamacpp"
     title: ClassVar[str] = "llama.cpp"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:8080/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("LLAMACPP_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
@@ -170,11 +175,12 @@ class DeepSeek(Compatible):
 
     name: ClassVar[str] = "deepseek"
     title: ClassVar[str] = "DeepSeek"
+    price_table: ClassVar[str] = "deepseek"
     own_address: ClassVar[str] = "https://api.deepseek.com/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("DEEPSEEK_API_KEY",), "https://platform.deepseek.com/api_keys", r"sk-\w{20,}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="", schema=False, cached_from=1024)
+    quirks: ClassVar[Quirks] = Quirks(top_k=False, seed="", schema=False, cached_from=1024)
 
 
 class Mistral(Compatible):
@@ -182,11 +188,15 @@ class Mistral(Compatible):
 
     name: ClassVar[str] = "mistral"
     title: ClassVar[str] = "Mistral"
+    price_table: ClassVar[str] = "mistral"
+    trace_name: ClassVar[str] = "mistral_ai"
     own_address: ClassVar[str] = "https://api.mistral.ai/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("MISTRAL_API_KEY",), "https://console.mistral.ai/api-keys", r"\w{32}"
     )
-    quirks: ClassVar[Quirks] = Quirks(seed="random_seed", logprobs=False, limits=minute_limits)
+    quirks: ClassVar[Quirks] = Quirks(
+        top_k=False, seed="random_seed", logprobs=False, limits=minute_limits
+    )
 
 
 class Xai(Compatible):
@@ -194,12 +204,14 @@ class Xai(Compatible):
 
     name: ClassVar[str] = "xai"
     title: ClassVar[str] = "xAI"
+    price_table: ClassVar[str] = "x-ai"
+    trace_name: ClassVar[str] = "x_ai"
     own_address: ClassVar[str] = "https://api.x.ai/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("XAI_API_KEY",), "https://console.x.ai", r"xai-\w{20,}"
     )
     quirks: ClassVar[Quirks] = Quirks(
-        cap="max_completion_tokens", most_logprobs=8, cached_from=1024
+        top_k=False, cap="max_completion_tokens", most_logprobs=8, cached_from=1024
     )
 
 
@@ -208,6 +220,7 @@ class Fireworks(Compatible):
 
     name: ClassVar[str] = "fireworks"
     title: ClassVar[str] = "Fireworks"
+    price_table: ClassVar[str] = "fireworks"
     own_address: ClassVar[str] = "https://api.fireworks.ai/inference/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(
         ("FIREWORKS_API_KEY",), "https://app.fireworks.ai/settings/users/api-keys", r"fw_\w{16,}"

@@ -18,6 +18,7 @@ class Quirks:
         cap: field that caps generated tokens. When a server refuses it, the
             other one is learned and used.
         seed: field of the sampling seed; empty: there is none.
+        top_k: whether ``top_k`` is a field.
         effort: how reasoning effort is said: a field of its own, OpenRouter's
             ``reasoning`` object, or not at all.
         budget: whether the ``reasoning`` object takes a token budget.
@@ -36,6 +37,7 @@ class Quirks:
 
     cap: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     seed: str = "seed"
+    top_k: bool = True
     effort: Literal["reasoning_effort", "reasoning", ""] = "reasoning_effort"
     budget: bool = False
     logprobs: bool = True

@@ -42,9 +42,11 @@ def terms(
     talk = Negotiation(params, refused, who)
     caps = sorted(_CAPS, key=lambda name: name != quirks.cap)
     talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, *caps)
-    for name in ("temperature", "top_p"):
+    for name in ("temperature", "top_p", "top_k"):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")
+        elif name == "top_k" and not quirks.top_k:
+            talk.drop(name, f"{who} takes no top-k")
         else:
             talk.send(name, name)
     if quirks.seed:

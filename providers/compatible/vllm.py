@@ -22,6 +22,7 @@ class Vllm(Compatible):
 
     name: ClassVar[str] = "vllm"
     title: ClassVar[str] = "vLLM"
+    free: ClassVar[bool] = True
     own_address: ClassVar[str] = "http://127.0.0.1:8000/v1"
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)

@@ -80,6 +80,7 @@ OPTIONS: tuple[Option, ...] = (
 class Gemini(NetworkProvider):
     """What the Gemini API and Vertex AI have in common."""
 
+    price_table: ClassVar[str] = "google"
     files: Uploads | None = None
     """Where media go that are too large for a request; None: nowhere."""
     takes_batches: ClassVar[bool] = False
@@ -258,6 +259,7 @@ class Google(Gemini, GeminiBatches):
 
     name: ClassVar[str] = "google"
     title: ClassVar[str] = "Google"
+    trace_name: ClassVar[str] = "gcp.gemini"
     options: ClassVar[tuple[Option, ...]] = (
         *OPTIONS,
         Option(

@@ -110,7 +110,7 @@ def _level(talk: Negotiation, params: Params, facts: ModelFacts) -> bool:
 
 
 def _sampling(talk: Negotiation, facts: ModelFacts) -> None:
-    for name, field in (("temperature", "temperature"), ("top_p", "topP")):
+    for name, field in (("temperature", "temperature"), ("top_p", "topP"), ("top_k", "topK")):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")
         else:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand
+from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, WorkerProvider
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
@@ -38,7 +38,7 @@ _SAME_BITS = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
 """Makes cuBLAS keep to one way of adding up; read when CUDA starts, see ``determinism``."""
 
 
-class Local:
+class Local(WorkerProvider):
     """Runs open-weight models with transformers, one worker process per model."""
 
     name: ClassVar[str] = "local"
@@ -129,7 +129,7 @@ class Local:
         ),
     )
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         self._settings = dict(settings)
 
     def capabilities(self, model: str) -> Capabilities:

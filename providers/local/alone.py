@@ -47,7 +47,7 @@ def generate_alone(
         else {
             "temperature": sequence.temperature,
             "top_p": sequence.top_p,
-            "top_k": 0,
+            "top_k": sequence.top_k,
         }
     )
     with torch.inference_mode(), torch.random.fork_rng():

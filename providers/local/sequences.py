@@ -14,7 +14,7 @@ from evalbench.engine.calls import Outcome, ParamNote, Params, Reply, Usage
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.local.tokens import Encoded, split_thinking
 
-_TAKEN = {"max_tokens", "temperature", "top_p", "seed", "stop"}
+_TAKEN = {"max_tokens", "temperature", "top_p", "top_k", "seed", "stop"}
 CUT = ParamNote(
     "whole prompt", "dropped", "its beginning, where the model's context had no room for all of it"
 )
@@ -120,22 +120,30 @@ class Sequence:
         return 1.0 if self._params.top_p is None else self._params.top_p
 
     @property
+    def top_k(self) -> int:
+        """0 when not asked for."""
+        return self._params.top_k or 0
+
+    @property
     def greedy(self) -> bool:
         """Whether the likeliest token is taken."""
         return self._generator is None
 
     def draw(self, logits: Tensor) -> int:
-        """A token by temperature and top-p from ``logits``, ``[vocabulary]``."""
+        """A token by temperature, top-k and top-p from ``logits``, ``[vocabulary]``."""
         assert self._generator is not None
         weights = torch.softmax(logits.cpu().double() / self.temperature, dim=-1)
         tokens = torch.arange(len(weights))
+        if 0 < (top_k := self.top_k) < len(weights):
+            weights, tokens = weights.topk(top_k)
+            weights = weights / weights.sum()
         if (top_p := self.top_p) < 1:
             # Tokens this unlikely hold less than 1 - top_p together, so they are outside
             # the smallest set that reaches top_p, and the sort can do without them.
-            tokens = (weights > (1 - top_p) / len(weights)).nonzero()[:, 0]
-            weights, order = weights[tokens].sort(descending=True, stable=True)
+            likely = (weights > (1 - top_p) / len(weights)).nonzero()[:, 0]
+            weights, order = weights[likely].sort(descending=True, stable=True)
             kept = int((weights.cumsum(0) < top_p).sum()) + 1
-            weights, tokens = weights[:kept], tokens[order[:kept]]
+            weights, tokens = weights[:kept], tokens[likely[order[:kept]]]
         reach = weights.cumsum(0)
         point = torch.rand((), generator=self._generator, dtype=torch.float64) * reach[-1]
         return int(tokens[min(int(torch.searchsorted(reach, point)), len(tokens) - 1)])

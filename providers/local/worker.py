@@ -20,7 +20,7 @@ import traceback
 from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from evalbench.engine.calls import Reply, frames
 from evalbench.engine.calls.messages import call_from_json
@@ -35,8 +35,6 @@ _REMEMBERED = 20_000
 _MEMORY_EVERY_S = 2.0
 _PROGRESS_EVERY_S = 0.2
 
-Frame = dict[str, Any]
-
 
 class Wire:
     """The engine's end of the pipes. Frames may be sent from any thread."""
@@ -47,7 +45,7 @@ class Wire:
         self._lock = threading.Lock()
         self._reported = 0.0
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: frames.WorkerFrame) -> None:
         """Write one frame. When nobody reads any more, the process ends."""
         body = frames.encode(frame)
         with self._lock:
@@ -65,12 +63,24 @@ class Wire:
         self._reported = now
         self.send({"type": "progress", "what": what, "done": done, "total": total, "unit": unit})
 
-    def error(self, kind: str, error: ProviderError, **more: Any) -> None:
-        """A ``failed`` or ``fatal`` frame."""
+    def failed(self, key: str, error: ProviderError) -> None:
+        """One call cannot be answered."""
         self.send(
             {
-                "type": kind,
-                **more,
+                "type": "failed",
+                "key": key,
+                "error": type(error).__name__,
+                "what": error.what,
+                "why": error.why,
+                "cure": error.cure,
+            }
+        )
+
+    def fatal(self, error: ProviderError) -> None:
+        """No call can be answered."""
+        self.send(
+            {
+                "type": "fatal",
                 "error": type(error).__name__,
                 "what": error.what,
                 "why": error.why,
@@ -96,9 +106,9 @@ class Worker:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[frames.EngineFrame] = queue.SimpleQueue()
         self._answering: Answering | None = None
-        self._answered: OrderedDict[str, Frame] = OrderedDict()
+        self._answered: OrderedDict[str, frames.Replied] = OrderedDict()
         self._leaving = False
         self._told = 0.0
         self._busy = 0.0
@@ -114,7 +124,7 @@ class Worker:
                 if self._answering is not None and not self._idle():
                     self._work(self._answering)
         except ProviderError as error:
-            self._wire.error("fatal", error)
+            self._wire.fatal(error)
             return 1
         self._tell_memory()
         return 0
@@ -136,7 +146,7 @@ class Worker:
         if not self._leaving:
             os._exit(0)
 
-    def _arrived(self) -> Iterable[Frame]:
+    def _arrived(self) -> Iterable[frames.EngineFrame]:
         """Frames that have come; waits for one when there is nothing to compute."""
         if self._idle() and not self._leaving:
             yield self._inbox.get()
@@ -146,7 +156,7 @@ class Worker:
     def _idle(self) -> bool:
         return self._inbox.empty() and (self._answering is None or not len(self._answering))
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: frames.EngineFrame) -> None:
         match frame["type"]:
             case "load":
                 self._load(frame)
@@ -159,7 +169,7 @@ class Worker:
             case "memory":
                 self._tell_memory()
 
-    def _load(self, frame: Frame) -> None:
+    def _load(self, frame: frames.Load) -> None:
         try:
             from evalbench.providers.local.answering import Answering
         except ImportError as error:
@@ -190,7 +200,7 @@ class Worker:
         self._wire.send({"type": "loaded", "info": self._answering.info})
         self._tell_memory()
 
-    def _add(self, key: str, call: Frame, media: Mapping[str, bytes]) -> None:
+    def _add(self, key: str, call: dict[str, Any], media: Mapping[str, bytes]) -> None:
         if key in self._answered:
             self._wire.send(self._answered[key])
             return
@@ -201,7 +211,7 @@ class Worker:
         try:
             self._answering.add(key, call_from_json(call, media).prompt)
         except ProviderError as error:
-            self._wire.error("failed", error, key=key)
+            self._wire.failed(key, error)
 
     def _cancel(self, keys: list[str]) -> None:
         if self._answering is not None:
@@ -216,13 +226,17 @@ class Worker:
         self._busy += time.monotonic() - began
         for key, answer in answers:
             if isinstance(answer, Reply):
-                frame = {"type": "reply", "key": key, "reply": reply_to_json(answer)}
+                frame: frames.Replied = {
+                    "type": "reply",
+                    "key": key,
+                    "reply": reply_to_json(answer),
+                }
                 self._answered[key] = frame
                 if len(self._answered) > _REMEMBERED:
                     self._answered.popitem(last=False)
                 self._wire.send(frame)
             else:
-                self._wire.error("failed", answer, key=key)
+                self._wire.failed(key, answer)
         if time.monotonic() - self._told > _MEMORY_EVERY_S:
             self._tell_memory()
 
@@ -233,7 +247,7 @@ class Worker:
         if self._answering is not None:
             self._told = time.monotonic()
             told = {**self._answering.memory(), "busy_s": round(self._busy, 3)}
-            self._wire.send({"type": "memory", **told})
+            self._wire.send(cast("frames.Memory", {"type": "memory", **told}))
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ class OpenAI(FileBatches):
 
     name: ClassVar[str] = "openai"
     title: ClassVar[str] = "OpenAI"
+    price_table: ClassVar[str] = "openai"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(
@@ -71,6 +72,7 @@ class OpenAI(FileBatches):
         variables=("OPENAI_API_KEY",),
         page="https://platform.openai.com/api-keys",
         pattern=r"sk-[\w-]{20,}",
+        withheld=("AZURE_OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_CUSTOM_HEADERS"),
     )
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from evalbench.engine.calls import RateLimits
 from evalbench.providers.wire.headers import count, seconds
 
-_PAIRS = ("ratelimit", "tokenlimit")
 WORTH_WAITING_S = 1.0
 """``x-ratelimit-reset`` is often a fraction of a second: the next second's allowance,
 which every other call in the line has its eyes on too. Only longer ones are waited for."""
@@ -15,25 +14,20 @@ which every other call in the line has its eyes on too. Only longer ones are wai
 
 def read_limits(headers: Mapping[str, str]) -> RateLimits | None:
     """What the headers say; the dynamic values where they are told, since those decide."""
-    values = {f"{kind}-{what}": _either(headers, kind, what) for kind in _PAIRS for what in _WHAT}
-    if all(value is None for value in values.values()):
+    requests, tokens = _remaining(headers, "ratelimit"), _remaining(headers, "tokenlimit")
+    if requests is None and tokens is None:
         return None
     reset = seconds(headers.get("x-ratelimit-reset"))
     return RateLimits(
-        requests_limit=values["ratelimit-limit"],
-        requests_remaining=values["ratelimit-remaining"],
+        requests_remaining=requests,
         requests_reset_s=reset,
-        tokens_limit=values["tokenlimit-limit"],
-        tokens_remaining=values["tokenlimit-remaining"],
+        tokens_remaining=tokens,
         tokens_reset_s=reset,
     )
 
 
-_WHAT = ("limit", "remaining")
-
-
-def _either(headers: Mapping[str, str], kind: str, what: str) -> int | None:
-    name = f"x-{kind}-{what}"
+def _remaining(headers: Mapping[str, str], kind: str) -> int | None:
+    name = f"x-{kind}-remaining"
     dynamic = count(headers.get(f"{name}-dynamic"))
     return count(headers.get(name)) if dynamic is None else dynamic
 

@@ -48,11 +48,13 @@ class Together(TogetherBatches):
 
     name: ClassVar[str] = "together"
     title: ClassVar[str] = "Together"
+    price_table: ClassVar[str] = "together"
     options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("TOGETHER_API_KEY",),
         page="https://api.together.ai/settings/api-keys",
         pattern=r"tgp_[\w-]{20,}|[0-9a-f]{64}",
+        withheld=("TOGETHER_CUSTOM_HEADERS",),
     )
     tells_prices: ClassVar[bool] = True
 
@@ -66,6 +68,11 @@ class Together(TogetherBatches):
         self._doubtful: set[str] = set()
         self._dedicated: set[str] = set()
         self._one_first = asyncio.Lock()
+
+    @classmethod
+    def half_in_batch(cls, model: str) -> bool:
+        """The models of Together's list of batch discounts; others have none."""
+        return model == "meta-llama/Llama-3.3-70B-Instruct-Turbo"
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

@@ -33,7 +33,7 @@ def terms(params: Params, facts: ModelFacts, refused: Refused) -> Terms:
     """
     talk = Negotiation(params, refused, WHO)
     talk.cap(params.max_tokens or FALLBACK_MAX_TOKENS, "max_tokens")
-    for name in ("temperature", "top_p"):
+    for name in ("temperature", "top_p", "top_k"):
         if facts.sampling == "no":
             talk.drop(name, "the model takes no sampling parameters")
         else:

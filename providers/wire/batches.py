@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import BatchJob, BatchTerms, Call, ParamNote, Reply
+from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, ParamNote, Reply
 from evalbench.engine.errors import (
     CallRejected,
     ContextTooLong,
@@ -41,7 +41,7 @@ CLOCKS_S = 60.0
 _SHOWN = 2_000
 
 
-class BatchingProvider(NetworkProvider):
+class BatchingProvider(NetworkProvider, BatchProvider):
     """Base of the providers that also take batches."""
 
     item_field = "custom_id"

@@ -21,11 +21,7 @@ _OPENAI = tuple(
     for what in ("remaining", "limit", "reset")
     for unit in ("requests", "tokens")
 )
-_PER_MINUTE = tuple(
-    f"x-ratelimit-{what}-{unit}-minute"
-    for unit in ("req", "tokens")
-    for what in ("limit", "remaining")
-)
+_PER_MINUTE = ("x-ratelimit-remaining-req-minute", "x-ratelimit-remaining-tokens-minute")
 _LONGEST_S = 366 * 86_400.0
 
 
@@ -114,10 +110,8 @@ def openai_limits(headers: Mapping[str, str]) -> RateLimits | None:
     if not any(name in headers for name in _OPENAI):
         return None
     return RateLimits(
-        requests_limit=count(headers.get("x-ratelimit-limit-requests")),
         requests_remaining=count(headers.get("x-ratelimit-remaining-requests")),
         requests_reset_s=seconds(headers.get("x-ratelimit-reset-requests")),
-        tokens_limit=count(headers.get("x-ratelimit-limit-tokens")),
         tokens_remaining=count(headers.get("x-ratelimit-remaining-tokens")),
         tokens_reset_s=seconds(headers.get("x-ratelimit-reset-tokens")),
     )
@@ -139,7 +133,6 @@ def router_limits(headers: Mapping[str, str]) -> RateLimits | None:
         return None
     reset = count(headers.get("x-ratelimit-reset"))
     return RateLimits(
-        requests_limit=count(headers.get("x-ratelimit-limit")),
         requests_remaining=count(headers.get("x-ratelimit-remaining")),
         requests_reset_s=None if reset is None else max(0.0, reset / 1000 - server_time(headers)),
     )
@@ -149,10 +142,5 @@ def minute_limits(headers: Mapping[str, str]) -> RateLimits | None:
     """Limits per minute in Mistral's names, which tell no reset."""
     if not any(name in headers for name in _PER_MINUTE):
         return None
-    values = [count(headers.get(name)) for name in _PER_MINUTE]
-    return RateLimits(
-        requests_limit=values[0],
-        requests_remaining=values[1],
-        tokens_limit=values[2],
-        tokens_remaining=values[3],
-    )
+    requests, tokens = (count(headers.get(name)) for name in _PER_MINUTE)
+    return RateLimits(requests_remaining=requests, tokens_remaining=tokens)

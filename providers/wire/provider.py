@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
-from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls import Call, Capabilities, ModelInfo, ParamNote, Provider, Reply
+from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -26,6 +26,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
 from evalbench.providers.modelfacts.refusals import blamed
+from evalbench.providers.modelfacts.token_rules import token_rules
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.failures import Who, may_be_billed, no_key, see_models
@@ -38,7 +39,7 @@ _ASIDE_S = 3.0
 """Longest wait for something that only improves a message or a decision."""
 
 
-class NetworkProvider(ABC):
+class NetworkProvider(Provider):
     """Base of the providers that answer over a network.
 
     A provider says how a call becomes a request (:meth:`prepare`), how it is
@@ -46,23 +47,15 @@ class NetworkProvider(ABC):
     Deadlines, learning from refused parameters and honest errors happen here.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    options: ClassVar[tuple[Option, ...]]
-    key: ClassVar[KeyNeed | None]
-    account: str = ""
-    """Stands for the key where the SDK finds credentials itself: who shares it shares limits."""
-
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
+        super().__init__(settings, secret)
         self.address = address
-        self.settings = settings
         self.scrub = Scrub(secret)
         self.facts = Shelf(self.name, address.host)
         self.refusals = Refusals(self.name, address.host)
         page = self.key.page if self.key else ""
         self.who = Who(self.name, self.title, page, address)
         self.timeout: float = settings.get("timeout") or 600.0
-        self.secret = secret.strip()
         self._spoke = False
         self._warmed: set[str] = set()
         self._asides: dict[str, asyncio.Task[None]] = {}
@@ -96,6 +89,20 @@ class NetworkProvider(ABC):
             ProviderError: what an error response means.
         """
 
+    @classmethod
+    def token_rules(cls, model: str) -> TokenRules:
+        """Those of the model's maker: gateways and clouds serve models of all of them."""
+        return token_rules(model)
+
+    @property
+    def endpoint(self) -> str:
+        """The address that it is asked at."""
+        return self.address.url
+
+    def param_notes(self, call: Call) -> Sequence[ParamNote]:
+        """What the request for a call makes of its parameters."""
+        return self.prepare(call).notes
+
     @abstractmethod
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -104,7 +111,7 @@ class NetworkProvider(ABC):
     async def fetch_models(self) -> list[ModelInfo]:
         """The live model list."""
 
-    async def warm(self, model: str) -> None:  # noqa: B027 - most APIs say nothing about models
+    async def warm(self, model: str) -> None:
         """Learn what the API itself says about a model."""
 
     def check_model(self, model: str) -> None:

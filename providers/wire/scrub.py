@@ -10,23 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from evalbench.engine.calls import Reply
+from evalbench.engine.calls.key_shapes import KEYS_IN_ERRORS
 from evalbench.engine.calls.redaction import Redactor
 from evalbench.engine.errors import ProviderError
 from evalbench.providers.wire.address import proxy_passwords
 
 GONE = "[key removed]"
 
-_SHAPES = re.compile(
-    r"""
-      \b(?:sk|gsk|xai|pplx|tgp|fw|csk|nvapi|key|hf)[-_][\w\-*.…]{9,}[\w\-*…]   # most providers
-    | \bAIza[\w\-]{20,} | \bAQ\.[\w\-]{20,} | \bya29\.[\w\-.]{20,}            # Google
-    | \b(?:AKIA|ASIA)[A-Z0-9]{12,}                                           # AWS
-    | (?i:\bbearer\s+)[\w.~+/=\-]{8,}                                        # header values
-    | (?i:\bauthorization["']?\s*[:=,]\s*b?["']?(?:basic\s+)?)[\w.~+/=\-]{8,}
-    | (?i:\b(?:x-)?api[-_]key["']?\s*[:=]\s*["']?)[\w.\-]{8,}
-    """,
-    re.VERBOSE,
-)
 _LOGIN = re.compile(r"(?<=://)(?:[^/@\s]+|[^/@\s:]*:[^\s\"'<>]+)(?=@)")
 """A login in an address, also one whose password has a slash or an ``@`` of its own."""
 _PASSWORD = re.compile(
@@ -71,7 +61,7 @@ class Scrub:
     def text(self, text: str, most: int = 2_000) -> str:
         """An error text without the secrets, other keys and logins in addresses, cut."""
         text = self._redactor.text(text[: most + _BEYOND])
-        text = _LOGIN.sub(GONE, _SHAPES.sub(GONE, text))
+        text = _LOGIN.sub(GONE, KEYS_IN_ERRORS.sub(GONE, text))
         text = _QUERY.sub(lambda found: found["name"] + GONE, text)
         text = _PASSWORD.sub(lambda found: found[0].replace(found["value"], GONE), text)
         return text if len(text) <= most else text[: most - 1] + "…"

@@ -13,7 +13,7 @@ import pytest
 from evalbench.engine.benchmark import Item
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.formats import export_run, formats_of
+from evalbench.engine.formats import export_runs, formats_of
 from evalbench.engine.formats.fastchat import reader as fastchat
 from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
 from evalbench.engine.formats.openseesime import reader as openseesime
@@ -69,7 +69,7 @@ def same(before: Written, after: Written, leave_out: Sequence[str] = ()) -> None
 
 def exported(run: RunFolder, place: Path, name: str | None = None) -> list[str]:
     """Write a run; the files' names below the folder."""
-    return [str(path.relative_to(place)) for path in export_run(run, name, place).files]
+    return [str(path.relative_to(place)) for path in export_runs([run], name, place).files]
 
 
 # -- SpecEval -----------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_what_no_file_can_be_named_is_refused(home: Path, tmp_path: Path) -> Non
     spec = make_spec("spec-generate", "answers/../../up")
     run = run_of(spec, [(item, {("candidate", "answer", 0): Told("yes")})])
     with pytest.raises(DataError, match="cannot be the name of a file"):
-        export_run(run.folder, None, tmp_path / "out")
+        export_runs([run.folder], None, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -285,10 +285,10 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
     spec = make_spec("mmlu", "answers/claude", options={"family": "chat"})
     run = run_of(spec, [(item, {("candidate", "answer", 0): Told("B")})])
     with pytest.raises(UsageError, match="a run of mmlu cannot be written as speceval"):
-        export_run(run.folder, "speceval", tmp_path / "out")
+        export_runs([run.folder], "speceval", tmp_path / "out")
     with pytest.raises(UsageError, match="there is no format 'specevil'"):
-        export_run(run.folder, "specevil", tmp_path / "out")
-    export_run(run.folder, "mmlu-experiment", tmp_path / "out")
+        export_runs([run.folder], "specevil", tmp_path / "out")
+    export_runs([run.folder], "mmlu-experiment", tmp_path / "out")
     with pytest.raises(UsageError, match="is there already"):
-        export_run(run.folder, None, tmp_path / "out")
+        export_runs([run.folder], None, tmp_path / "out")
     assert formats_of("custom")[0] == "json"

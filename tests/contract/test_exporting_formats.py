@@ -22,7 +22,7 @@ from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Reply, Us
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.execution.rescoring import rescore
-from evalbench.engine.formats import FORMATS, export_run, export_runs
+from evalbench.engine.formats import FORMATS, export_runs
 from evalbench.engine.formats.bedrock import reader as bedrock
 from evalbench.engine.formats.full.reader import import_whole
 from evalbench.engine.formats.openseesime import reader as openseesime
@@ -88,7 +88,7 @@ def everything(folder: RunFolder) -> Any:
 
 def test_a_run_comes_back_from_json_as_it_was(home: Path, tmp_path: Path) -> None:
     run = mmlu_run((*SAID, "refused"), epochs=2)
-    [path] = export_run(run, None, tmp_path / "run.json").files
+    [path] = export_runs([run], None, tmp_path / "run.json").files
     assert path == tmp_path / "run.json"
     elsewhere = tmp_path / "elsewhere"
     back = asyncio.run(import_whole(path, elsewhere))
@@ -113,7 +113,7 @@ def run_scores(run: RunFolder) -> list[Any]:
 
 def test_json_laid_out_anew_is_read_too(home: Path, tmp_path: Path) -> None:
     run = mmlu_run()
-    [path] = export_run(run, "json", tmp_path).files
+    [path] = export_runs([run], "json", tmp_path).files
     whole = json.loads(path.read_bytes())
     assert (whole["format"], whole["version"], whole["count"]) == ("evalbench run", 1, 5)
     assert len(whole["samples"]) == 5
@@ -134,7 +134,7 @@ def test_json_laid_out_anew_is_read_too(home: Path, tmp_path: Path) -> None:
     ],
 )
 def test_damaged_json_makes_no_run(home: Path, tmp_path: Path, harm: Any, match: str) -> None:
-    [path] = export_run(mmlu_run(), "json", tmp_path).files
+    [path] = export_runs([mmlu_run()], "json", tmp_path).files
     path.write_text(harm(path.read_text()))
     with pytest.raises(DataError, match=match):
         asyncio.run(import_whole(path, tmp_path / "elsewhere"))
@@ -146,8 +146,8 @@ def test_damaged_json_makes_no_run(home: Path, tmp_path: Path, harm: Any, match:
 
 def test_both_tables_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
     run = mmlu_run(epochs=2)
-    [flat] = export_run(run, None, tmp_path / "run.csv").files
-    [packed] = export_run(run, None, tmp_path / "run.parquet").files
+    [flat] = export_runs([run], None, tmp_path / "run.csv").files
+    [packed] = export_runs([run], None, tmp_path / "run.parquet").files
     table = pandas.read_parquet(packed)
     again = pandas.read_csv(flat)
     assert list(table.columns) == list(again.columns)
@@ -165,7 +165,7 @@ def test_both_tables_hold_the_same_rows(home: Path, tmp_path: Path) -> None:
     ["=1+1", "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "＝1+1", '=HYPERLINK("x")'],
 )
 def test_no_cell_is_a_formula(home: Path, tmp_path: Path, text: str) -> None:
-    [path] = export_run(mmlu_run((text, "-1.5", "B")), "csv", tmp_path).files
+    [path] = export_runs([mmlu_run((text, "-1.5", "B"))], "csv", tmp_path).files
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert rows[0]["reply"].startswith("'")
     assert rows[0]["reply"][1:].strip() == text.strip()
@@ -288,7 +288,7 @@ def spec_run() -> RunFolder:
 
 def test_options_that_look_like_formulas_come_back(home: Path, tmp_path: Path) -> None:
     run = picture_run()
-    [path] = export_run(run, "openseesime", tmp_path).files
+    [path] = export_runs([run], "openseesime", tmp_path).files
     rows = list(csv.reader(path.read_text().splitlines()))
     # A number is only a number.
     assert {c for row in rows for c in row if c[:1] in tuple("=+-@")} == {"+3"}
@@ -315,16 +315,16 @@ def test_a_live_run_full_of_nasty_texts_can_be_written(
     home: Path, tmp_path: Path, name: str
 ) -> None:
     engine = asyncio.run(nasty_run())
-    for path in export_run(engine.folder, name, tmp_path / "out").files:
+    for path in export_runs([engine.folder], name, tmp_path / "out").files:
         text = read_any(path)
         assert not [c for c in ("\x1b", "\x07", "\x9b", "\0", "\u202e") if c in text]
 
 
 def test_nothing_is_left_of_an_export_that_fails(home: Path, tmp_path: Path) -> None:
     run = mmlu_run()
-    export_run(run, "csv", tmp_path / "out")
+    export_runs([run], "csv", tmp_path / "out")
     with pytest.raises(UsageError, match="is there already"):
-        export_run(run, "csv", tmp_path / "out")
+        export_runs([run], "csv", tmp_path / "out")
     with pytest.raises(UsageError, match="makes a file of each run"):
         export_runs([run, run], "csv", tmp_path / "other.csv")
     assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".csv"]
@@ -353,7 +353,7 @@ def test_mt_bench_results_have_the_documents_layout(home: Path, tmp_path: Path) 
     against = make_spec("mt-bench", "openai/x", options={"against": str(path)})
     pairs = finished(against, [], lambda *_: None)
     with pytest.raises(UsageError, match="compared answers in pairs"):
-        export_run(pairs, "mt-bench-json", tmp_path / "pairs.json")
+        export_runs([pairs], "mt-bench-json", tmp_path / "pairs.json")
 
 
 def test_both_kinds_of_bedrock_come_back(home: Path, tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ def test_both_kinds_of_bedrock_come_back(home: Path, tmp_path: Path) -> None:
 
 def test_a_report_for_ci_counts_as_the_run_does(home: Path, tmp_path: Path) -> None:
     run = mmlu_run((*SAID, "refused"))
-    [path] = export_run(run, None, tmp_path / "run.xml").files
+    [path] = export_runs([run], None, tmp_path / "run.xml").files
     suites = ElementTree.parse(path).getroot()
     [suite] = suites
     numbers = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
@@ -560,7 +560,7 @@ INSTANCE = {
 
 def test_a_record_of_every_eval_ever_has_what_its_schema_wants(home: Path, tmp_path: Path) -> None:
     for run in (mmlu_run(), mt_bench_run()):
-        [lines, path] = export_run(run, "every-eval-ever", tmp_path / run.id).files
+        [lines, path] = export_runs([run], "every-eval-ever", tmp_path / run.id).files
         record = json.loads(path.read_bytes())
         rows = [json.loads(line) for line in lines.read_text().splitlines()]
         jsonschema.validate(record, RECORD)
@@ -584,7 +584,7 @@ def test_a_model_card_is_read_by_the_hubs_library(home: Path, tmp_path: Path) ->
     from huggingface_hub import ModelCard
 
     run = mmlu_run()
-    [path] = export_run(run, "hf-model-card", tmp_path).files
+    [path] = export_runs([run], "hf-model-card", tmp_path).files
     card = ModelCard(f"---\n{path.read_text()}---\n# text\n", ignore_metadata_errors=False)
     [accuracy, *_] = card.data.eval_results
     assert accuracy.metric_value == metrics_of(run)["accuracy"]["value"]
@@ -595,7 +595,7 @@ def test_results_on_a_set_of_the_hub_name_it(home: Path, tmp_path: Path) -> None
     import yaml
 
     run = mmlu_run(revision="c30699e")
-    [_, path] = export_run(run, "hf-model-card", tmp_path).files
+    [_, path] = export_runs([run], "hf-model-card", tmp_path).files
     assert path.relative_to(tmp_path) == Path(".eval_results/mmlu.yaml")
     [entry] = yaml.safe_load(path.read_text())
     assert entry["dataset"] == {"id": "made/up", "task_id": "default", "revision": "c30699e"}
@@ -618,7 +618,7 @@ def test_pictures_come_back_from_json(home: Path, tmp_path: Path) -> None:
         await journal.close()
 
     asyncio.run(ask())
-    [path] = export_run(engine.folder, "json", tmp_path).files
+    [path] = export_runs([engine.folder], "json", tmp_path).files
     back = asyncio.run(import_whole(path, tmp_path / "elsewhere"))
     assert everything(back) == everything(engine.folder)
     assert back.status().state is State.STOPPED
@@ -636,7 +636,7 @@ def documented(heading: str) -> set[str]:
 
 
 def test_the_json_is_as_it_is_documented(home: Path, tmp_path: Path) -> None:
-    [path] = export_run(mmlu_run(), "json", tmp_path).files
+    [path] = export_runs([mmlu_run()], "json", tmp_path).files
     whole = json.loads(path.read_bytes())
     sample = whole["samples"][0]
     assert set(whole) == documented("The file")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.formats import export_run
+from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.inspect import reader as inspect_log
 from evalbench.engine.formats.lm_eval import reader as lm_eval
 from evalbench.engine.journal import JournalReader
@@ -96,7 +96,7 @@ def read(tmp_path: Path, code: str, *words: str) -> Any:
 
 def test_inspect_reads_our_log(home: Path, tmp_path: Path) -> None:
     run = mmlu_run(epochs=2)
-    [path] = export_run(run, "inspect", tmp_path / "logs").files
+    [path] = export_runs([run], "inspect", tmp_path / "logs").files
     log = read(tmp_path, READ_LOG, str(path))
     accuracy = metrics_of(run)["accuracy"]
     assert (log["status"], log["model"], log["task"]) == ("success", "openai/gpt-4.1", "mmlu")
@@ -123,13 +123,13 @@ def test_inspect_reads_our_log(home: Path, tmp_path: Path) -> None:
 
 def test_inspect_reads_judged_and_nasty_runs(home: Path, tmp_path: Path) -> None:
     run = mt_bench_run()
-    [path] = export_run(run, "inspect", tmp_path / "judged").files
+    [path] = export_runs([run], "inspect", tmp_path / "judged").files
     log = read(tmp_path, READ_LOG, str(path))
     scores = [one["score"] for one in log["samples"]]
     assert sum(scores) / 3 == pytest.approx(metrics_of(run)["score"]["value"])
     assert {one["events"] for one in log["samples"]} == {6}
     nasty = asyncio.run(nasty_run()).folder
-    [path] = export_run(nasty, "inspect", tmp_path / "nasty").files
+    [path] = export_runs([nasty], "inspect", tmp_path / "nasty").files
     assert read(tmp_path, READ_LOG, str(path))["status"] == "started"
 
 
@@ -150,7 +150,7 @@ def test_we_read_their_log(home: Path, tmp_path: Path, form: str) -> None:
 
 def test_the_harness_reads_our_results(home: Path, tmp_path: Path) -> None:
     run = mmlu_run(("A", "B", "C", "D"), epochs=2)
-    [samples, _] = export_run(run, "lm-eval", tmp_path / "out").files
+    [samples, _] = export_runs([run], "lm-eval", tmp_path / "out").files
     told = read(tmp_path, READ_RESULTS, str(samples.parent))
     accuracy = metrics_of(run)["accuracy"]
     assert told["results"]["mmlu"]["acc,none"] == accuracy["value"]

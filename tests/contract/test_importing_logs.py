@@ -12,7 +12,7 @@ import pytest
 
 from evalbench.engine.compare import compare
 from evalbench.engine.errors import DataError, EvalbenchError
-from evalbench.engine.formats import export_run
+from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.full.reader import import_whole
 from evalbench.engine.formats.inspect import reader as inspect_log
 from evalbench.engine.formats.lm_eval import reader as lm_eval
@@ -73,7 +73,7 @@ def test_texts_that_lie_apart_are_put_in(home: Path, tmp_path: Path) -> None:
 
 def test_a_run_of_ours_comes_back_through_inspect(home: Path, tmp_path: Path) -> None:
     run = mmlu_run()
-    [path] = export_run(run, "inspect", tmp_path).files
+    [path] = export_runs([run], "inspect", tmp_path).files
     before = metrics_of(run)["accuracy"]
     assert written(inspect_log.read_log(path)).counts("mmlu") == (before["k"], before["n"])
 
@@ -82,7 +82,7 @@ def test_logs_pair_with_each_other_and_with_runs_of_mmlu(home: Path, tmp_path: P
     one, other = mmlu_run(("B", "B", "A", "B")), mmlu_run(("A", "B", "B", "C"))
     as_logs = []
     for n, run in enumerate((one, other)):
-        [samples, _] = export_run(run, "lm-eval", tmp_path / str(n)).files
+        [samples, _] = export_runs([run], "lm-eval", tmp_path / str(n)).files
         [recorded] = lm_eval.read_samples(samples)
         as_logs.append(written(recorded).folder)
         [recorded] = lm_eval.read_samples(samples, "mmlu")
@@ -93,7 +93,7 @@ def test_logs_pair_with_each_other_and_with_runs_of_mmlu(home: Path, tmp_path: P
 
 
 def test_a_damaged_log_is_refused(home: Path, tmp_path: Path) -> None:
-    [path] = export_run(mmlu_run(), "inspect", tmp_path).files
+    [path] = export_runs([mmlu_run()], "inspect", tmp_path).files
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"not JSON|no whole"):
@@ -133,7 +133,7 @@ def test_names_in_a_log_lead_nowhere(home: Path, tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", ["../../../up", "/tmp/up", "x/../../up"])
 def test_names_in_an_exported_run_lead_nowhere(home: Path, tmp_path: Path, name: str) -> None:
-    [path] = export_run(mmlu_run(), "json", tmp_path / "out").files
+    [path] = export_runs([mmlu_run()], "json", tmp_path / "out").files
     given = path.read_text()
     assert '"benchmark":"mmlu"' in given
     path.write_text(given.replace('"benchmark":"mmlu"', json.dumps({"benchmark": name})[1:-1]))

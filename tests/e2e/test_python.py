@@ -49,7 +49,7 @@ def runs(one_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Run]]
 
 def started(runs: list[Run], size: int = 12, **settings: Any) -> Run:
     settings = {"price": "0/0", **settings}
-    runs.append(start_run("synthetic", MODEL, size=size, **settings))
+    runs.append(start_run("synthetic", MODEL, plugin_options={"size": size}, **settings))
     return runs[-1]
 
 

@@ -7,7 +7,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, JournalReader, SampleRow
-from evalbench.engine.process.launch import Engine, launch_runs, resume_run
+from evalbench.engine.process.launch import Engine, EngineOptions, launch_runs, resume_run
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
 
@@ -78,7 +78,8 @@ class Engines:
 
     def resume(self, run: RunFolder, **how: Any) -> RunFolder:
         """Go on with a run."""
-        engine = resume_run(run, **how)
+        decided = {f.name: how.pop(f.name) for f in fields(EngineOptions) if f.name in how}
+        engine = resume_run(run, EngineOptions(**decided), **how)
         self.started.append(engine)
         return engine.runs[0]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.formats import export_run
+from evalbench.engine.formats import export_runs
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.folder import RunFolder
@@ -26,7 +26,7 @@ PAGE = 4096
 
 def exported(run: RunFolder, place: Path) -> tuple[dict[str, Any], list[str]]:
     """Everything about the samples of a run by their ids, and what was told about it."""
-    done = export_run(run, "json", place)
+    done = export_runs([run], "json", place)
     samples = json.loads(done.files[0].read_text())["samples"]
     return {one["id"]: one for one in samples}, done.notes
 

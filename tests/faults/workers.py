@@ -61,9 +61,9 @@ while len(head := sys.stdin.buffer.read(4)) == 4:
 PROVIDER = """
 import os, sys
 from pathlib import Path
-from evalbench.engine.calls import Capabilities, WorkerCommand
+from evalbench.engine.calls import Capabilities, WorkerCommand, WorkerProvider
 
-class Homely:
+class Homely(WorkerProvider):
     name, title, options = "homely", "On this machine", ()
 
     def __init__(self, settings):

@@ -31,6 +31,7 @@ from evalbench.engine.calls import (
     Capabilities,
     ModelInfo,
     Outcome,
+    Provider,
     Reply,
     TextPart,
     Usage,
@@ -146,7 +147,7 @@ class Judged(Synthetic):
         return Score(Outcome.OK, {"accuracy": sum(likes) / len(likes)})
 
 
-class Scripted:
+class Scripted(Provider):
     """Answers by a hash of the question; keeps a ledger of every request.
 
     Model names: ``good``. Behaviour comes from the environment, so that

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 HEAVY = (
@@ -107,6 +111,61 @@ def test_dependencies_are_bounded() -> None:
         bounded = "<" in requirement or "==" in requirement
         bounded = bounded or requirement.startswith(("evalbench[", "pandas-stubs"))
         assert bounded, requirement
+
+
+_PERMISSIVE = re.compile(
+    r"\b(MIT|BSD|Apache|PSF|Python Software Foundation|ISC|Zlib|MPL|Mozilla|Unlicense)\b", re.I
+)
+_COPYLEFT = re.compile(r"GPL|General Public|Affero|EUPL|SSPL|CC-BY-(NC|SA)", re.I)
+
+
+def _base_install() -> set[str]:
+    """Every distribution that a plain install brings to this machine."""
+    project = _configured()["project"]
+    assert isinstance(project, dict)
+    left = list(project["dependencies"])
+    found: set[str] = set()
+    while left:
+        requirement = Requirement(left.pop())
+        name = canonicalize_name(requirement.name)
+        wanted = not requirement.marker or requirement.marker.evaluate({"extra": ""})
+        if wanted and name not in found:
+            found.add(name)
+            left += importlib.metadata.requires(name) or []
+    return found
+
+
+def _licence(name: str) -> str:
+    """What a distribution says of its licence, without the licence's text."""
+    told = importlib.metadata.metadata(name)
+    lines = [told["License-Expression"], (told["License"] or "").split("\n")[0]]
+    lines += [c for c in told.get_all("Classifier") or [] if c.startswith("License ::")]
+    return "; ".join(line for line in lines if line)
+
+
+def test_the_base_install_is_under_permissive_licences() -> None:
+    licences = {name: _licence(name) for name in _base_install()}
+    assert len(licences) > 30
+    bad = {
+        name: told
+        for name, told in licences.items()
+        if _COPYLEFT.search(told) or not _PERMISSIVE.search(told)
+    }
+    assert bad == {}
+
+
+def test_the_engine_lists_no_provider() -> None:
+    # What belongs to one is declared by its class. Formats of others have names of their own.
+    points = _configured()["project"]["entry-points"]["evalbench.providers"]  # type: ignore[index]
+    names = set(points) - {"answers", "local"}
+    found = [
+        f"{module.relative_to(ROOT)}:{node.lineno}: {node.value!r}"
+        for module in (ROOT / "engine").rglob("*.py")
+        if "formats" not in module.parts
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert found == []
 
 
 _READ_AS_MARKUP = ("Button", "Checkbox", "Label", "RadioButton", "Static", "notify")

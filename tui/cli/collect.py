@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.process.launch import resume_runs
+from evalbench.engine.process.launch import EngineOptions, resume_runs
 from evalbench.engine.runs.folder import RunFolder, all_runs, find_run
 from evalbench.engine.runs.status import STILL_WAITING, State
 from evalbench.tui.cli import key_hosts
@@ -81,10 +81,8 @@ def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str]
         try:
             engine = resume_runs(
                 [folder],
-                foreground=True,
+                EngineOptions(foreground=True, leave=True, cancel=tuple(cancel)),
                 progress=view.preparing,
-                leave=True,
-                cancel=cancel,
                 allow_hosts=args.allow_host,
                 ask_hosts=key_hosts.asks(args, f"run {folder.id}"),
             )

@@ -149,7 +149,7 @@ def _providers() -> Iterator[Check]:
             cls = registry.provider_class(name)
         except SpecError:
             continue  # told above
-        need = getattr(cls, "key", None)
+        need = cls.key
         held = [ref for ref in refs if ref.provider == name]
         told = [_key_words(name, need, held)] if need else []
         missing = [package for package in _EXTRAS.get(_extra(cls), ()) if not _version(package)]

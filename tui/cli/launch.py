@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evalbench.engine.errors import EvalbenchError, UsageError
-from evalbench.engine.process.launch import Engine, logout_warning, resume_runs
+from evalbench.engine.process.launch import Engine, EngineOptions, logout_warning, resume_runs
 from evalbench.engine.process.run_keys import keys_bound
 from evalbench.engine.runs.status import STILL_WAITING
 from evalbench.tui.cli.app import can_show, open_app
@@ -184,7 +184,10 @@ def _after_pilot(
     hosts = [bound.host for bound in keys_bound([folder.spec() for folder in folders])]
     engine = _started(
         lambda view: resume_runs(
-            folders, foreground=args.foreground, progress=view.preparing, allow_hosts=hosts
+            folders,
+            EngineOptions(foreground=args.foreground),
+            progress=view.preparing,
+            allow_hosts=hosts,
         ),
         view,
         signals,

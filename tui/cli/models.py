@@ -157,5 +157,4 @@ def _listed(name: str, env_file: Path | None) -> Listed:
 
 
 def _need(provider: str) -> KeyNeed | None:
-    need: KeyNeed | None = getattr(registry.provider_class(provider), "key", None)
-    return need
+    return registry.provider_class(provider).key

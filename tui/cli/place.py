@@ -29,5 +29,5 @@ def place(args: argparse.Namespace, provider: str) -> dict[str, Any]:
 
 
 def _placing(provider: str) -> list[Option]:
-    options = getattr(registry.provider_class(provider), "options", ())
+    options = registry.provider_class(provider).options
     return [option for option in options if option.name in PLACES and option.name != "base_url"]

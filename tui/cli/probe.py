@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import PARAMS
 from evalbench.engine.config.spec import COMMON, parse_model
 from evalbench.engine.keys import find_key, looks_like_key, not_here
 from evalbench.engine.preflight import desk
@@ -18,8 +18,7 @@ from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.state.probe_words import probe_facts
 
-_PARAMS = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget")
-_OPTIONS = [option for option in COMMON if option.name in (*_PARAMS, "price", "key", "env_file")]
+_OPTIONS = [option for option in COMMON if option.name in (*PARAMS, "price", "key", "env_file")]
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -47,7 +46,7 @@ def execute(args: argparse.Namespace) -> int:
         provider.options, given(args, provider.options), f"provider {provider.name}"
     )
     common = parse_options(_OPTIONS, given(args, _OPTIONS), "probe")
-    params = {name: common[name] for name in _PARAMS if common[name] not in (None, ())}
+    params = {name: common[name] for name in PARAMS if common[name] not in (None, ())}
     secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
     remember_place(model.provider, settings, secret)
     told = desk.probe_model(model, secret, settings, params, common["price"])
@@ -63,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _secret(provider: str, name: str | None, file: str | None, profile: str | None) -> str:
-    need: KeyNeed | None = getattr(registry.provider_class(provider), "key", None)
+    need = registry.provider_class(provider).key
     if name and looks_like_key(name):
         raise not_here()
     if need is None:

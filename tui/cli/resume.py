@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON
 from evalbench.engine.errors import RunNotFound
-from evalbench.engine.process.launch import RETRY, resume_run
+from evalbench.engine.process.launch import RETRY, EngineOptions, resume_run
 from evalbench.engine.runs.folder import RunFolder, find_run
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.launch import declare_following, launch
@@ -68,17 +68,19 @@ def execute(args: argparse.Namespace) -> int:
     stored = folder.spec()
     spec = changed(stored, args)
     typed = given(args, [*COMMON, *registry.provider_class(spec.candidate.provider).options])
-    retry = [outcome for outcome in RETRY if outcome.value in args.retry]
+    options = EngineOptions(
+        accept_changes=args.accept_changes,
+        accept_loss=args.accept_loss,
+        retry=tuple(outcome for outcome in RETRY if outcome.value in args.retry),
+        resend_unfetched=args.resend_unfetched,
+        foreground=args.foreground,
+        leave=args.submit_only,
+    )
     return launch(
         args,
         lambda view: resume_run(
             folder,
-            accept_changes=args.accept_changes,
-            accept_loss=args.accept_loss,
-            retry=retry,
-            resend_unfetched=args.resend_unfetched,
-            foreground=args.foreground,
-            leave=args.submit_only,
+            options,
             progress=view.preparing,
             spec=spec,
             typed=typed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from evalbench.engine.calls import PARAMETERS
 from evalbench.tui.state.model_cache import Model
 
 _CALLS = {
@@ -12,13 +13,6 @@ _CALLS = {
     "images": "sees no images",
     "video": "takes no videos as they are",
     "logprobs": "reports no log-probabilities",
-}
-_PARAMETERS = {
-    "temperature": "temperature",
-    "top_p": "top-p",
-    "seed": "seed",
-    "stop": "stop texts",
-    "effort": "effort",
 }
 
 
@@ -39,8 +33,8 @@ def shortfalls(model: Model) -> list[str]:
         if model.able.get(name) is False
     ]
     untaken = model.able.get("untaken") or {}
-    for name, what in _PARAMETERS.items():
-        if name in untaken:
+    for name, parameter in PARAMETERS.items():
+        if parameter.title and name in untaken:
             reason = str(untaken[name])
-            found.append(f"no {what}" + (f" ({reason})" if reason else ""))
+            found.append(f"no {parameter.title}" + (f" ({reason})" if reason else ""))
     return found

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalbench.engine.calls import PLACES
+from evalbench.engine.calls import PARAMETERS, PLACES
 from evalbench.engine.calls.options import Option
-from evalbench.engine.config.roles import JUDGE
+from evalbench.engine.config.roles import JUDGE, PARAMS
 from evalbench.engine.config.spec import COMMON, existing_data
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import looks_like_key
@@ -35,7 +35,7 @@ FIRST_TITLE = "settings"
 MORE = "more"
 """Titles of the first section, and of the one that is folded at first."""
 
-PROBED = ("temperature", "top_p", "max_tokens", "stop", "effort", "thinking_budget", "price")
+PROBED = (*PARAMS, "price")
 """Common settings that a probe takes too, besides the key's."""
 
 
@@ -281,22 +281,16 @@ def default_words(option: Option) -> str:
     return _UNSET.get(option.name, "any" if option.many else "not set")
 
 
-_UNSET = {
+_UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "limit": "all samples",
     "concurrency": "finds its own",
     "budget": "no limit",
-    "temperature": "the model's own",
-    "top_p": "the model's own",
-    "max_tokens": "benchmark's own",
-    "effort": "the model's own",
     "data": "its own",
     "mode": "realtime",
     "batch_size": "the provider's",
     "workers": "one",
     "batch_fallback": "never",
     "qps": "no limit",
-    "stop": "none",
-    "thinking_budget": "the model's own",
     "thinking_room": "as needed",
     "price": "as known",
     "key": "found by itself",

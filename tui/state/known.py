@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.calls import WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
@@ -125,12 +126,12 @@ def _benchmark(name: str) -> KnownBenchmark:
 
 def _provider(name: str) -> KnownProvider:
     cls = registry.provider_class(name)
-    need = getattr(cls, "key", None)
+    need = cls.key
     return KnownProvider(
         name,
         cls.title,
         cls.options,
         takes_key=need is not None,
         needs_key=bool(need and need.required),
-        local=hasattr(cls, "worker_command"),
+        local=issubclass(cls, WorkerProvider),
     )

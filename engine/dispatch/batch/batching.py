@@ -25,6 +25,7 @@ from evalbench.engine.dispatch.base import (
     Halted,
     Host,
     Parked,
+    Parking,
     Report,
     SendLog,
     failed_reply,
@@ -47,7 +48,7 @@ log = logging.getLogger("evalbench")
 _WINDOW = 256
 
 
-class Batching:
+class Batching(Parking):
     """Dispatcher for a role whose calls go out in batches.
 
     See :class:`evalbench.engine.dispatch.base.Parking`. What cannot go into a
@@ -162,8 +163,7 @@ class Batching:
         if not self._wishes.collect or ident in self._shared.not_here:
             return None
         if not self._ready:
-            if get_ready := getattr(self._provider, "get_ready", None):
-                await get_ready(call)
+            await self._provider.get_ready(call)
             self._ready = True
         ticket = await self._admit(call)
         if self._shared.halted.is_set():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from evalbench.engine.calls import Call
 from evalbench.engine.cost.budget import Ticket
-from evalbench.engine.cost.tokens import input_tokens
+from evalbench.engine.cost.tokens import input_tokens, rules_of
 from evalbench.engine.dispatch.batch.requests import RequestFile
 from evalbench.engine.dispatch.batch.shared import SHARE, Shared
 from evalbench.engine.dispatch.batch.state import Batch, new_name
@@ -74,7 +74,7 @@ class Collection:
         batch, file, line = self._line(call)
         if len(line) >= self._most_bytes:
             return False
-        tokens = input_tokens(call.prompt, call.model.name).likely
+        tokens = input_tokens(call.prompt, rules_of(call.model)).likely
         if self._full(batch, len(line), tokens):
             self.close()
             batch, file, line = self._line(call)

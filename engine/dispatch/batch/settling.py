@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from evalbench.engine.calls import Call, JobState, ModelRef
-from evalbench.engine.calls.replies import UNSTORABLE, Reply, plain
+from evalbench.engine.calls.replies import Reply
 from evalbench.engine.dispatch.base import ZERO, Host, failed_reply
 from evalbench.engine.dispatch.batch.shared import Shared
 from evalbench.engine.dispatch.batch.state import Batch, Stage
@@ -106,11 +106,7 @@ class Settling:
 
     def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
         shared, batch = self._shared, self._batch
-        try:
-            shared.journal.store_reply(row.row, row.key, row.reask, reply)
-        except UNSTORABLE:
-            reply = plain(reply)
-            shared.journal.store_reply(row.row, row.key, row.reask, reply)
+        reply, _ = shared.journal.store_any_reply(row.row, row.key, row.reask, reply)
         part = self._share()
         if batch.ticket:
             shared.purse.budget.settle_part(batch.ticket, part, part if cost is None else cost)

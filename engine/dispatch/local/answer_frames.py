@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart
+from evalbench.engine.calls.frames import Answer, AskedCall
 from evalbench.engine.calls.messages import call_to_json
 
 _MEDIA_BYTES = 64 << 20
 """Of images in one frame, before base64; a call with more has a frame of its own."""
 
 
-def answer_frames(calls: list[tuple[str, Call]]) -> Iterator[dict[str, Any]]:
+def answer_frames(calls: list[tuple[str, Call]]) -> Iterator[Answer]:
     """Frames that ask these calls, each with the images that its calls name."""
-    asked: list[dict[str, Any]] = []
+    asked: list[AskedCall] = []
     media: dict[str, str] = {}
     size = 0
     for key, call in calls:
@@ -33,8 +33,11 @@ def answer_frames(calls: list[tuple[str, Call]]) -> Iterator[dict[str, Any]]:
         yield _answer(asked, media)
 
 
-def _answer(calls: list[dict[str, Any]], media: dict[str, str]) -> dict[str, Any]:
-    return {"type": "answer", "calls": calls, **({"media": media} if media else {})}
+def _answer(calls: list[AskedCall], media: dict[str, str]) -> Answer:
+    frame: Answer = {"type": "answer", "calls": calls}
+    if media:
+        frame["media"] = media
+    return frame
 
 
 def _media(call: Call) -> Iterator[MediaPart]:

@@ -217,7 +217,7 @@ class RayLink:
         self._held: deque[bytes] = deque()
         self._words = ""
 
-    def send(self, frame: Mapping[str, Any]) -> None:
+    def send(self, frame: frames.EngineFrame) -> None:
         """See :class:`.links.Link`."""
         self._sent = self._carrier.send.remote(frames.encode(frame))
 
@@ -231,7 +231,7 @@ class RayLink:
             # Who reads finds out why.
             return
 
-    async def read(self) -> dict[str, Any] | None:
+    async def read(self) -> frames.WorkerFrame | None:
         """See :class:`.links.Link`."""
         import ray
 
@@ -245,7 +245,7 @@ class RayLink:
             self._held.extend(bodies)
             if log:
                 self._keep_log(log)
-        frame: dict[str, Any] = orjson.loads(self._held.popleft())
+        frame: frames.WorkerFrame = orjson.loads(self._held.popleft())
         return frame
 
     def _keep_log(self, log: bytes) -> None:

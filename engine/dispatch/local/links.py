@@ -33,13 +33,13 @@ class Link(Protocol):
     def code(self) -> int | None:
         """How it ended, negative for a signal; None while it runs."""
 
-    def send(self, frame: Mapping[str, Any]) -> None:
+    def send(self, frame: frames.EngineFrame) -> None:
         """Send a frame; to a process that is gone it is lost."""
 
     async def drain(self) -> None:
         """Wait until what was sent is on its way."""
 
-    async def read(self) -> dict[str, Any] | None:
+    async def read(self) -> frames.WorkerFrame | None:
         """The next frame; None at its end.
 
         Raises:
@@ -124,7 +124,7 @@ class Piped:
         """See :class:`Link`."""
         return self._process.returncode
 
-    def send(self, frame: Mapping[str, Any]) -> None:
+    def send(self, frame: frames.EngineFrame) -> None:
         """See :class:`Link`."""
         pipe = self._process.stdin
         if pipe and not pipe.is_closing():
@@ -136,7 +136,7 @@ class Piped:
             with contextlib.suppress(ConnectionError):
                 await self._process.stdin.drain()
 
-    async def read(self) -> dict[str, Any] | None:
+    async def read(self) -> frames.WorkerFrame | None:
         """See :class:`Link`."""
         assert self._process.stdout is not None
         return await frames.read_frame(self._process.stdout)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evalbench.engine import errors
 from evalbench.engine.calls import Reply, WorkerProvider, frames
@@ -226,10 +226,13 @@ class Replica:
         self.loaded = False
         self._busy_before = self.measures.busy_s
         self._link = link = await self.place.start(command, self._env)
-        more = {"smaller": self._halvings} if self._halvings else {}
+        # What else a provider puts in is between it and its worker.
+        load = cast("frames.Load", {"type": "load", **self._provider.load_request(self._model)})
+        if self._halvings:
+            load["smaller"] = self._halvings
         if self.place.sharing > 1:
-            more["sharing"] = self.place.sharing
-        self._send({"type": "load", **self._provider.load_request(self._model), **more})
+            load["sharing"] = self.place.sharing
+        self._send(load)
         self.wake.set()
         sender = asyncio.create_task(self._feed(link))
         answered = False
@@ -266,11 +269,11 @@ class Replica:
         self.inside.update(dict.fromkeys(keys))
         return keys
 
-    def _send(self, frame: dict[str, Any]) -> None:
+    def _send(self, frame: frames.EngineFrame) -> None:
         if self._link:
             self._link.send(frame)
 
-    def _take(self, frame: dict[str, Any]) -> bool:
+    def _take(self, frame: frames.WorkerFrame) -> bool:
         match frame["type"]:
             case "hello":
                 if frame["protocol"] != frames.PROTOCOL:
@@ -331,7 +334,7 @@ class Replica:
         return True
 
 
-def _error(frame: dict[str, Any]) -> ProviderError:
+def _error(frame: frames.Failed | frames.Fatal) -> ProviderError:
     kind = getattr(errors, frame.get("error", ""), None)
     if not (isinstance(kind, type) and issubclass(kind, ProviderError)):
         kind = ProviderError

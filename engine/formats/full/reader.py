@@ -21,6 +21,7 @@ import orjson
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, ModelRef, Outcome
 from evalbench.engine.calls.messages import prompt_from_json
+from evalbench.engine.calls.params import ASKED
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.data.reading import unreadable
@@ -35,8 +36,9 @@ from evalbench.engine.journal.sums import KEY as SUMS
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.status import AT_REST, State, Status, exit_code
 from evalbench.engine.shapes import Misfit, anything
-from evalbench.engine.stored import CALL, EXPORT, FACTS, MOST_DOLLARS, SAMPLE
+from evalbench.engine.stored import EXPORT, FACTS, MOST_DOLLARS, SAMPLE, call_record
 
+_CALL = call_record(ASKED)
 _KEPT = 4096
 """Pictures that are remembered by content; a later sample may show one again."""
 
@@ -198,7 +200,7 @@ def _put(journal: _AsItWas, held: Mapping[str, Any], media: dict[str, bytes]) ->
     quotes = quotable(sample)
     for number, given in enumerate(held["calls"], 1):
         try:
-            CALL(given)
+            _CALL(given)
             ref = ModelRef.parse(given["model"])
         except Misfit as error:
             raise error.inside(number).inside("calls") from None

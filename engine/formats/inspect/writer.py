@@ -36,7 +36,7 @@ _STOPS = {
     Outcome.ERROR: "unknown",
 }
 _ROLES = {"context": "user"}
-_CONFIG = {"max_tokens", "temperature", "top_p", "seed"}
+_CONFIG = {"max_tokens", "temperature", "top_p", "top_k", "seed"}
 
 Used = dict[str, dict[str, int]]
 

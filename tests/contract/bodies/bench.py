@@ -19,7 +19,7 @@ from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.limits import Limiter
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import RunFatal
-from evalbench.engine.execution.ask import CallFailed, Contestant, SampleAsk
+from evalbench.engine.execution.ask import CallFailed, Contestant, RunAsks, SampleAsk
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
 from tests.contract.bodies.lanes import Lane
@@ -57,18 +57,9 @@ class Bench:
             attempts=attempts,
             report=lambda kind, **body: None,
         )
-        ask = SampleAsk(
-            journal=self.journal,
-            cast={"candidate": Contestant(self.model, realtime, {})},
-            row=row,
-            epoch=0,
-            quotes=(),
-            known={},
-            halted=lambda: False,
-            ask_again=frozenset({Outcome.ERROR}),
-            final=set(),
-            count=lambda role, reply, stored: None,
-        )
+        cast = {"candidate": Contestant(self.model, realtime, {})}
+        run = RunAsks(self.journal, cast, lambda: False, frozenset({Outcome.ERROR}))
+        ask = SampleAsk(run, row, 0, quotes=(), known={}, count=lambda role, reply, stored: None)
         self.server.response, self.server.asked = response, 0
         try:
             return await ask("candidate", PROMPT)

@@ -10,7 +10,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from evalbench.engine.calls import Call, ModelRef, Prompt, Reply, frames
 from evalbench.engine.calls.options import parse_options
@@ -72,7 +72,7 @@ class Worker:
         """Everything the worker has printed so far, wherever it meant to print it."""
         return b"".join(self._said).decode()
 
-    def send(self, frame: Frame) -> None:
+    def send(self, frame: Any) -> None:
         """Write one frame to the worker."""
         assert self.process.stdin is not None
         self.process.stdin.write(frames.encode(frame))
@@ -129,7 +129,7 @@ class Worker:
     def _pump_frames(self) -> None:
         assert isinstance(self.process.stdout, io.BufferedReader)
         while (frame := frames.read_blocking(self.process.stdout)) is not None:
-            self._frames.put(frame)
+            self._frames.put(cast("Frame", frame))
         self._frames.put(None)
 
     def _pump_log(self) -> None:

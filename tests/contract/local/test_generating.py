@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -139,9 +140,10 @@ def test_drawing_follows_the_seed(worker: Worker) -> None:
     assert drawn("epoch 1", None).text != drawn("epoch 2", None).text
 
 
-def test_a_tiny_top_p_draws_the_likeliest(worker: Worker) -> None:
+@pytest.mark.parametrize("few", [{"top_p": 1e-9}, {"top_k": 1}, {"top_k": 1, "top_p": 0.5}])
+def test_drawing_among_one_token_takes_the_likeliest(worker: Worker, few: dict[str, Any]) -> None:
     greedy = generate("choose well", max_tokens=15)
-    narrow = generate("choose well", max_tokens=15, temperature=1.0, top_p=1e-9, seed=1)
+    narrow = generate("choose well", max_tokens=15, temperature=1.0, seed=1, **few)
     hot = generate("choose well", max_tokens=15, temperature=5.0, seed=1)
     one, two, three = worker.replies([greedy, narrow, hot])
     assert one.text == two.text != three.text

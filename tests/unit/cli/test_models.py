@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls import BaseProvider, KeyNeed
 from evalbench.engine.config import registry
 from evalbench.engine.errors import BadKey, ConnectionFailed
 from evalbench.engine.preflight import desk
@@ -44,7 +44,7 @@ def providers(monkeypatch: pytest.MonkeyPatch, home: Any) -> None:
 
     monkeypatch.setattr(registry, "provider_names", lambda: sorted(needs))
     monkeypatch.setattr(
-        registry, "provider_class", lambda name: type(name, (), {"key": needs[name]})
+        registry, "provider_class", lambda name: type(name, (BaseProvider,), {"key": needs[name]})
     )
     monkeypatch.setattr(desk, "models", ask)
 

@@ -14,6 +14,7 @@ import orjson
 
 from evalbench.engine.calls import (
     BatchJob,
+    BatchProvider,
     BatchTerms,
     Call,
     Capabilities,
@@ -62,7 +63,7 @@ def third_look(parcel: Parcel) -> JobState:
     return [JobState.WAITING, JobState.RUNNING, JobState.ENDED][min(parcel.looks - 1, 2)]
 
 
-class Post:
+class Post(BatchProvider):
     """The provider.
 
     Attributes:

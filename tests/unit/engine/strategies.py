@@ -31,6 +31,7 @@ params = st.builds(
     max_tokens=st.none() | st.integers(1, 10**6),
     temperature=st.none() | st.floats(0, 2),
     top_p=st.none() | st.floats(0, 1),
+    top_k=st.none() | st.integers(1, 1000),
     seed=st.none() | st.integers(0, 2**31),
     stop=st.lists(texts, max_size=2).map(tuple),
     effort=st.none() | st.sampled_from(["low", "high"]),

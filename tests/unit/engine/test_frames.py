@@ -27,13 +27,13 @@ class Trickle(io.RawIOBase):
         return self._data.read(min(size, 1))
 
 
-async def read_all(data: bytes, *, ended: bool = True) -> list[dict[str, Any] | None]:
+async def read_all(data: bytes, *, ended: bool = True) -> list[Any]:
     """Every frame of a stream, up to and with the None at its end."""
     stream = asyncio.StreamReader()
     stream.feed_data(data)
     if ended:
         stream.feed_eof()
-    found: list[dict[str, Any] | None] = []
+    found: list[Any] = []
     while not found or found[-1] is not None:
         found.append(await frames.read_frame(stream))
     return found

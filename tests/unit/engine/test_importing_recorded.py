@@ -18,7 +18,7 @@ from evalbench.engine.formats.recorded import (
     write_run,
 )
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.process.launch import resume_run
+from evalbench.engine.process.launch import EngineOptions, resume_run
 from evalbench.engine.runs.folder import all_runs
 from tests.imports import written
 
@@ -80,7 +80,7 @@ async def test_no_half_made_run_is_left(home: Path, monkeypatch: pytest.MonkeyPa
 def test_an_imported_run_cannot_be_resumed(home: Path) -> None:
     run = written(recorded("B", None)).folder
     with pytest.raises(Exception, match="was imported; there is nobody to ask"):
-        resume_run(run, accept_changes=True)
+        resume_run(run, EngineOptions(accept_changes=True))
     assert run.live_pid() is None
 
 

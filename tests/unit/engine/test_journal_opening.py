@@ -6,13 +6,14 @@ import errno
 import os
 import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from evalbench.engine.calls import Reply, generate
 from evalbench.engine.errors import JournalError, JournalFull, JournalTooNew
-from evalbench.engine.journal import Journal, JournalReader, schema
+from evalbench.engine.journal import Journal, JournalReader, salvage, schema
 from evalbench.engine.journal.schema import VERSION, create, on_network_disk, understand
 from tests.unit.engine.journals import ask, fill, journal, sample
 
@@ -206,3 +207,15 @@ async def test_on_a_network_disk_there_is_no_write_ahead_log(
             assert live.calls(1)[0].reply == Reply("A")
         assert not path.with_name("journal.db-wal").exists()
         assert not path.with_name("journal.db-shm").exists()
+
+
+def test_salvage_copies_every_table_there_is(tmp_path: Path) -> None:
+    create(tmp_path / "journal.db")
+    with closing(sqlite3.connect(tmp_path / "journal.db")) as file:
+        columns = file.execute(
+            "SELECT t.name, c.name FROM sqlite_master AS t, pragma_table_info(t.name) AS c"
+            " WHERE t.type = 'table' AND c.pk"
+        )
+        keys = dict(columns)
+    known = {**salvage._KEYS, **{name: key for name, (key, _) in salvage._NUMBERED.items()}}
+    assert keys == known

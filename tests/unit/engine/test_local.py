@@ -27,6 +27,7 @@ from evalbench.engine.calls import (
     Outcome,
     Reply,
     WorkerCommand,
+    WorkerProvider,
     generate,
     user,
 )
@@ -76,7 +77,7 @@ say(type="hello", protocol=1, pid=os.getpid())
 ANSWERS = "for key, text in calls(): reply(key, text.upper())"
 
 
-class Scripted:
+class Scripted(WorkerProvider):
     """A worker provider whose worker runs a script."""
 
     name: ClassVar[str] = "scripted-worker"

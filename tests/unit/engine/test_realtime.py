@@ -17,6 +17,7 @@ from evalbench.engine.calls import (
     ModelInfo,
     ModelRef,
     Outcome,
+    Provider,
     RateLimits,
     Reply,
     Usage,
@@ -43,7 +44,7 @@ from tests.unit.engine.virtual_time import now, settle, virtual_time
 Answer = Callable[[str, int], Awaitable[Reply]]
 
 
-class Acted:
+class Acted(Provider):
     """A provider that answers as a test says; ``sent`` holds (text, second) of every attempt."""
 
     name: ClassVar[str] = "acted"
@@ -507,7 +508,7 @@ async def test_no_turn_is_taken_before_the_provider_is_ready() -> None:
         await asyncio.sleep(3)
         ready.append(now())
 
-    desk.provider.get_ready = get_ready  # type: ignore[attr-defined]
+    desk.provider.get_ready = get_ready  # type: ignore[method-assign]
     await asyncio.gather(*(desk.ask(f"q{n}") for n in range(4)))
     await desk.ask("later")
     assert [at for _, at in desk.provider.sent] == [3, 3.5, 4, 4.5, 5]

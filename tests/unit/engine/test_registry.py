@@ -68,6 +68,7 @@ def test_an_unknown_name_points_to_the_nearest(
         ("needs_more", "import a_library_that_is_not_there", "a_library_that_is_not_there"),
         ("of_another_time", "", "no attribute 'Thing'"),
         ("half_written", "class Thing(", "never closed"),
+        ("of_its_own", "class Thing: ...", "not a class derived from BaseProvider"),
         ("quarrelsome", "raise RuntimeError('not on this machine')", "not on this machine"),
     ],
 )

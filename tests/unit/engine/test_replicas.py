@@ -13,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, TextPart, WorkerCommand, generate
+from evalbench.engine.calls import (
+    Call,
+    ModelRef,
+    Outcome,
+    Reply,
+    TextPart,
+    WorkerCommand,
+    WorkerProvider,
+    generate,
+)
 from evalbench.engine.calls import user as said
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local.dispatcher import Local
@@ -41,7 +50,7 @@ class Pretend:
 
     async def drain(self) -> None: ...
 
-    async def read(self) -> dict[str, Any] | None:
+    async def read(self) -> Any:
         frame = await self.frames.get()
         if isinstance(frame, Exception):
             raise frame
@@ -116,7 +125,7 @@ class Field:
     async def close(self) -> None: ...
 
 
-class Provider:
+class Provider(WorkerProvider):
     """What loads a model in a pretended worker."""
 
     def worker_command(self, model: str) -> WorkerCommand:
@@ -132,7 +141,7 @@ class Many:
     def __init__(self, ground: Field, **more: Any) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.local = Local(
-            Provider(),  # type: ignore[arg-type]
+            Provider({}),
             "m",
             report=self.report,
             log=Path("/nowhere/worker.log"),

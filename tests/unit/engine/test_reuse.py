@@ -140,6 +140,7 @@ _OTHER: Mapping[str, Any] = {
     "max_tokens": 17,
     "temperature": 0.0,
     "top_p": 0.9,
+    "top_k": 40,
     "seed": 1,
     "stop": ("\n",),
     "effort": "low",

@@ -353,11 +353,10 @@ def test_a_benchmark_is_built_with_its_options_seed_and_shared_value() -> None:
 
 
 KEYED = """
-from evalbench.engine.calls import KeyNeed
-class Vault:
+from evalbench.engine.calls import KeyNeed, Provider
+class Vault(Provider):
     name, title, options, key = "vault", "Vault", (), KeyNeed(("VAULT_KEY",))
-    def __init__(self, settings, secret=""):
-        self.given = dict(settings), secret
+    async def answer(self, call): ...
 """
 
 
@@ -367,7 +366,7 @@ def test_a_provider_gets_its_options_and_its_key(installed: Installed) -> None:
     need = made.key_need
     assert need is not None
     assert need.variables == ("VAULT_KEY",)
-    assert vars(made.provider("s3cret")) == {"given": ({}, "s3cret")}
+    assert vars(made.provider("s3cret")) == {"settings": {}, "secret": "s3cret"}
 
 
 def test_a_provider_without_keys_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,8 @@ def test_a_plug_ins_own_variable_is_stripped_too(
         "[evalbench.providers]\nacme = acme_provider:Acme\nbroken = no_such_module:X\n"
     )
     (tmp_path / "acme_provider.py").write_text(
-        "from evalbench.engine.calls import KeyNeed\nclass Acme: key = KeyNeed(('ACME_API_KEY',))\n"
+        "from evalbench.engine.calls import KeyNeed, Provider\n"
+        "class Acme(Provider): key = KeyNeed(('ACME_API_KEY',))\n"
     )
     code = (
         "from evalbench.engine.keys import strip_environment\n"

@@ -13,10 +13,10 @@ from decimal import Decimal
 import pytest
 
 from evalbench.engine.calls import ModelRef, Usage
-from evalbench.engine.cost.image_tokens import image_tokens
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.cost.tokens import text_tokens
 from evalbench.engine.cost.unit_prices import Mode, Rates, UnitPrices
+from evalbench.providers.modelfacts.token_rules import token_rules
 
 THEN = datetime(2025, 10, 15, tzinfo=UTC)
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
@@ -74,8 +74,8 @@ class TestVisionBenchmarkWithClaude:
     def test_its_1600_tokens_are_a_ceiling_on_that_model(self) -> None:
         # The published limit is 1,568 tokens, which full frames come close to; small ones do not.
         model = "claude-sonnet-4-5-20250929"
-        assert image_tokens(model, (1920, 1080)).tokens == 1560
-        assert image_tokens(model, (640, 480)).tokens == 23 * 18
+        assert token_rules(model).image((1920, 1080)).tokens == 1560
+        assert token_rules(model).image((640, 480)).tokens == 23 * 18
         full = 500 * 1560 + 500 * 8 * 1560
         assert usd("20") < (full + 200_000) * 3 / usd("1000000") + usd("0.75") < usd("22.95")
 
@@ -85,9 +85,9 @@ class TestVisionBenchmarkWithClaude:
         # Today's successor costs a third less a token, counts about 30 % more text tokens
         # and sees full HD frames whole: the bill rises although the price fell.
         model = "claude-sonnet-5-5"
-        frame = image_tokens(model, (1920, 1080)).tokens
+        frame = token_rules(model).image((1920, 1080)).tokens
         assert frame == 2691
-        assert image_tokens(model, (3840, 2160)).tokens == 4784
+        assert token_rules(model).image((3840, 2160)).tokens == 4784
         total = sum(
             cost(book, f"anthropic/{model}", 500, Usage(frames * frame + 260, 65))
             for frames in (1, 8)
@@ -114,7 +114,7 @@ class TestMmluExperimenter:
     def test_its_example_cost_four_cents_and_the_whole_test_six_dollars(self) -> None:
         # The model of its time cost 3 and 15 dollars a million.
         prices = UnitPrices(Rates(usd("3"), usd("15")))
-        tokens = round(text_tokens(self.QUESTION, "claude-3-5-sonnet-20241022"))
+        tokens = round(text_tokens(self.QUESTION, token_rules("claude-3-5-sonnet-20241022")))
         assert tokens == 126
         one = prices.cost(Usage(tokens, 5))
         assert one
@@ -210,7 +210,7 @@ class TestBatchedSpecificationTests:
             ("openai/gpt-4.1-2025-04-14", self.ANSWER),
             ("openai/gpt-4o-mini-2024-07-18", self.RANKING),
             ("anthropic/claude-sonnet-5-5", self.ANSWER),
-            ("gemini/gemini-2.5-pro", self.ANSWER),
+            ("google/gemini-2.5-pro", self.ANSWER),
         ):
             assert cost(book, model, 1, usage, NOW, "batch") == cost(book, model, 1, usage) / 2
 

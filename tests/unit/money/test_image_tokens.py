@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalbench.engine.cost.image_tokens import claude_version, image_tokens
 from evalbench.engine.data.image_size import image_size
+from evalbench.providers.modelfacts.token_rules import claude_version, token_rules
 
 STANDARD = ("claude-sonnet-4-5-20250929", "claude-haiku-4-5", "claude-3-5-sonnet-20241022")
 HIGH = ("claude-opus-4-7", "claude-sonnet-5", "us.anthropic.claude-haiku-5-5", "claude-fable-5-1")
@@ -32,23 +32,23 @@ def test_claude_counts_as_its_published_table(
     size: tuple[int, int], standard: int, high: int
 ) -> None:
     for model in STANDARD:
-        assert image_tokens(model, size).tokens == standard
-        assert image_tokens(model, size[::-1]).tokens == standard
+        assert token_rules(model).image(size).tokens == standard
+        assert token_rules(model).image(size[::-1]).tokens == standard
     for model in HIGH:
-        assert image_tokens(model, size).tokens == high
+        assert token_rules(model).image(size).tokens == high
 
 
 def test_claude_shrinks_a_page_that_is_within_the_edges_but_over_the_tokens() -> None:
     # The published example: 1075 × 1520 is seen as 924 × 1307: 33 × 47 patches.
-    assert image_tokens("claude-sonnet-4-6", (1075, 1520)).tokens == 33 * 47
-    assert image_tokens("claude-opus-4-8", (1075, 1520)).tokens == 39 * 55
+    assert token_rules("claude-sonnet-4-6").image((1075, 1520)).tokens == 33 * 47
+    assert token_rules("claude-opus-4-8").image((1075, 1520)).tokens == 39 * 55
 
 
 @settings(deadline=None)
 @given(SIZES)
 def test_claude_never_counts_more_than_its_limit(size: tuple[int, int]) -> None:
-    assert 1 <= image_tokens("claude-sonnet-4-5", size).tokens <= 1568
-    assert 1 <= image_tokens("claude-sonnet-5", size).tokens <= 4784
+    assert 1 <= token_rules("claude-sonnet-4-5").image(size).tokens <= 1568
+    assert 1 <= token_rules("claude-sonnet-5").image(size).tokens <= 4784
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_claude_never_counts_more_than_its_limit(size: tuple[int, int]) -> None:
 def test_openai_counts_as_its_published_examples(
     model: str, size: tuple[int, int], tokens: int
 ) -> None:
-    assert image_tokens(model, size).tokens == tokens
+    assert token_rules(model).image(size).tokens == tokens
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_openai_counts_as_its_published_examples(
 def test_the_detail_that_is_asked_for_decides_what_openai_keeps(
     model: str, detail: str, tokens: int
 ) -> None:
-    assert image_tokens(model, (4000, 2500), detail).tokens == tokens
+    assert token_rules(model).image((4000, 2500), detail).tokens == tokens
 
 
 @settings(deadline=None)
 @given(SIZES)
 def test_openai_patches_stay_within_their_budget(size: tuple[int, int]) -> None:
-    assert image_tokens("gpt-5-mini", size).tokens <= 2489
-    assert image_tokens("gpt-5.4", size).tokens <= 3000
+    assert token_rules("gpt-5-mini").image(size).tokens <= 2489
+    assert token_rules("gpt-5.4").image(size).tokens <= 3000
 
 
 @pytest.mark.parametrize(
@@ -119,19 +119,19 @@ def test_openai_patches_stay_within_their_budget(size: tuple[int, int]) -> None:
 def test_gemini_counts_tiles_or_a_fixed_budget(
     model: str, size: tuple[int, int], tokens: int
 ) -> None:
-    assert image_tokens(model, size).tokens == tokens
+    assert token_rules(model).image(size).tokens == tokens
 
 
 def test_other_models_have_a_rule_of_thumb_that_says_so() -> None:
-    found = image_tokens("qwen2.5-vl-72b", (4000, 3000))
+    found = token_rules("qwen2.5-vl-72b").image((4000, 3000))
     assert found.rule == "rule of thumb"
     assert found.most == 143 * 108
     assert found.tokens < found.most
 
 
 def test_an_image_of_unknown_size_counts_as_a_very_large_one() -> None:
-    assert image_tokens("claude-sonnet-4-5", None).tokens > 1500
-    assert image_tokens("claude-sonnet-5", None).tokens > 4600
+    assert token_rules("claude-sonnet-4-5").image(None).tokens > 1500
+    assert token_rules("claude-sonnet-5").image(None).tokens > 4600
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_the_tier_follows_from_one_call_not_from_a_sum(book: PriceBook) -> None:
 
 
 def test_batch_is_half_where_the_table_says_so(book: PriceBook) -> None:
-    models = ("openai/gpt-5-mini", "gemini/gemini-2.5-pro", "groq/openai/gpt-oss-120b")
+    models = ("openai/gpt-5-mini", "google/gemini-2.5-pro", "groq/openai/gpt-oss-120b")
     for model in (SONNET, *map(ModelRef.parse, models)):
         now, batch = book.prices(model, at=NOW), book.prices(model, "batch", at=NOW)
         assert now

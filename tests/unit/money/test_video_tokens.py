@@ -9,7 +9,8 @@ import pytest
 
 from evalbench.engine.calls import MediaPart, generate, user
 from evalbench.engine.cost.tokens import input_tokens
-from evalbench.engine.cost.video_tokens import video_length, video_tokens
+from evalbench.engine.data.video_length import video_length
+from evalbench.providers.modelfacts.token_rules import token_rules
 
 
 def box(kind: bytes, content: bytes) -> bytes:
@@ -39,7 +40,7 @@ def test_the_length_stands_in_the_head(wide: bool) -> None:
 )
 def test_files_that_do_not_say(data: bytes) -> None:
     assert video_length(data) == (None, True)
-    assert video_tokens("gemini-2.5-flash", data).most > 3600 * 258
+    assert token_rules("gemini-2.5-flash").video(*video_length(data), 1.0).most > 3600 * 258
 
 
 def test_a_real_video(shared_data: Path) -> None:
@@ -60,7 +61,7 @@ def test_a_real_video(shared_data: Path) -> None:
     ],
 )
 def test_frames_and_sound(model: str, fps: float, sound: bool, tokens: int) -> None:
-    counted = video_tokens(model, film(10, sound=sound), fps)
+    counted = token_rules(model).video(10, sound, fps)
     assert counted.tokens == tokens
     assert tokens < counted.most < 10 * tokens + 6000
 
@@ -68,6 +69,8 @@ def test_frames_and_sound(model: str, fps: float, sound: bool, tokens: int) -> N
 def test_a_prompt_with_a_video() -> None:
     part = MediaPart("video/mp4", film(10))
     prompt = generate([user([part, "What happens?"])])
-    counted = input_tokens(prompt, "gemini-3.8-flash", fps=3.0)
+    counted = input_tokens(prompt, token_rules("gemini-3.8-flash"), fps=3.0)
     assert (counted.images, counted.image_tokens) == (1, 30 * 70)
-    assert input_tokens(prompt, "gemini-3.8-flash").likely < counted.likely < counted.most
+    assert (
+        input_tokens(prompt, token_rules("gemini-3.8-flash")).likely < counted.likely < counted.most
+    )

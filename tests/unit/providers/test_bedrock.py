@@ -7,9 +7,7 @@ from decimal import Decimal
 import pytest
 
 from evalbench.engine.calls import ModelRef, Params
-from evalbench.engine.cost.image_tokens import image_tokens
 from evalbench.engine.cost.prices import PriceBook
-from evalbench.engine.cost.tokens import characters_a_token
 from evalbench.engine.errors import BadKey, CallRejected, NoSuchModel
 from evalbench.engine.keys import implausible
 from evalbench.providers.bedrock import Bedrock
@@ -18,6 +16,7 @@ from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, sees_
 from evalbench.providers.bedrock.names import geography_of, model_name
 from evalbench.providers.bedrock.terms import terms
 from evalbench.providers.modelfacts import NOTHING, ModelFacts
+from evalbench.providers.modelfacts.token_rules import token_rules
 
 SONNET = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 ARN = f"arn:aws:bedrock:us-east-1:216874796537:inference-profile/us.{SONNET}"
@@ -178,5 +177,7 @@ def test_a_tier_of_unknown_price_is_unknown() -> None:
 
 def test_images_and_texts_are_counted_as_claude_counts() -> None:
     for name in (SONNET, ARN):
-        assert image_tokens(name, (1000, 1000)) == image_tokens("claude-sonnet-4-5", (1000, 1000))
-    assert characters_a_token("us.anthropic.claude-opus-4-8") == 2.7
+        assert token_rules(name).image((1000, 1000)) == token_rules("claude-sonnet-4-5").image(
+            (1000, 1000)
+        )
+    assert token_rules("us.anthropic.claude-opus-4-8").characters == 2.7

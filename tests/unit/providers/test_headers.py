@@ -78,9 +78,9 @@ def test_openai_limits() -> None:
         }
     )
     assert limits
-    assert (limits.requests_limit, limits.requests_remaining) == (500, 499)
+    assert limits.requests_remaining == 499
     assert limits.requests_reset_s == pytest.approx(0.12)
-    assert (limits.tokens_limit, limits.tokens_remaining) == (None, 29_000)
+    assert limits.tokens_remaining == 29_000
     assert limits.tokens_reset_s == pytest.approx(360)
     assert h.openai_limits({"content-type": "x"}) is None
 
@@ -99,10 +99,9 @@ def test_anthropic_limits_count_from_the_servers_own_clock() -> None:
         }
     )
     assert limits
-    assert (limits.requests_limit, limits.requests_remaining) == (50, 0)
+    assert limits.requests_remaining == 0
     assert limits.requests_reset_s == pytest.approx(12)
     assert limits.tokens_reset_s == 0
-    assert (limits.input_tokens_remaining, limits.output_tokens_remaining) == (1000, 200)
     assert read_limits({"request-id": "x"}) is None
 
 
@@ -113,7 +112,7 @@ def test_other_families() -> None:
         {"x-ratelimit-limit": "20", "x-ratelimit-remaining": "3", "x-ratelimit-reset": str(reset)}
     )
     assert router
-    assert (router.requests_limit, router.requests_remaining) == (20, 3)
+    assert router.requests_remaining == 3
     assert router.requests_reset_s == pytest.approx(30, abs=2)
     minute = h.minute_limits({"x-ratelimit-remaining-req-minute": "5"})
     assert minute

@@ -1,46 +1,9 @@
-"""What a video counts as in input tokens, for models that take one as it is.
-
-Sources, as read in autumn 2026: ai.google.dev, Understand and count tokens, and
-Media resolution: Gemini looks at one frame a second unless told otherwise, a frame
-is 258 tokens up to Gemini 2 and 70 from Gemini 3 on, a second of sound 32.
-"""
+"""How long a video lasts, read from the head of its file."""
 
 from __future__ import annotations
 
-import math
-import re
 import struct
 from collections.abc import Iterator
-
-from evalbench.engine.cost.image_tokens import ImageTokens
-
-_SOUND = 32
-_OLD_FRAME, _NEW_FRAME = 258, 70
-_LIKELY_S, _LONGEST_S = 60.0, 3600.0
-"""Taken for a video whose file does not say how long it lasts."""
-_GEMINI = re.compile(r"gemini-(\d+)")
-
-
-def video_tokens(model: str, data: bytes, fps: float = 1.0) -> ImageTokens:
-    """Tokens of one video for a model.
-
-    Args:
-        model: its name.
-        data: the file.
-        fps: frames that the model looks at in a second.
-    """
-    found = _GEMINI.search(model.lower())
-    old = found is None or int(found[1]) < 3
-    frame = _OLD_FRAME if old else _NEW_FRAME
-    seconds, sound = video_length(data)
-    likely = math.ceil((seconds or _LIKELY_S) * fps) * frame
-    # One frame more: where the first and the last are both looked at.
-    most = (math.ceil((seconds or _LONGEST_S) * fps) + 1) * _OLD_FRAME
-    heard = math.ceil((seconds or _LONGEST_S) * _SOUND)
-    if sound:
-        likely += math.ceil((seconds or _LIKELY_S) * _SOUND)
-    rule = f"{frame} a frame, {fps:g} frames a second"
-    return ImageTokens(likely, rule if found else "rule of thumb", most + heard)
 
 
 def video_length(data: bytes) -> tuple[float | None, bool]:

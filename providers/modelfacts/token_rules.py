@@ -1,13 +1,16 @@
-"""What an image counts as in input tokens, by each provider's published rule.
+"""How models count their input, by each maker's published rule, whoever serves them.
 
 Sources, as read in autumn 2026:
 
 - Claude: platform.claude.com, Vision, "Resolution and token cost", and
-  Coordinates, "How Claude resizes and pads images";
+  Coordinates, "How Claude resizes and pads images"; from 4.7 on a tokenizer that
+  makes about 30 % more tokens of the same text;
 - OpenAI: developers.openai.com, Images and vision, "Model sizing behavior" and
   "Calculating costs"; the factor 1.2 of GPT-5.2 and later stands on the pricing
   page and was confirmed by others' measurements;
-- Gemini: ai.google.dev, Understand and count tokens, and Media resolution.
+- Gemini: ai.google.dev, Understand and count tokens, and Media resolution: it looks
+  at one frame of a video a second unless told otherwise, a frame is 258 tokens up to
+  Gemini 2 and 70 from Gemini 3 on, a second of sound 32.
 """
 
 from __future__ import annotations
@@ -17,52 +20,33 @@ import math
 import re
 from dataclasses import dataclass
 
+from evalbench.engine.calls.token_rules import (
+    VERY_LARGE,
+    MediaTokens,
+    TokenRules,
+    patch_tokens,
+    patches,
+)
+
 _CLAUDE = re.compile(r"claude-(?:(?P<old>\d)|[a-z]+-(?P<major>\d+)(?:[-.](?P<minor>\d)(?!\d))?)")
 _GPT = re.compile(r"(?:gpt|chatgpt)-(?P<major>\d+)(?:\.(?P<minor>\d+))?")
 _GEMINI = re.compile(r"gemini-(?P<major>\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class ImageTokens:
-    """Input tokens of one image.
-
-    Attributes:
-        tokens: by the rule.
-        rule: its name, for people; ``rule of thumb`` where none is published.
-        most: never less than what is billed; more than ``tokens`` only for a rule of thumb.
-    """
-
-    tokens: int
-    rule: str
-    most: int = 0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "most", max(self.most, self.tokens))
-
-
-@functools.lru_cache(maxsize=4096)
-def image_tokens(model: str, size: tuple[int, int] | None, detail: str = "") -> ImageTokens:
-    """Tokens of one image for a model.
-
-    Args:
-        model: its name; prefixes such as ``us.anthropic.`` do not matter.
-        size: width and height in pixels; None counts as a very large image.
-        detail: asked of OpenAI models: ``low``, ``high`` or ``original``; empty: their default.
-    """
+@functools.lru_cache(maxsize=256)
+def token_rules(model: str) -> TokenRules:
+    """The rules of a model by its name; prefixes such as ``us.anthropic.`` do not matter."""
     name = model.lower().rpartition("/")[2]
-    width, height = size or (8000, 6000)
-    if edge := _claude_limits(name):
-        return ImageTokens(claude_tokens(width, height, *edge), f"28-pixel patches, {edge[0]} px")
-    if rule := _openai(name, width, height, detail):
-        return rule
+    if version := claude_version(name):
+        if version >= (4, 7):
+            return _Claude(characters=2.7, edge=2576, most_patches=4784)
+        return _Claude(edge=1568, most_patches=1568)
+    if _openai(name, *VERY_LARGE, ""):
+        return _OpenAI(name=name)
     if found := _GEMINI.search(name):
-        if int(found["major"]) >= 3:
-            return ImageTokens(1120, "fixed 1,120 (high media resolution)")
-        return ImageTokens(gemini_tiles(width, height) * 258, "258 a tile")
-    # Open models differ; most of today's cut images into patches of about this size,
-    # and servers may be set to leave large images as they are.
-    most = _patches(width, 28) * _patches(height, 28)
-    return ImageTokens(claude_tokens(width, height, 2576, 4784), "rule of thumb", most)
+        new = int(found["major"]) >= 3
+        return _Gemini(frame=70 if new else 258, known=True, fixed=new)
+    return TokenRules()
 
 
 def claude_version(name: str) -> tuple[int, int] | None:
@@ -75,39 +59,32 @@ def claude_version(name: str) -> tuple[int, int] | None:
     return int(found["major"]), int(found["minor"] or 0)
 
 
-def _claude_limits(name: str) -> tuple[int, int] | None:
-    version = claude_version(name)
-    if version is None:
-        return None
-    return (2576, 4784) if version >= (4, 7) else (1568, 1568)
+@dataclass(frozen=True)
+class _Claude(TokenRules):
+    edge: int = 0
+    most_patches: int = 0
+
+    def image(self, size: tuple[int, int] | None, detail: str = "") -> MediaTokens:
+        tokens = patch_tokens(*(size or VERY_LARGE), self.edge, self.most_patches)
+        return MediaTokens(tokens, f"28-pixel patches, {self.edge} px")
 
 
-def claude_tokens(width: int, height: int, edge: int, most: int) -> int:
-    """One token for each 28-pixel patch, after shrinking to what the model sees.
+@dataclass(frozen=True)
+class _OpenAI(TokenRules):
+    name: str = ""
 
-    An image fits when both edges, padded to whole patches, are within ``edge``
-    and the patches are within ``most``. A larger one is shrunk to the largest
-    size of the same shape that fits, the short edge rounded half to even.
-    """
-    long, short = max(width, height), min(width, height)
-    shape = long / short
-    fit = _patches(long, 28) * 28 <= edge and _patches(long, 28) * _patches(short, 28) <= most
-    low, high = (long, long + 1) if fit else (1, long)
-    while high - low > 1:
-        middle = (low + high) // 2
-        across = _patches(middle, 28)
-        down = _patches(max(1, round(middle / shape)), 28)
-        if across * 28 <= edge and across * down <= most:
-            low = middle
-        else:
-            high = middle
-    if not fit:
-        short = max(1, round(low / shape))
-    return _patches(low, 28) * _patches(short, 28)
+    def image(self, size: tuple[int, int] | None, detail: str = "") -> MediaTokens:
+        return _openai(self.name, *(size or VERY_LARGE), detail) or super().image(size, detail)
 
 
-def _patches(pixels: int | float, side: int) -> int:
-    return math.ceil(pixels / side)
+@dataclass(frozen=True)
+class _Gemini(TokenRules):
+    fixed: bool = False
+
+    def image(self, size: tuple[int, int] | None, detail: str = "") -> MediaTokens:
+        if self.fixed:
+            return MediaTokens(1120, "fixed 1,120 (high media resolution)")
+        return MediaTokens(gemini_tiles(*(size or VERY_LARGE)) * 258, "258 a tile")
 
 
 _TILES = (
@@ -142,7 +119,8 @@ _LATER_PATCHES = {"auto": (30_000, 65_535), "high": (2500, 2048)}
 _LOW = (256, 512)
 
 
-def _openai(name: str, width: int, height: int, detail: str) -> ImageTokens | None:
+@functools.lru_cache(maxsize=4096)
+def _openai(name: str, width: int, height: int, detail: str) -> MediaTokens | None:
     for start, factor, limits in _PATCHES:
         if name.startswith(start):
             return _patched(width, height, factor, limits, detail)
@@ -156,18 +134,18 @@ def _openai(name: str, width: int, height: int, detail: str) -> ImageTokens | No
     return None
 
 
-def _tiled(width: int, height: int, base: int, tile: int, detail: str) -> ImageTokens:
+def _tiled(width: int, height: int, base: int, tile: int, detail: str) -> MediaTokens:
     tiles = 0 if detail == "low" else openai_tiles(width, height)
-    return ImageTokens(base + tile * tiles, f"{base} + {tile} a tile")
+    return MediaTokens(base + tile * tiles, f"{base} + {tile} a tile")
 
 
 def _patched(
     width: int, height: int, factor: float, limits: dict[str, tuple[int, int]], detail: str
-) -> ImageTokens:
+) -> MediaTokens:
     default = limits.get("auto", limits["high"])
     most, edge = _LOW if detail == "low" else limits.get(detail, default)
     tokens = math.ceil(round(openai_patches(width, height, most, edge) * factor, 6))
-    return ImageTokens(tokens, f"32-pixel patches × {factor:g}, {most:,} at most")
+    return MediaTokens(tokens, f"32-pixel patches × {factor:g}, {most:,} at most")
 
 
 def openai_patches(width: int, height: int, most: int, edge: int) -> int:
@@ -177,8 +155,8 @@ def openai_patches(width: int, height: int, most: int, edge: int) -> int:
     """
     scale = min(1.0, edge / max(width, height))
     w, h = width * scale, height * scale
-    if _patches(w, 32) * _patches(h, 32) <= most:
-        return _patches(w, 32) * _patches(h, 32)
+    if patches(w, 32) * patches(h, 32) <= most:
+        return patches(w, 32) * patches(h, 32)
     shrink = math.sqrt(32 * 32 * most / (w * h))
     across, down = w * shrink / 32, h * shrink / 32
     shrink *= min(math.floor(across) / across, math.floor(down) / down)
@@ -198,4 +176,4 @@ def gemini_tiles(width: int, height: int) -> int:
     if width <= 384 and height <= 384:
         return 1
     side = min(768, max(256, math.floor(min(width, height) / 1.5)))
-    return _patches(width, side) * _patches(height, side)
+    return patches(width, side) * patches(height, side)

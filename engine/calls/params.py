@@ -1,0 +1,170 @@
+"""The parameters of a call: the one table of them.
+
+A parameter is a field of :class:`Params`. What settings, forms, probes, traces and readers of
+files need to know of it is declared with the field. A new one is added here, and in the terms
+of the providers that take it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from evalbench.engine.calls.options import Option
+from evalbench.engine.shapes import Check, list_of, maybe, number, record, text, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What is known of one parameter.
+
+    Attributes:
+        shape: what a stored value is.
+        option: the setting that asks for it; None: a benchmark asks, or the run's seed does.
+        title: its name for people, in lists of what a model does not take; empty: not in those.
+        trial: a value that every model takes which takes the parameter; None: not to be tried.
+        trace: its name in traces, after ``gen_ai.request.``; empty: not in traces.
+        unset: what holds when it is not asked for, for people.
+    """
+
+    shape: Check
+    option: Option | None = None
+    title: str = ""
+    trial: Any = None
+    trace: str = ""
+    unset: str = "the model's own"
+
+
+def _parameter(default: Any = None, /, **known: Any) -> Any:
+    return field(default=default, metadata={"parameter": Parameter(**known)})
+
+
+_COUNT = maybe(whole(0, 2**53))
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Requested parameters. None means: not asked for, the provider's own default applies.
+
+    Attributes:
+        max_tokens: cap on generated tokens; every generating call has one.
+        temperature, top_p, top_k: sampling; 0 temperature means greedy.
+        seed: sampling seed, for providers that take one.
+        stop: texts that end the answer; not part of it.
+        effort: reasoning effort in the provider's own words.
+        thinking_budget: tokens for reasoning.
+        logprobs: how many alternatives to report for each generated token.
+        schema: JSON schema, as JSON text, that the answer must follow. The reply's
+            text stays text; a provider that takes no schema answers freely.
+    """
+
+    max_tokens: int | None = _parameter(
+        shape=_COUNT,
+        option=Option(
+            "max_tokens",
+            int,
+            None,
+            "cap on all generated tokens of one candidate call, thinking included; left out, the"
+            " benchmark's own cap and --thinking-room apply",
+            minimum=1,
+        ),
+        trace="max_tokens",
+        unset="benchmark's own",
+    )
+    temperature: float | None = _parameter(
+        shape=maybe(number()),
+        option=Option(
+            "temperature",
+            float,
+            None,
+            "sampling temperature of the candidate",
+            minimum=0,
+            maximum=2,
+        ),
+        title="temperature",
+        trial=0.5,
+        trace="temperature",
+    )
+    top_p: float | None = _parameter(
+        shape=maybe(number()),
+        option=Option(
+            "top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1
+        ),
+        title="top-p",
+        trial=0.5,
+        trace="top_p",
+    )
+    top_k: int | None = _parameter(
+        shape=_COUNT,
+        option=Option(
+            "top_k",
+            int,
+            None,
+            "let the candidate choose among this many of the likeliest tokens",
+            minimum=1,
+        ),
+        title="top-k",
+        trial=40,
+        trace="top_k",
+    )
+    seed: int | None = _parameter(
+        shape=maybe(whole(-(2**63), 2**63 - 1)), title="seed", trial=1, trace="seed"
+    )
+    stop: tuple[str, ...] = _parameter(
+        (),
+        shape=list_of(text),
+        option=Option("stop", str, (), "a text that ends the candidate's answer", many=True),
+        title="stop texts",
+        trial=("\n",),
+        trace="stop_sequences",
+        unset="none",
+    )
+    effort: str | None = _parameter(
+        shape=maybe(text),
+        option=Option(
+            "effort", str, None, "how hard the candidate thinks, in its provider's words"
+        ),
+        title="effort",
+        trial="low",
+        trace="reasoning.level",
+    )
+    thinking_budget: int | None = _parameter(
+        shape=_COUNT,
+        option=Option(
+            "thinking_budget",
+            int,
+            None,
+            "tokens for the candidate's thinking; 0: none",
+            minimum=0,
+        ),
+    )
+    logprobs: int | None = _parameter(shape=_COUNT, trial=1)
+    schema: str | None = _parameter(shape=maybe(text))
+
+    def asked(self) -> dict[str, Any]:
+        """Only what was asked for, by name."""
+        return {
+            name: value
+            for name in self.__slots__
+            if (value := getattr(self, name)) is not None and value != ()
+        }
+
+    def override(self, **changes: Any) -> Params:
+        """A copy with every change that is not None applied."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values.update({name: value for name, value in changes.items() if value is not None})
+        values["stop"] = tuple(values["stop"])
+        return Params(**values)
+
+
+PARAMETERS: Mapping[str, Parameter] = {
+    one.name: one.metadata["parameter"] for one in fields(Params)
+}
+"""Every parameter by name."""
+
+PARAM_OPTIONS: tuple[Option, ...] = tuple(p.option for p in PARAMETERS.values() if p.option)
+"""The settings that ask for parameters."""
+
+ASKED: Check = record({}, {name: one.shape for name, one in PARAMETERS.items()}, closed=True)
+"""Stored parameters, as :meth:`Params.asked` gives them."""

@@ -1,0 +1,139 @@
+"""What an engine process is handed over its standard input: one line of JSON, read once.
+
+Light to import: whoever starts an engine needs it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.calls import Outcome
+from evalbench.engine.config.registry import Found
+from evalbench.engine.cost.unit_prices import UnitPrices
+from evalbench.engine.keys import KeyRef
+
+Prices = Mapping[str, UnitPrices | None]
+"""Unit prices by role; None: unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Decisions that hold for one engine, not for its runs, so they are stored nowhere.
+
+    Attributes:
+        accept_changes: go on although settings, data or templates changed; marks the run mixed.
+        accept_loss: go on although replies that were paid for are missing from the journal;
+            they are asked, and paid, again.
+        retry: outcomes of stored replies to ask again, besides errors.
+        foreground: stop cleanly when the caller ends.
+        pilot: work on so many samples of each run, drawn at random, and pause.
+        leave: do not wait for batches: rest once all that can be sent is out.
+        cancel: batches to cancel first.
+        resend_unfetched: send the calls of batches again whose results were given up, where
+            they still cannot be fetched. They may be paid twice.
+    """
+
+    accept_changes: bool = False
+    accept_loss: bool = False
+    retry: tuple[Outcome, ...] = ()
+    foreground: bool = False
+    pilot: int | None = None
+    leave: bool = False
+    cancel: tuple[str, ...] = ()
+    resend_unfetched: bool = False
+
+    @property
+    def ask_again(self) -> frozenset[Outcome]:
+        """Outcomes of stored replies that are worth another call."""
+        return frozenset({Outcome.ERROR, *self.retry})
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> EngineOptions:
+        """Inverse of :meth:`to_json`."""
+        retry = tuple(Outcome(name) for name in value["retry"])
+        return cls(**{**value, "retry": retry, "cancel": tuple(value["cancel"])})
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run to drive. Of a resumed run most of this may be missing.
+
+    Attributes:
+        folder: the run's.
+        samples: the prepared samples, where they are still to be loaded.
+        keys: where the key of each role lay.
+        secrets: the key of each role.
+        prices: unit prices by role.
+        fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
+    """
+
+    folder: Path
+    samples: Path | None
+    keys: Mapping[str, KeyRef]
+    secrets: Mapping[str, str]
+    prices: Prices
+    fits: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return {
+            "folder": str(self.folder),
+            "samples": str(self.samples) if self.samples else None,
+            "keys": {role: ref.to_json() for role, ref in self.keys.items()},
+            "secrets": dict(self.secrets),
+            "prices": {role: one.to_json() if one else None for role, one in self.prices.items()},
+            "fits": dict(self.fits),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunRequest:
+        """Inverse of :meth:`to_json`."""
+        return cls(
+            Path(value["folder"]),
+            Path(value["samples"]) if value["samples"] else None,
+            {role: KeyRef.from_json(ref) for role, ref in value["keys"].items()},
+            value["secrets"],
+            prices_from_json(value["prices"]),
+            value["fits"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRequest:
+    """What one engine is to do.
+
+    Attributes:
+        runs: all that it drives.
+        options: how.
+        installed: the plug-ins that whoever starts it has found.
+    """
+
+    runs: Sequence[RunRequest]
+    options: EngineOptions
+    installed: Found
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON form that :meth:`from_json` reads back."""
+        return {
+            "runs": [run.to_json() for run in self.runs],
+            "options": self.options.to_json(),
+            "installed": self.installed,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> EngineRequest:
+        """Inverse of :meth:`to_json`."""
+        runs = [RunRequest.from_json(run) for run in value["runs"]]
+        return cls(runs, EngineOptions.from_json(value["options"]), value["installed"])
+
+
+def prices_from_json(stored: Mapping[str, Any]) -> dict[str, UnitPrices | None]:
+    """Unit prices by role, as they are stored and handed over; None: unknown."""
+    return {role: UnitPrices.from_json(one) if one else None for role, one in stored.items()}
