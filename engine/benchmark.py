@@ -293,6 +293,14 @@ class Benchmark(ABC):
         """Every fixed text that goes into a prompt, as a JSON value; its hash is recorded."""
         return None
 
+    def prompt_set(self) -> str:
+        """The name of the prompts in use, for the record: scores by different ones differ."""
+        return "evalbench"
+
+    def remarks(self, path: Path | None) -> list[str]:
+        """What to tell before a run with these options and with ``--data path``."""
+        return []
+
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
         body = orjson.dumps(

@@ -30,7 +30,8 @@ class Option:
         type: ``int``, ``float``, ``str`` or ``bool``.
         default: value when the user says nothing; may be None.
         help: one sentence without a final full stop.
-        choices: the only values allowed, when not empty.
+        choices: the only values allowed, when not empty; beside a ``path``, names that
+            may be given in its place.
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
@@ -87,7 +88,7 @@ class Option:
             parts = value if isinstance(value, list | tuple) else [None]
             why = next(filter(None, map(self._unfit, parts)), "")
             return f"a list of parts that are {why}" if why else ""
-        if choices and self.choices and value not in self.choices:
+        if choices and self.choices and not self.path and value not in self.choices:
             return "one of " + ", ".join(self.choices)
         return self._unfit(value)
 
@@ -104,8 +105,10 @@ class Option:
     def _one(self, raw: Any) -> Any:
         if self.type is bool:
             return self._truth(raw)
+        if self.path and raw in self.choices:
+            return raw
         value = self._text(raw) if self.type is str else self._number(raw)
-        if self.choices and value not in self.choices:
+        if self.choices and not self.path and value not in self.choices:
             raise SpecError(
                 self.name,
                 f"{self.flag} cannot be {raw!r}",

@@ -176,7 +176,8 @@ class RunSpec:
         for option in (one for one in declared if one.path not in ("", "text")):
             value = self.options.get(option.name)
             given = (value or ()) if option.many else [value]
-            paths = [Path(split_name(one)[1]) for one in given if one is not None]
+            named = [one for one in given if one is not None and one not in option.choices]
+            paths = [Path(split_name(one)[1]) for one in named]
             files += [path for path in paths if not path.is_dir()]
             files += [file for path in paths if path.is_dir() for file in _files_in(path)]
         return files

@@ -208,6 +208,8 @@ def give(args: argparse.Namespace, name: str, value: str) -> None:
 
 
 def _metavar(option: Option) -> str:
+    if option.choices and option.path:
+        return "|".join([*option.choices, "FILE"])
     if option.choices:
         return "{" + ",".join(option.choices) + "}"
     return {int: "N", float: "X"}.get(option.type, option.name.upper().replace("_", "-"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.config import registry
-from evalbench.engine.config.spec import COMMON, RunSpec
+from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
 from evalbench.tui.cli.bedrock_flags import (
@@ -96,6 +96,11 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     name = benchmark_name(args.target)
     if _is_own(args.target):
         give(args, "file", args.target)
+    specs, notes = _benchmark_specs(args, name)
+    return specs, (*notes, *_remarks(specs))
+
+
+def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec], tuple[str, ...]]:
     if args.model:
         return new_specs(args, name, args.model), ()
     bench = registry.benchmark_class(name)
@@ -103,3 +108,15 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         return new_specs(args, name, [model]), ()
     notes = (f"no --model given: asking {DEFAULT_MODEL}, which runs on this machine",)
     return new_specs(args, name, [DEFAULT_MODEL]), notes
+
+
+def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """What the benchmarks have to say about these runs, each once."""
+    said = (
+        remark
+        for spec in specs
+        for remark in build_benchmark(spec).remarks(
+            Path(spec.get("data")) if spec.get("data") else None
+        )
+    )
+    return tuple(dict.fromkeys(said))

@@ -119,6 +119,11 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     return _HOLE.sub(put, template)
 
 
+def placeholders(template: str) -> set[str]:
+    """The names that a template has in braces."""
+    return {hole[1] for hole in _HOLE.finditer(template) if hole[1]}
+
+
 def judgement(prompt: JudgePrompt, values: Mapping[str, str]) -> Prompt:
     """What a judge is asked: greedy, with the original's cap."""
     messages = [user(fill(prompt.template, values))]
