@@ -14,6 +14,7 @@ from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
 from evalbench.engine.config.roles import (
+    ANSWERS,
     CANDIDATE,
     JUDGE,
     PARAMS,
@@ -122,9 +123,14 @@ class RunSpec:
         """Every model of the run by its role; the candidate is the first."""
         own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
         seed = self.common["seed"]
-        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)]
-        parts += [_in_mode(parse_judge(text), own["mode"]) for text in self.common.get("judge", ())]
-        return {part.role: part for part in parts}
+        candidate = RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)
+        judges = [
+            _in_mode(parse_judge(text), own["mode"], own["batch_size"])
+            for text in self.common.get("judge", ())
+        ]
+        if any(judge.batched for judge in judges):
+            candidate = _batched_where_it_can(candidate)
+        return {part.role: part for part in (candidate, *judges)}
 
     def get(self, name: str) -> Any:
         """The value of a common setting."""
@@ -202,14 +208,28 @@ class RunSpec:
         }
 
 
-def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
+def _in_mode(judge: RoleSpec, mode: str | None, batch_size: int | None) -> RoleSpec:
     """A judge in the mode of its run, unless it has its own or its provider cannot."""
-    if judge.get("mode") not in (None, "auto"):
-        return judge
-    fits = mode != "batch" or judge.batch_terms() is not None
-    if mode == "cluster":
-        fits = isinstance(judge.provider(), WorkerProvider)
-    return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
+    settings = dict(judge.settings)
+    if settings["batch_size"] is None:
+        settings["batch_size"] = batch_size
+    if settings["mode"] in (None, "auto"):
+        fits = mode != "batch" or judge.batch_terms() is not None
+        if mode == "cluster":
+            fits = isinstance(judge.provider(), WorkerProvider)
+        settings["mode"] = mode if fits else "realtime"
+    return replace(judge, settings=settings)
+
+
+def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
+    """The candidate of a run whose judges are asked in batches.
+
+    Asked at once where its provider has no batches: answers that exist already, models on
+    this machine.
+    """
+    if not candidate.batched or candidate.batch_terms() is not None:
+        return candidate
+    return replace(candidate, settings={**candidate.settings, "mode": "realtime"})
 
 
 def seconds_of(text: str | None) -> float | None:
@@ -377,7 +397,17 @@ def check_spec(spec: RunSpec) -> None:
             cure="name one with --judge PROVIDER/NAME; repeat it for several",
         )
     needs = benchmark.needs()
-    for part in spec.cast().values():
+    parts = spec.cast()
+    if parts[CANDIDATE].batched and parts[CANDIDATE].ref.provider == ANSWERS:
+        # Had any judge batches, the candidate would not be batched.
+        raise SpecError(
+            "mode",
+            "no model of this run can be asked in batches",
+            why=", ".join(part.model for part in parts.values() if part.role != CANDIDATE)
+            + ": no batch API that evalbench knows",
+            cure="leave --mode batch out",
+        )
+    for part in parts.values():
         part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
 
 

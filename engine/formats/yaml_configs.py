@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmarks.spec.data import contestant
-from evalbench.engine.config.roles import answers_model
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import ROLE_OPTIONS, answers_model, parse_judge, parse_model
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.files import MB, read_text
@@ -30,6 +31,7 @@ from evalbench.engine.shapes import (
     record,
     table_of,
     text,
+    whole,
 )
 
 SUFFIXES = (".yaml", ".yml")
@@ -41,7 +43,6 @@ _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
 _NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
 _HERE_OTHERWISE = {
     "output_dir_base": "runs go to evalbench's own folder (--run-dir)",
-    "batch_size": "calls are sent as the provider's limits allow",
     "verbose": "",
     "input_bucket": _NO_BUCKET,
     "output_bucket": _NO_BUCKET,
@@ -118,6 +119,7 @@ _BODY = record(
         "candidate_generation_dirs": list_of(text),
         "spec_path": text,
         "temperature": maybe(either(number(), text)),
+        "batch_size": maybe(whole(1)),
     },
 )
 _MOST_NODES = 10_000
@@ -185,9 +187,12 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
             options["quantize"] = "4bit"
         values.pop("use_flash_attention", None)
         values.pop("estimated_memory_gb", None)
-        if values:
-            notes.append(f"{name}: not used here: {', '.join(map(str, values))}")
         model = str(name) if "/" in str(name) else f"local/{name}"
+        own, theirs = _settings_of(model, values)
+        chosen |= own
+        options |= theirs
+        if other := [key for key in values if str(key) not in {**own, **theirs}]:
+            notes.append(f"{name}: not used here: {', '.join(map(str, other))}")
         specs.append(
             make_spec(
                 "mt-bench",
@@ -208,25 +213,44 @@ def _mt_bench_judge(judge: Any, notes: list[str]) -> str:
     if not isinstance(judge, dict) or not judge.get("model"):
         return ""
     name = str(judge["model"])
-    parts = [name if "/" in name else f"openai/{name}"]
-    for key, setting in (
-        ("temperature", "temperature"),
-        ("rate_limit_requests_per_second", "qps"),
-        ("max_tokens", "max_tokens"),
-        ("timeout", "timeout"),
-    ):
-        if judge.get(key) is not None:
-            parts.append(f"{setting}={judge[key]}")
-    known = ("model", "temperature", "rate_limit_requests_per_second", "max_tokens", "timeout")
-    if other := [key for key in judge if key not in known]:
-        notes.append(f"judge: not used here: {', '.join(map(str, other))}")
-    return ",".join(parts)
+    model = name if "/" in name else f"openai/{name}"
+    given = {str(key): value for key, value in judge.items() if key != "model"}
+    if "rate_limit_requests_per_second" in given:
+        given["qps"] = given.pop("rate_limit_requests_per_second")
+    text, other = _judge_with(model, given)
+    if other:
+        notes.append(f"judge: not used here: {', '.join(other)}")
+    return text
+
+
+_NOT_OF_FILES = ("key", "stop")
+"""A key in a file would be kept with the run; a text that ends answers may hold a comma."""
+
+
+def _settings_of(model: str, given: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the values that are settings of a role, and those that are its provider's."""
+    provider = registry.provider_class(parse_model(model).provider)
+    names = [
+        {option.name for option in options if option.name not in _NOT_OF_FILES}
+        for options in (ROLE_OPTIONS, provider.options)
+    ]
+    role, own = (
+        {str(key): value for key, value in given.items() if key in known and value is not None}
+        for known in names
+    )
+    return role, own
+
+
+def _judge_with(model: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """A judge with the settings that it takes, as ``--judge`` has it; and what it does not take."""
+    role, own = _settings_of(model, given)
+    taken = {**own, **role}
+    text = ",".join([model, *(f"{name}={value}" for name, value in taken.items())])
+    return text, [name for name, value in given.items() if name not in taken and value is not None]
 
 
 def _takes(model: str, option: str, notes: list[str]) -> bool:
     """Whether the model's provider has an option; told if it has not."""
-    from evalbench.engine.config import registry
-
     provider = registry.provider_class(model.partition("/")[0])
     if any(one.name == option for one in provider.options):
         return True
@@ -250,19 +274,19 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
             cure="ranking_judge_model_name and ranking_judge_org, for example",
         )
     org = str(body.get(f"{prefix}_org", "openai"))
-    judge = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
-    if body.get("temperature") is not None:
-        judge += f",temperature={body['temperature']}"
+    model = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
+    used = {
+        "spec_name", "spec_path", "candidate_generation_dirs", "batch_size",
+        f"{prefix}_model_name", f"{prefix}_org",
+    }  # fmt: skip
+    given = {str(k): v for k, v in body.items() if k not in used and k not in _HERE_OTHERWISE}
+    judge, other = _judge_with(model, given)
     answers = [_placed(path, str(folder)) for folder in folders]
     named = [contestant(one) for one in answers]
     notes += [f"{name}: answers in {place}" for name, place in named]
-    used = {
-        "spec_name", "spec_path", "candidate_generation_dirs", "temperature",
-        f"{prefix}_model_name", f"{prefix}_org",
-    }  # fmt: skip
-    for key in body:
-        if key not in used and (why := _HERE_OTHERWISE.get(str(key), "not used here")):
-            notes.append(f"{key}: {why}")
+    notes += [f"{key}: {why}" for key in body if (why := _HERE_OTHERWISE.get(str(key)))]
+    notes += [f"{key}: not used here" for key in other]
+    batches = _batches(body.get("batch_size"), judge, common, notes)
     names = [name for name, _ in named]
     if len(set(names)) < len(names):
         raise UsageError(
@@ -274,9 +298,23 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
         "spec-rank" if ranking else "spec-comply",
         answers_model(names),
         options={"answers": answers},
-        **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **common},
+        **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **batches, **common},
     )
     return Configured([spec], tuple(notes))
+
+
+def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The settings of a file that asks for batches; both can be given otherwise as flags."""
+    if size is None:
+        return {}
+    if parse_judge(judge).batch_terms() is None:
+        notes.append(f"batch_size: {judge.partition('/')[0]} takes no batches; asked at once")
+        return {}
+    if common.get("mode") in (None, "batch"):
+        notes.append(
+            "batch_size: the judge is asked in batches, for less money; --mode realtime: at once"
+        )
+    return {"mode": "batch", "batch_size": size}
 
 
 def _placed(path: Path, given: str) -> str:

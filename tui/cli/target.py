@@ -8,6 +8,7 @@ from pathlib import Path
 
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
@@ -92,7 +93,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         return suite_specs(args, Path(args.target)), ()
     if args.target.endswith(SUFFIXES):
         found = read_config(expand(args.target), given(args, COMMON))
-        return found.specs, found.notes
+        return found.specs, (*found.notes, *_remarks(found.specs))
     name = benchmark_name(args.target)
     if _is_own(args.target):
         give(args, "file", args.target)
@@ -119,4 +120,15 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
             Path(spec.get("data")) if spec.get("data") else None
         )
     )
-    return tuple(dict.fromkeys(said))
+    return tuple(dict.fromkeys([*said, *(note for spec in specs for note in _unbatched(spec))]))
+
+
+def _unbatched(spec: RunSpec) -> list[str]:
+    """Which models of a run in batches are asked at once, as their providers take none."""
+    if spec.get("mode") != "batch":
+        return []
+    return [
+        f"{part.ref.provider} takes no batches: {part.model} is asked at once"
+        for part in spec.cast().values()
+        if not part.batched and part.ref.provider != ANSWERS and part.batch_terms() is None
+    ]

@@ -367,7 +367,7 @@ def test_the_original_prompts_are_fetched_once_without_data(
     assert mt_bench_data.find_prompts("original", source).name == "original"
     file.unlink()
     assert mt_bench_data.find_prompts("original", source).name == "original"
-    with pytest.raises(DataError, match="--judge-prompts judge_prompts.jsonl"):
+    with pytest.raises(DataError, match=r"--judge-prompts judge_prompts\.jsonl"):
         mt_bench_data.find_prompts("original", DataSource(None, tmp_path / "other"))
 
 

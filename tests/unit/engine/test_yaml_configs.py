@@ -94,6 +94,33 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     assert "nothing-secret" not in told + json.dumps(spec.to_json())
 
 
+def test_files_that_ask_for_batches_get_them(tmp_path: Path) -> None:
+    text = RANKING + "qps: 4\ntimeout: 30\nmax_tokens: 99\nkey: nothing-secret\nodd: 1\n"
+    file = spec_eval(tmp_path, text)
+    found = read_config(file)
+    candidate, judge = found.specs[0].cast().values()
+    assert (candidate.get("mode"), judge.get("mode"), judge.get("batch_size")) == (
+        "realtime", "batch", 25,
+    )  # fmt: skip
+    assert (judge.get("qps"), judge.get("max_tokens"), judge.get("key")) == (4, 99, None)
+    assert judge.provider_options["timeout"] == 30
+    assert [note for note in found.notes if note.endswith("not used here")] == [
+        "key: not used here", "odd: not used here",
+    ]  # fmt: skip
+    assert "nothing-secret" not in json.dumps(found.specs[0].to_json())
+    [at_once] = read_config(file, {"mode": "realtime"}).specs
+    assert [part.get("mode") for part in at_once.cast().values()] == ["realtime"] * 2
+    file.write_text(RANKING.replace("batch_size: 25\n", ""))
+    assert read_config(file).specs[0].get("mode") is None
+    file.write_text(RANKING.replace("_org: openai", "_org: local"))
+    told = read_config(file)
+    assert told.specs[0].get("mode") is None
+    assert any("takes no batches" in note for note in told.notes)
+    file.write_text(RANKING.replace("batch_size: 25", "batch_size: many"))
+    with pytest.raises(EvalbenchError, match="batch_size"):
+        read_config(file)
+
+
 def test_buckets_of_vertex_mean_gemini_by_key(tmp_path: Path) -> None:
     text = RANKING.replace("openai\n", "google\n").replace(
         "gpt-4o-mini-2024-07-18", "gemini-2.5-pro"
