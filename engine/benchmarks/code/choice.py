@@ -174,10 +174,9 @@ class CodeChoice(CodeBenchmark):
             counts[kind] = len(chose)
             counts["valid"] += len(chose)
             counts[right] = sum(way.same(value, outputs[kind][case]) for value, case in chose)
-            counts[f"{reverted}_of"] = counts[reverted] = 0
-            if self.reverts(sample):
-                counts[f"{reverted}_of"] = len(chose)
-                counts[reverted] = sum(way.same(v, outputs[other][case]) for v, case in chose)
+            reverting = [(value, case) for value, case in chose if self.reverts(sample, case)]
+            counts[f"{reverted}_of"] = len(reverting)
+            counts[reverted] = sum(way.same(v, outputs[other][case]) for v, case in reverting)
         counts["invalid"] = len(runs) - counts["valid"]
         return {name + way.ending: count for name, count in counts.items()}
 

@@ -157,10 +157,24 @@ class CodeBenchmark(Benchmark):
         """The same for titles."""
         return f"{title}, {effort} effort" if self.comparing else title
 
-    def reverts(self, sample: Sample) -> bool:
-        """Whether reversion is counted here: there is a mutant, and no boolean to be skipped."""
+    def reverts(self, sample: Sample, case: int | None = None) -> bool:
+        """Whether reversion is counted: there is a mutant, and no boolean to be skipped.
+
+        Results of another system say so themselves, for every test case: ``shared`` holds
+        what they said under ``reversion``, by the problem's id.
+
+        Args:
+            sample: the problem.
+            case: one of its test cases; None: of any.
+        """
         if sample.inputs["mutant"] is None:
             return False
+        told: Sequence[bool | None] = (
+            (self.shared or {}).get("reversion", {}).get(sample.inputs["id"], ())
+        )
+        asked = told if case is None else told[case : case + 1]
+        if known := [one for one in asked if one is not None]:
+            return any(known)
         outputs = [*sample.gold["original"], *sample.gold["mutated"]]
         return not (self.opt["skip_booleans"] and any(map(is_boolean, outputs)))
 
