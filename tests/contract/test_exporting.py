@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.benchmark import Item
-from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
 from evalbench.engine.errors import DataError, UsageError
-from evalbench.engine.formats import export_run, formats_of
+from evalbench.engine.formats import export_run, export_runs, formats_of
 from evalbench.engine.formats.fastchat import reader as fastchat
 from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
 from evalbench.engine.formats.openseesime import reader as openseesime
@@ -233,6 +233,44 @@ def test_comparisons_come_back(questions: Path, tmp_path: Path) -> None:
     same(run, written(recorded))
 
 
+def test_several_runs_are_one_set_of_files_and_keep_their_names(
+    questions: Path, tmp_path: Path
+) -> None:
+    def rated(shift: int) -> Callable[[int, int], dict[Place, Told]]:
+        return lambda n, turn: {
+            (f"judge/{JUDGES[0]}", f"rate-{turn}", 0): Told(f"[[{n + turn + shift}]]")
+        }
+
+    models = ("answers/org/one", "answers/org/two")
+    runs = [
+        run_of(make_spec("mt-bench", model, judge=[JUDGES[0]]), talks(rated(place)))
+        for place, model in enumerate(models)
+    ]
+    out = tmp_path / "out"
+    done = export_runs([run.folder for run in runs], "fastchat", out)
+    assert sorted(path.name for path in done.files) == [
+        "openai-judge-1_single.jsonl", "org-one.jsonl", "org-two.jsonl",
+    ]  # fmt: skip
+    [judged] = (out / "model_judgment").iterdir()
+    backs = fastchat.read_results(judged, questions, out / "model_answer")
+    assert [back.spec.model for back in backs] == list(models)
+    for run, back in zip(runs, backs, strict=True):
+        assert not back.notes
+        same(run, written(back))
+    against = out / "model_answer" / "org-two.jsonl"
+    bench = build_benchmark(make_spec("mt-bench", models[0], options={"against": str(against)}))
+    shared = bench.prepare(DataSource(questions, tmp_path)).shared
+    assert shared["against"] == "org/two"
+    twice = run_of(make_spec("mt-bench", models[0], judge=[JUDGES[0]]), talks(rated(3)))
+    more = export_runs([runs[0].folder, twice.folder], "fastchat", tmp_path / "twice")
+    assert len(more.files) == 2  # the same answers, judged twice
+    changed = talks(rated(0))
+    changed[0][1]["candidate", "turn-1", 0] = Told("something else")
+    other = run_of(make_spec("mt-bench", models[0], judge=[JUDGES[0]]), changed)
+    with pytest.raises(UsageError, match="different answers of org/one"):
+        export_runs([runs[0].folder, other.folder], "fastchat", tmp_path / "unlike")
+
+
 # -- OpenSeeSimE and MMLU -------------------------------------------------------------
 
 
@@ -292,3 +330,16 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
     with pytest.raises(UsageError, match="is there already"):
         export_run(run.folder, None, tmp_path / "out")
     assert formats_of("custom")[0] == "json"
+    for name, place, told in (
+        ("mmlu-experiment", "run.csv", "several files"),
+        ("csv", "run.json", "ending in .csv"),
+        ("lm-eval", "run.jsonl", "several files"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            export_run(run.folder, name, tmp_path / place)
+        assert not (tmp_path / place).exists()
+    assert export_run(run.folder, "csv", tmp_path / "run.CSV").files == [tmp_path / "run.CSV"]
+    assert export_run(run.folder, "csv", tmp_path / "v1.2").files[0].parent == tmp_path / "v1.2"
+    other = run_of(spec, [(item, {("candidate", "answer", 0): Told("A")})])
+    both = export_runs([run.folder, other.folder], "mmlu-experiment", tmp_path / "both")
+    assert {path.parent.name for path in both.files} == {run.folder.id, other.folder.id}

@@ -124,11 +124,14 @@ class MtBench(Benchmark):
         against, judge_prompts = self.opt["against"], self.opt["judge_prompts"]
         baseline = data.read_answers(Path(against)) if against else None
         items = data.read_questions(files, self.opt["references"], baseline)
-        shared = None
+        shared: dict[str, Any] = {}
+        if against:
+            shared["against"] = data.answers_of(Path(against))
         if judge_prompts:
             name, prompts = data.find_prompts(judge_prompts, source)
-            shared = {"prompts": {n: list(p) for n, p in prompts.items()}, "prompts_name": name}
-        return DataSet(items, shared=shared, origin=origin, revision=revision)
+            shared["prompts"] = {n: list(p) for n, p in prompts.items()}
+            shared["prompts_name"] = name
+        return DataSet(items, shared=shared or None, origin=origin, revision=revision)
 
     def data_files(self, path: Path) -> list[Path]:
         """The questions, the references beside them, and the judge prompts if these are used."""

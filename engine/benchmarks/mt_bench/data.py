@@ -151,6 +151,19 @@ def read_answers(path: Path) -> dict[int, Turns]:
     return answers
 
 
+def answers_of(path: Path) -> str:
+    """Whose answers a file of FastChat's form holds: what its first row says, else its name."""
+    _, row = next(read_rows(path), (0, {}))
+    return str(row.get("model_id") or path.stem)
+
+
+def compared_with(against: str | None, shared: Mapping[str, Any] | None) -> str:
+    """The name of the model that a run compares its own with; empty for a run of ratings."""
+    if against is None:
+        return ""
+    return str((shared or {}).get("against") or Path(against).stem)
+
+
 def _turns(value: Any) -> Turns:
     first, second = value
     if not isinstance(first, str) or not isinstance(second, str):
