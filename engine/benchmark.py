@@ -19,15 +19,16 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import orjson
 
-from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import Template, prompt_set_name
 from evalbench.engine.errors import DataError, EvalbenchError
 from evalbench.engine.files import read_plain
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -219,6 +220,7 @@ class Benchmark(ABC):
         seeded_data: whether :meth:`prepare` draws by the run's seed.
         scoring_seconds: how long ``solve`` may compute between two waits; after that its
             sample fails. Longer work belongs into a thread (``asyncio.to_thread``).
+        prompt_templates: its own prompts by name, for those that ``--prompt FILE`` may replace.
         judges: the role names of this run's judges, to be asked one by one.
     """
 
@@ -235,6 +237,7 @@ class Benchmark(ABC):
     takes_data: ClassVar[bool] = True
     seeded_data: ClassVar[bool] = False
     scoring_seconds: ClassVar[int] = 30
+    prompt_templates: ClassVar[Mapping[str, Template]] = {}
     judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
@@ -250,6 +253,19 @@ class Benchmark(ABC):
         For benchmarks whose options can bring answers that exist already.
         """
         return ""
+
+    @classmethod
+    def adapted(
+        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> Mapping[str, Any]:
+        """The options of a run, those that nobody gave chosen by what its model can do.
+
+        Args:
+            options: validated values of all options.
+            given: the names of those that the user set.
+            able: tells what the candidate can be asked for.
+        """
+        return options
 
     @abstractmethod
     def prepare(self, source: DataSource) -> DataSet:
@@ -295,7 +311,7 @@ class Benchmark(ABC):
 
     def prompt_set(self) -> str:
         """The name of the prompts in use, for the record: scores by different ones differ."""
-        return "evalbench"
+        return prompt_set_name(self.opt.get("prompt"))
 
     def remarks(self, path: Path | None) -> list[str]:
         """What to tell before a run with these options and with ``--data path``."""
@@ -303,9 +319,9 @@ class Benchmark(ABC):
 
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
-        body = orjson.dumps(
-            [self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS
-        )
+        # Own wording is what there was before it could be replaced.
+        options = {n: v for n, v in self.opt.items() if n != "prompt" or v is not None}
+        body = orjson.dumps([self.templates(), options, self.seed], option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(body).hexdigest()[:16]
 
 

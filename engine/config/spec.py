@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
@@ -20,6 +21,7 @@ from evalbench.engine.config.roles import (
     PARAMS,
     ROLE_OPTIONS,
     RoleSpec,
+    make_provider,
     parse_judge,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
@@ -305,14 +307,18 @@ def make_spec(
     seconds_of(values["batch_fallback"])
     if values["mode"] == "cluster":
         check_address(values["address"])
-    return RunSpec(
-        benchmark,
-        model,
-        values,
-        parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
-        parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
-        _filters(bench, filters or {}),
-    )
+    theirs = parse_options(provider.options, provider_options or {}, f"provider {ref.provider}")
+    own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
+    able = partial(_abilities, provider, theirs, ref.name)
+    given = {name for name, value in (options or {}).items() if value is not None}
+    own = dict(bench.adapted(own, given, able))
+    return RunSpec(benchmark, model, values, own, theirs, _filters(bench, filters or {}))
+
+
+def _abilities(
+    provider: registry.ProviderClass, options: Mapping[str, Any], model: str
+) -> Capabilities:
+    return make_provider(provider, options).capabilities(model)
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """Configuration files of the systems that users come from, read as runs.
 
 MT-bench Evaluation System: ``model_config.yaml`` (``models``) and
-``evaluation_config.yaml`` (``judge``, ``evaluation``); either may be named, the
+``evaluation_config.yaml`` (``judge``, ``evaluation``); both may be named, or either, and the
 other is read from beside it. SpecEval: the files of ``run_batched_ranking`` and
 ``run_batched_binary_compliance``.
 
@@ -10,7 +10,7 @@ What a file says and evalbench does otherwise is told, never dropped in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,21 +59,40 @@ class Configured(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_config(path: Path, common: Mapping[str, Any] | None = None) -> Configured:
+def read_config(
+    path: Path,
+    common: Mapping[str, Any] | None = None,
+    *,
+    models: Sequence[str] = (),
+    more: Sequence[Path] = (),
+) -> Configured:
     """Read such a file.
 
     Args:
         path: the file.
         common: raw values of common settings, over those of the file.
+        models: only these of the file's models; none: all.
+        more: further files of the same run.
 
     Raises:
         SpecError: it is none of the known kinds, or a value does not fit.
     """
     body = _load(path)
+    for other in more:
+        held = _load(other)
+        if twice := sorted(map(str, held.keys() & body.keys())):
+            raise SpecError("config", f"{path} and {other} both say what {twice[0]} is")
+        body |= held
     given = dict(common or {})
     if any(name in body for name in _MT_BENCH_TABLES):
-        return _mt_bench(path, body, given)
+        return _mt_bench(path, body, given, models)
     if "candidate_generation_dirs" in body:
+        if models:
+            raise SpecError(
+                "model",
+                f"--model does not go with {path}: it compares answers that exist already",
+                cure="--judge PROVIDER/NAME names another judge; leave --model out",
+            )
         return _spec_eval(path, body, given)
     raise SpecError(
         "config",
@@ -155,7 +174,9 @@ def _count(tree: Any) -> None:
 # -- MT-bench ----------------------------------------------------------------------
 
 
-def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Configured:
+def _mt_bench(
+    path: Path, body: dict[str, Any], common: dict[str, Any], wanted: Sequence[str]
+) -> Configured:
     for name in _MT_BENCH_FILES:
         beside = path.with_name(name)
         if beside.name != path.name and beside.is_file():
@@ -175,7 +196,7 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
             " not by the clock"
         )
     specs = []
-    for name, settings in models.items():
+    for name, settings in _only(path, models, wanted).items():
         values = dict(settings or {})
         chosen = {
             "max_tokens": values.pop("max_new_tokens", None),
@@ -187,7 +208,7 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
             options["quantize"] = "4bit"
         values.pop("use_flash_attention", None)
         values.pop("estimated_memory_gb", None)
-        model = str(name) if "/" in str(name) else f"local/{name}"
+        model = _model_of(name)
         own, theirs = _settings_of(model, values)
         chosen |= own
         options |= theirs
@@ -207,6 +228,31 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
         else "temperatures are MT-bench's own, by category"
     )
     return Configured(specs, tuple(notes))
+
+
+def _model_of(name: object) -> str:
+    """A model of the file: a short name is one on this machine."""
+    return str(name) if "/" in str(name) else f"local/{name}"
+
+
+def _only(path: Path, models: Mapping[Any, Any], wanted: Sequence[str]) -> Mapping[Any, Any]:
+    """Those of a file's models that are wanted, by their names or as --model has them.
+
+    Raises:
+        SpecError: one is not in the file.
+    """
+    if not wanted:
+        return models
+    known = {_model_of(name): name for name in models}
+    asked = [_model_of(name) for name in wanted]
+    if strange := next((name for name in asked if name not in known), None):
+        raise SpecError(
+            "model",
+            f"{path} has no model {strange}",
+            why="it has " + ", ".join(known),
+            cure="leave --model out, or: evalbench run mt-bench --model " + strange,
+        )
+    return {known[name]: models[known[name]] for name in asked}
 
 
 def _mt_bench_judge(judge: Any, notes: list[str]) -> str:

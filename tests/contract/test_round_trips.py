@@ -103,7 +103,7 @@ def test_recorded_predictions_of_mmlu(
 ) -> None:
     folder = shared_data / "mmlu"
     test, found = (
-        pq.read_table(folder / name).to_pylist()[::25]
+        pq.read_table(folder / name).to_pylist()[::100]
         for name in ("test.parquet", "recorded_predictions.parquet")
     )
     rows = [

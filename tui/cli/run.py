@@ -53,6 +53,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
     specs, notes = wanted_specs(args)
+    if args.again and not is_suite(args.target):
+        raise SpecError(
+            "again", "--again is for suites: whatever else is run, is run anew", cure="leave it out"
+        )
     begun: dict[int, RunFolder] = {}
     if is_suite(args.target) and not args.again:
         specs, begun, told = _missing(specs, args.run_dir)

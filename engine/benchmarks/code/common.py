@@ -16,6 +16,7 @@ from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.code.data import Selection, read_problems
 from evalbench.engine.calls import Message, Outcome, Prompt, Reply, generate
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.scoring.literals import NotALiteral, equal, literal, strictly_equal
 from evalbench.engine.scoring.pooled import Counts, pooled
@@ -92,6 +93,7 @@ ASKING_OPTIONS = (
         False,
         "keep problems with a boolean output out of the reversion metrics",
     ),
+    prompt_option(),
 )
 
 
@@ -101,6 +103,7 @@ class CodeBenchmark(Benchmark):
     Attributes:
         efforts: the reasoning efforts to ask with, in order.
         comparing: whether these are compared: values and metrics carry the effort.
+        own_templates: those that replace the benchmark's; None: they do not.
     """
 
     data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
@@ -114,6 +117,7 @@ class CodeBenchmark(Benchmark):
         compared = _efforts(options["compare_effort"])
         self.comparing = bool(compared)
         self.efforts: tuple[str, ...] = compared or (options["reasoning"],)
+        self.own_templates = chosen_templates(options.get("prompt"), self.prompt_templates)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the problems; nothing in them is executed."""

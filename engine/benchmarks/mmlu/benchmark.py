@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,9 +19,10 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.benchmarks.mmlu import prompts
 from evalbench.engine.benchmarks.mmlu.data import dev_files, read_data
-from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, show
-from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, restyle_words, show
+from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
@@ -58,7 +60,8 @@ class Mmlu(Benchmark):
             "family",
             str,
             "original",
-            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first",
+            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first;"
+            " left out, original, or chat for models that give no log-likelihoods",
             choices=("original", "chat", "cot"),
             affects_data=True,
         ),
@@ -72,6 +75,7 @@ class Mmlu(Benchmark):
             affects_data=True,
         ),
         Option("style", str, "default", "how the options are shown", choices=STYLES),
+        prompt_option(ORIGINAL),
         Option(
             "split",
             str,
@@ -81,6 +85,8 @@ class Mmlu(Benchmark):
             affects_data=True,
         ),
     )
+
+    prompt_templates = prompts.TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
@@ -94,6 +100,27 @@ class Mmlu(Benchmark):
                 why="the data set's examples have answers but no reasoning to show",
                 cure="--shots 0",
             )
+        self.worded = options.get("prompt") == ORIGINAL
+        if self.worded and self.family != "chat":
+            raise SpecError(
+                "prompt",
+                f"--prompt original does not go with --family {self.family}",
+                why="the Claude MMLU Experimenter asked for the letter as text",
+                cure="--family chat",
+            )
+        sets = {ORIGINAL: {"chat": prompts.EXPERIMENTER}}
+        self._templates = chosen_templates(options.get("prompt"), prompts.TEMPLATES, sets)
+
+    @classmethod
+    def adapted(
+        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> Mapping[str, Any]:
+        """The chat family where none was asked for and the model or the prompt needs it."""
+        if "family" in given:
+            return options
+        if options["prompt"] == ORIGINAL or not able().choose:
+            return {**options, "family": "chat"}
+        return options
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the questions, and the solved examples if any are shown."""
@@ -117,11 +144,28 @@ class Mmlu(Benchmark):
         shown = self._shown(sample)
         subject = sample.tags["subject"]
         examples = self.shared[subject][: self.shots] if self.shots else []
+        reply = await ask("candidate", self._prompt(sample, subject, examples, shown))
         if self.family == "original":
-            reply = await ask("candidate", prompts.original(subject, examples, shown))
             return self._score_choice(sample, shown, reply)
-        prompt = prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
-        return self._score_text(sample, shown, await ask("candidate", prompt))
+        return self._score_text(sample, shown, reply)
+
+    def _prompt(
+        self, sample: Sample, subject: str, examples: Sequence[prompts.Example], shown: Shown
+    ) -> Prompt:
+        if self._templates:
+            template = self._templates[self.family]
+            if self.worded:
+                template = self._restyled(template, sample)
+            tokens = prompts.ORIGINAL_TOKENS if self.worded else None
+            return prompts.by_template(self.family, template, subject, examples, shown, tokens)
+        if self.family == "original":
+            return prompts.original(subject, examples, shown)
+        return prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
+
+    def _restyled(self, template: Template, sample: Sample) -> Template:
+        """The original's words in the style of the options, as the original shows them."""
+        rng = random.Random(f"{self.seed} {sample.id} words")  # noqa: S311
+        return replace(template, user=restyle_words(self.opt["style"], template.user, rng))
 
     def _shown(self, sample: Sample) -> Shown:
         # The same seed and sample give the same order, in this run and when it is resumed.

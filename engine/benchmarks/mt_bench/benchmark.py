@@ -23,6 +23,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
 )
 from evalbench.engine.calls import Outcome, Prompt, Reply, assistant, generate, user
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import ORIGINAL
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -80,7 +81,7 @@ class MtBench(Benchmark):
             None,
             "original: the wording of FastChat, for scores to compare with published ones; or a"
             " file in the form of its judge_prompts.jsonl; left out, evalbench's own",
-            choices=(data.ORIGINAL,),
+            choices=(ORIGINAL,),
             path="file",
             affects_data=True,
         ),
@@ -135,7 +136,7 @@ class MtBench(Benchmark):
 
     def data_files(self, path: Path) -> list[Path]:
         """The questions, the references beside them, and the judge prompts if these are used."""
-        beside = data.prompts_beside(path) if self.opt["judge_prompts"] == data.ORIGINAL else None
+        beside = data.prompts_beside(path) if self.opt["judge_prompts"] == ORIGINAL else None
         return [*data.question_files(path), *([beside] if beside else [])]
 
     def templates(self) -> Any:

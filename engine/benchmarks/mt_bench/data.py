@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from evalbench.engine.benchmark import DataSource, Item
-from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt, placeholders
+from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
+from evalbench.engine.calls.templates import ORIGINAL, placeholders
 from evalbench.engine.data.reading import find_table, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import make_private, write_file
@@ -172,9 +173,6 @@ def _turns(value: Any) -> Turns:
 
 
 PROMPTS = "judge_prompts.jsonl"
-ORIGINAL = "original"
-"""What the judge prompts of FastChat are called, wherever they were read from."""
-
 _ORIGINAL_HASH = "cec233aa355927239c27aab6ac02f2650b4274ddb7d1c8d7a008832f4abfab24"
 _FASTCHAT = (
     "https://raw.githubusercontent.com/lm-sys/FastChat/"

@@ -15,9 +15,10 @@ import pytest
 from evalbench.engine.benchmark import Asked, DataSource, Sample, Score, repeat_of, sample_ids
 from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
 from evalbench.engine.benchmarks.mt_bench.benchmark import MtBench
-from evalbench.engine.benchmarks.mt_bench.prompts import OWN, fill
+from evalbench.engine.benchmarks.mt_bench.prompts import OWN
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
+from evalbench.engine.calls.templates import fill
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring.tally import Metric, Tally
 

@@ -55,6 +55,24 @@ def test_both_files_of_mt_bench(tmp_path: Path, named: str) -> None:
     assert "generation_timeout_seconds: 120" in told
 
 
+def test_flags_beside_a_file_choose_its_models_or_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model_config.yaml").write_text(MODELS)
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / "evaluation_config.yaml"
+    other.write_text(EVALUATION)
+    models = tmp_path / "model_config.yaml"
+    for given in ("phi-3-mini", "local/phi-3-mini"):
+        [spec] = read_config(models, models=[given], more=[other]).specs
+        assert (spec.model, spec.get("max_tokens")) == ("local/phi-3-mini", 256)
+        assert list(spec.cast()) == ["candidate", "judge/openai/gpt-4.1-nano"]
+    with pytest.raises(EvalbenchError, match=r"has no model local/X[\s\S]*local/gpt2-large"):
+        read_config(models, models=["X"])
+    with pytest.raises(EvalbenchError, match="both say what models is"):
+        read_config(models, more=[models])
+    with pytest.raises(EvalbenchError, match="--model does not go with"):
+        read_config(spec_eval(tmp_path, RANKING), models=["X"])
+
+
 def spec_eval(tmp_path: Path, text: str) -> Path:
     (tmp_path / "spec.jsonl").write_text('{"id": "s", "text": "t"}\n')
     for name in ("model-a", "model-b"):
