@@ -307,7 +307,9 @@ def test_an_experiment_comes_back(home: Path, tmp_path: Path) -> None:
         told = {("candidate", "answer", 0): Told(text)} if text else {}
         items.append((Item(inputs, 1 if n else 0, tags), told))
     run = run_of(make_spec("mmlu", "answers/claude", options={"family": "chat"}), items)
-    assert sorted(exported(run.folder, tmp_path / "out")) == ["config.json", "results.parquet"]
+    assert sorted(exported(run.folder, tmp_path / "out")) == [
+        "config.json", "questions.parquet", "results.parquet",
+    ]  # fmt: skip
     recorded = mmlu_experiment.read_experiment(tmp_path / "out")
     back = written(recorded)
     assert back.counts("accuracy") == run.counts("accuracy") == (2, 4)

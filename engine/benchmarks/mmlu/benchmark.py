@@ -18,7 +18,12 @@ from evalbench.engine.benchmark import (
     answer_outcome,
 )
 from evalbench.engine.benchmarks.mmlu import prompts
-from evalbench.engine.benchmarks.mmlu.data import dev_files, read_data
+from evalbench.engine.benchmarks.mmlu.data import (
+    TAKEN,
+    dev_files,
+    experiment_results,
+    read_data,
+)
 from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, restyle_words, show
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
@@ -141,6 +146,9 @@ class Mmlu(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask one question in the run's family and style."""
+        taken = (self.shared or {}).get(TAKEN, {}).get(sample.id)
+        if taken is not None:
+            return self._score_taken(sample, taken)
         shown = self._shown(sample)
         subject = sample.tags["subject"]
         examples = self.shared[subject][: self.shots] if self.shots else []
@@ -172,6 +180,26 @@ class Mmlu(Benchmark):
         rng = random.Random(f"{self.seed} {sample.id}")  # noqa: S311
         question, choices = sample.inputs["question"], sample.inputs["choices"]
         return show(self.opt["style"], question, choices, sample.gold, rng)
+
+    def _score_taken(self, sample: Sample, place: int) -> Score:
+        """What an experiment has read in a reply that it did not keep."""
+        read = 0 <= place < len(sample.inputs["choices"])
+        names = ("accuracy", *_FAITHFUL.get(self.family, ()))
+        return Score(
+            Outcome.OK if read else Outcome.UNPARSED,
+            dict.fromkeys(names, float(read and place == sample.gold)),
+            {"option": place if read else None},
+            "taken over from the experiment, which did not keep the reply",
+        )
+
+    def remarks(self, path: Path | None) -> list[str]:
+        """Says which answers an experiment brings, and how to go on as it was asked."""
+        if path is None or experiment_results(path) is None:
+            return []
+        said = [f"what the experiment in {path} has answered is taken over; the rest is asked"]
+        if self.family != "chat" or not self.worded:
+            said.append("it was asked in the original's words: --prompt original goes on in them")
+        return said
 
     def _score_choice(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
         place = letters.greatest(reply.logprobs)
