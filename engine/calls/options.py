@@ -194,7 +194,10 @@ def split_name(given: str) -> tuple[str, str]:
 
 
 def parse_options(
-    declared: Iterable[Option], given: Mapping[str, Any], owner: str
+    declared: Iterable[Option],
+    given: Mapping[str, Any],
+    owner: str,
+    environ: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """All declared options with given values validated and defaults filled in.
 
@@ -202,6 +205,7 @@ def parse_options(
         declared: what the benchmark or provider takes.
         given: raw values by option name.
         owner: name used in the error, for example ``benchmark mmlu``.
+        environ: where variables are looked up; None: in the environment.
 
     Raises:
         SpecError: for an unknown name or a bad value.
@@ -214,11 +218,12 @@ def parse_options(
                 f"{owner} has no option {name!r}",
                 cure=nearest(name, by_name),
             )
+    held = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     for name, option in by_name.items():
         raw = given.get(name)
         if raw is None:
-            told = (os.environ.get(variable, "").strip() for variable in option.variables)
+            told = (held.get(variable, "").strip() for variable in option.variables)
             raw = next(filter(None, told), None)
         values[name] = option.parse(raw) if raw is not None else option.default
     return values

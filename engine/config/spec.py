@@ -14,6 +14,7 @@ from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
+from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.config.roles import (
     ANSWERS,
     CANDIDATE,
@@ -89,7 +90,12 @@ COMMON: tuple[Option, ...] = (
         "with --mode cluster: HOST:PORT of the Ray cluster's head; auto, the cluster that this"
         " machine is a node of",
     ),
-    Option("env_file", str, None, "look for keys in this .env file first"),
+    Option(
+        "env_file",
+        str,
+        None,
+        "look in this .env file first for keys, and for settings that variables give",
+    ),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
 )
@@ -307,7 +313,9 @@ def make_spec(
     seconds_of(values["batch_fallback"])
     if values["mode"] == "cluster":
         check_address(values["address"])
-    theirs = parse_options(provider.options, provider_options or {}, f"provider {ref.provider}")
+    environ = variables_of(values["env_file"])
+    owner = f"provider {ref.provider}"
+    theirs = parse_options(provider.options, provider_options or {}, owner, environ)
     own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
