@@ -213,6 +213,7 @@ class Benchmark(ABC):
         roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands
             for every judge of the run.
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
+        spread_within: further tags that it is spread over within those groups, in order.
         filters: tags that users may filter by (``--subject``), with help text.
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
@@ -232,6 +233,7 @@ class Benchmark(ABC):
     options: ClassVar[tuple[Option, ...]] = ()
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
+    spread_within: ClassVar[tuple[str, ...]] = ()
     filters: ClassVar[Mapping[str, str]] = {}
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True

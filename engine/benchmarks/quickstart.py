@@ -62,6 +62,7 @@ class Quickstart(Benchmark):
     summary = "72 short questions of five kinds, bundled; a first run in under a minute"
     licence = "CC0-1.0"
     spread_by = "kind"
+    spread_within = ("topic",)
     filters: ClassVar[Mapping[str, str]] = {
         "kind": "only these kinds: " + ", ".join(_ORDERS),
         "topic": "only these topics, for example geography",

@@ -92,6 +92,7 @@ class OpenSeeSimE(Benchmark):
     licence = "MIT"
     data_source = "--rows of a --set on the Hugging Face hub; --data FOLDER reads others instead"
     spread_by = "type"
+    spread_within = ("medium", "simulation")
     seeded_data = True
     filters: ClassVar[Mapping[str, str]] = {
         "type": "only these question types",

@@ -55,6 +55,7 @@ class SpecComply(Benchmark):
     data_source = SOURCE
     summary = "the share of answers that comply with a behaviour specification, by judges"
     spread_by = "statement"
+    spread_within = ("contestant",)
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
     options = (INPUTS, ANSWERS, prompt_option())

@@ -41,6 +41,7 @@ class SpecRank(Benchmark):
     data_source = SOURCE
     summary = "pairs of answers, which of them follows a behaviour specification better"
     spread_by = "statement"
+    spread_within = ("a", "b")
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
     options = (
