@@ -438,7 +438,7 @@ def test_a_limit_is_spread_over_every_tag_that_a_benchmark_names() -> None:
     }
 
     def drawn(limit: int, seed: str | None = None) -> list[tuple[str, str]]:
-        copy = {key: list(members) for key, members in groups.items()}
+        copy: dict[tuple[str, ...], list[int]] = {k: [*held] for k, held in groups.items()}
         chosen = set(spread_over(copy, limit, seed))
         assert len(chosen) == limit
         return [key[1:] for key, members in groups.items() for at in members if at in chosen]
