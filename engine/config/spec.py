@@ -27,7 +27,7 @@ from evalbench.engine.config.roles import (
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
-from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
@@ -326,7 +326,12 @@ def make_spec(
 def _abilities(
     provider: registry.ProviderClass, options: Mapping[str, Any], model: str
 ) -> Capabilities:
-    return make_provider(provider, options).capabilities(model)
+    """What a model can be asked for; of a provider that cannot be made, which is told when the
+    spec is checked, everything."""
+    try:
+        return make_provider(provider, options).capabilities(model)
+    except EvalbenchError:
+        return Capabilities(choose=True, images=True, video=True)
 
 
 def _files_in(folder: Path) -> list[Path]:
