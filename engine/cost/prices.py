@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -118,6 +119,8 @@ class PriceBook:
             found = _from_table_or_memory(table, model.name, mode, tier, at)
         if found is None and mode == "realtime" and not tier:
             found = find_told(model.provider, model.name, at)
+        if found is None and mode == "batch" and model.provider in _HALVES:
+            found = _derived(self.prices(model, "realtime", service_tier, at), model.provider)
         return found
 
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
@@ -130,6 +133,36 @@ class PriceBook:
         return table is None or Remembered(datetime.now(UTC)).knows(
             _question(table, model.name, "realtime", tier)
         )
+
+
+_HALVES = ("anthropic", "google")
+"""Providers whose documents say that batches cost half, for all of their models."""
+
+DERIVED = "derived: half of the realtime price, as the provider says of batches"
+
+
+def _derived(realtime: UnitPrices | None, provider: str) -> UnitPrices | None:
+    """Batch prices of a model for which the table has only realtime ones.
+
+    Source: the providers' documentation of batches. Google takes nothing off for tokens
+    that are read from a cache.
+    """
+    if realtime is None or realtime.service_tier:
+        return None
+    half = Decimal("0.5")
+
+    def halved(rates: Rates) -> Rates:
+        if provider != "google":
+            return rates.times(half)
+        return replace(rates, input=rates.input * half, output=rates.output * half)
+
+    return replace(
+        realtime,
+        rates=halved(realtime.rates),
+        above=tuple((start, halved(rates)) for start, rates in realtime.above),
+        mode="batch",
+        note="; ".join(filter(None, (realtime.note, DERIVED))),
+    )
 
 
 def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:

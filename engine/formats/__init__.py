@@ -114,7 +114,9 @@ def export_run(folder: RunFolder, name: str | None, place: Path) -> Exported:
     return export_runs([folder], name, place)
 
 
-def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> Exported:
+def export_runs(
+    folders: Sequence[RunFolder], name: str | None, place: Path, *, short_names: bool = False
+) -> Exported:
     """Write runs below a folder, or to a file; none that is there is replaced.
 
     Args:
@@ -122,6 +124,7 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
         name: the format; None: by the ending of ``place``, else the benchmark's own, else JSON.
         place: the folder to write to, made where it is missing; or a file with the
             ending of a format that makes one file.
+        short_names: call models without their provider, as most systems do.
 
     Raises:
         UsageError: the format does not fit the runs, or a file is there already.
@@ -145,15 +148,18 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
         )
     out = place, place if single else None
     try:
-        return _written(name, out, [(folder, None) for folder in folders])
+        return _written(name, out, [(folder, None) for folder in folders], short_names)
     except JournalTooNew:
         raise
     except JournalError as damage:
-        return _written_of_what_is_left(name, out, folders, damage)
+        return _written_of_what_is_left(name, out, folders, damage, short_names)
 
 
 def _written(
-    name: str, out: tuple[Path, Path | None], journals: Sequence[tuple[RunFolder, Path | None]]
+    name: str,
+    out: tuple[Path, Path | None],
+    journals: Sequence[tuple[RunFolder, Path | None]],
+    short_names: bool,
 ) -> Exported:
     from evalbench.engine.formats.files import Files
     from evalbench.engine.runs.held import HeldRun
@@ -161,6 +167,8 @@ def _written(
     module = import_module(f"{__name__}.{FORMATS[name].module}")
     with Files(*out) as files, ExitStack() as stack:
         runs = [stack.enter_context(HeldRun(folder, journal)) for folder, journal in journals]
+        for run in runs:
+            run.short_names = short_names
         notes: list[str] = []
         if FORMATS[name].together:
             notes += module.write_all(runs, files)
@@ -173,7 +181,11 @@ def _written(
 
 
 def _written_of_what_is_left(
-    name: str, out: tuple[Path, Path | None], folders: Sequence[RunFolder], damage: JournalError
+    name: str,
+    out: tuple[Path, Path | None],
+    folders: Sequence[RunFolder],
+    damage: JournalError,
+    short_names: bool,
 ) -> Exported:
     """As much as can be read where a journal is damaged."""
     from evalbench.engine.journal.salvage import salvage
@@ -193,7 +205,7 @@ def _written_of_what_is_left(
                 f"{damage.what}: of {folder.id} this is what could still be read,"
                 f" {found.samples} samples and {found.scores} scores"
             )
-        done = _written(name, out, journals)
+        done = _written(name, out, journals, short_names)
         return done._replace(notes=[*told, *done.notes])
 
 

@@ -42,7 +42,7 @@ _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
 _NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
 _HERE_OTHERWISE = {
-    "output_dir_base": "runs go to evalbench's own folder (--run-dir)",
+    "output_dir_base": "at the end the results are written there too, as SpecEval lays them out",
     "verbose": "",
     "input_bucket": _NO_BUCKET,
     "output_bucket": _NO_BUCKET,
@@ -53,10 +53,14 @@ _HERE_OTHERWISE = {
 
 
 class Configured(NamedTuple):
-    """The runs that a file means, and what is to be said about it."""
+    """The runs that a file means, what is to be said about it, and where results go.
+
+    ``output``: the folder that SpecEval's tree of results is written to at the end.
+    """
 
     specs: list[RunSpec]
     notes: tuple[str, ...]
+    output: Path | None = None
 
 
 def read_config(
@@ -346,7 +350,8 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
         options={"answers": answers},
         **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **batches, **common},
     )
-    return Configured([spec], tuple(notes))
+    output = body.get("output_dir_base")
+    return Configured([spec], tuple(notes), Path(str(output)) if output else None)
 
 
 def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:

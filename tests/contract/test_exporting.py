@@ -19,7 +19,8 @@ from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
 from evalbench.engine.formats.openseesime import reader as openseesime
 from evalbench.engine.formats.recorded import Place, Recorded, Told, write_run
 from evalbench.engine.formats.speceval import reader as speceval
-from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal import Journal, JournalReader
+from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.runs.folder import RunFolder
 from tests.imports import Written, write_json, write_lines, written
 
@@ -119,6 +120,35 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
         back = written(speceval.read_folder(place, spec_file))
         assert back.counts("compliance") == run.counts(f"compliance/judge={judge}")
         assert back.folder.status().failed == run.folder.status().failed == 1
+
+
+def test_short_names_and_a_file_for_every_batch(spec_file: Path, tmp_path: Path) -> None:
+    items = [
+        (statement(0, {"contestant": "model-a"}, input="q", answer="a"),
+         {(f"judge/{judge}", "comply", 0): Told(COMPLIES) for judge in JUDGES})
+    ]  # fmt: skip
+    run = run_of(make_spec("spec-comply", "answers/model-a", judge=list(JUDGES)), items)
+
+    async def sent() -> None:
+        journal = Journal(run.folder.journal)
+        body = {"role": f"judge/{JUDGES[0]}", "model": "judge-1", "requests": 1, "answered": 1,
+                "failed": 0, "job": {"id": "batch/42"}}  # fmt: skip
+        await journal.put_batch(BatchRow(1, "abc", "done", body))
+        await journal.close()
+
+    asyncio.run(sent())
+    done = export_runs([run.folder], "speceval", tmp_path / "out", short_names=True)
+    places = {str(path.relative_to(tmp_path / "out" / "spec_small")) for path in done.files}
+    assert places == {
+        "judge_judge-1/model-a/results/brief.json",
+        "judge_judge-1/model-a/metadata/batch-42.json",
+        "judge_other/model-a/results/brief.json",
+    }
+    [told] = (tmp_path / "out").rglob("metadata/*.json")
+    assert json.loads(told.read_bytes())["batch_id"] == "batch/42"
+    assert json.loads(told.read_bytes())["status"] == "completed"
+    plain = {str(path) for path in export_runs([run.folder], "speceval", tmp_path / "all").files}
+    assert any("judge_openai-judge-1" in path for path in plain)
 
 
 def test_both_orders_of_every_pair_come_back(spec_file: Path, tmp_path: Path) -> None:

@@ -40,6 +40,12 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         required=True,
         help="folder to write to; a file, for the formats that make one; or - for standard output",
     )
+    parser.add_argument(
+        "--short-names",
+        action="store_true",
+        help="in other systems' own formats: models without their provider, gpt-4.1 for"
+        " openai/gpt-4.1",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.examples(
         "evalbench export last -o run.json",
@@ -56,7 +62,7 @@ def execute(args: argparse.Namespace) -> int:
     folders = [find_run(name) for name in dict.fromkeys(args.runs)]
     if str(args.output) == "-":
         return _to_standard_output(args, folders)
-    done = export_runs(folders, args.format, expand(args.output))
+    done = export_runs(folders, args.format, expand(args.output), short_names=args.short_names)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
@@ -95,7 +101,8 @@ def _to_standard_output(args: argparse.Namespace, folders: Sequence[RunFolder]) 
             f"{name} is no text that a terminal could show", cure=f"name a file: -o run{ending}"
         )
     with TemporaryDirectory(prefix="evalbench-") as scratch:
-        done = export_runs(folders, name, Path(scratch) / f"run{ending}")
+        place = Path(scratch) / f"run{ending}"
+        done = export_runs(folders, name, place, short_names=args.short_names)
         for note in done.notes:
             stderr().line(f"note: {one_line(note)}")
         [file] = done.files

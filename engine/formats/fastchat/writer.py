@@ -16,7 +16,6 @@ from evalbench.engine.runs.held import (
     HeldRun,
     HeldSample,
     file_name,
-    model_name,
 )
 
 _NO_RATING = -1
@@ -73,7 +72,7 @@ def _add(
                 )
         for role in run.judges:
             rows = _compared(run, held, role, other) if other else _rated(run, held, role)
-            judge = model_name(role.partition("/")[2])
+            judge = run.named(role.partition("/")[2])
             judged.setdefault((judge, "pair" if other else "single"), []).extend(rows)
     notes = []
     if silent:
@@ -109,7 +108,7 @@ def _rated(run: HeldRun, held: HeldSample, role: str) -> Rows:
                 {
                     "question_id": held.sample.inputs["question_id"],
                     "model": run.candidate,
-                    "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn)],
+                    "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn)],
                     "user_prompt": _asked(call),
                     "judgment": call.reply.text,
                     "score": _NO_RATING if rating is None else rating,
@@ -130,7 +129,7 @@ def _compared(run: HeldRun, held: HeldSample, role: str, other: str) -> Rows:
             "question_id": held.sample.inputs["question_id"],
             "model_1": run.candidate,
             "model_2": other,
-            "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
+            "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
             "turn": turn,
             "tstamp": run.created,
         }
