@@ -18,18 +18,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
+from urllib.parse import parse_qsl
 
 import orjson
 
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
 from evalbench.engine.calls.templates import Template, prompt_set_name
-from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -128,6 +130,38 @@ class OneByOne:
         return [await self(*one[:2], step=one[2], repeat=repeat_of(one)) for one in asks]
 
 
+_HUB_PREFIX = "hf:"
+_HUB_FORM = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME; all after OWNER/NAME may be left out"
+_HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^?]+))?(?:\?(?P<more>.*))?")
+
+
+class HubSet(NamedTuple):
+    """One split of a data set on the hub; empty texts: the newest commit, the only configuration,
+    ``test`` or else the first split."""
+
+    name: str
+    revision: str = ""
+    config: str = ""
+    split: str = ""
+
+
+def hub_set(data: str | None) -> HubSet | None:
+    """What ``--data`` names on the hub; None for a path.
+
+    Raises:
+        SpecError: it begins as one and is none.
+    """
+    if not data or not data.startswith(_HUB_PREFIX):
+        return None
+    found = _HUB_NAME.fullmatch(data.removeprefix(_HUB_PREFIX))
+    more = dict(parse_qsl(found["more"] or "", keep_blank_values=True)) if found else {}
+    if found is None or not set(more) <= {"config", "split"}:
+        raise SpecError("data", f"--data cannot be {data!r}", why=f"the form is {_HUB_FORM}")
+    return HubSet(
+        found["name"], found["revision"] or "", more.get("config", ""), more.get("split", "")
+    )
+
+
 MISSING = -1
 """The size of a file that a row names and that cannot be read."""
 
@@ -141,12 +175,15 @@ class DataSource:
         cache: folder for downloads.
         progress: called with (what, done, total or None).
         media: what :meth:`read` has read: size, time of change and SHA-256 by path.
+        hub: the set on the Hugging Face hub that ``--data`` names; ``path`` is then its
+            rows, or None for a benchmark that ``streams_hub``.
     """
 
     path: Path | None
     cache: Path
     progress: Any = None
     media: dict[str, list[Any]] = field(default_factory=dict)
+    hub: HubSet | None = None
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file that a row names, such as a picture.
@@ -218,6 +255,7 @@ class Benchmark(ABC):
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
+        streams_hub: whether it reads sets of the hub itself, as they are too large to download.
         seeded_data: whether :meth:`prepare` draws by the run's seed.
         scoring_seconds: how long ``solve`` may compute between two waits; after that its
             sample fails. Longer work belongs into a thread (``asyncio.to_thread``).
@@ -237,6 +275,7 @@ class Benchmark(ABC):
     filters: ClassVar[Mapping[str, str]] = {}
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
+    streams_hub: ClassVar[bool] = False
     seeded_data: ClassVar[bool] = False
     scoring_seconds: ClassVar[int] = 30
     prompt_templates: ClassVar[Mapping[str, Template]] = {}

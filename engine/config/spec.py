@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark
+from evalbench.engine.benchmark import Benchmark, hub_set
 from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
@@ -33,7 +33,14 @@ from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
 
 COMMON: tuple[Option, ...] = (
-    Option("data", str, None, "read the data set from this file or folder", affects_data=True),
+    Option(
+        "data",
+        str,
+        None,
+        "read the data set from this file or folder, or from the Hugging Face hub:"
+        " hf:OWNER/NAME@REVISION?config=NAME&split=NAME",
+        affects_data=True,
+    ),
     Option("limit", int, None, "use only N samples in all, spread evenly over groups", minimum=1),
     Option(
         "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
@@ -352,6 +359,8 @@ def existing_data(data: str) -> str:
     Raises:
         SpecError: it is not there.
     """
+    if hub_set(data):
+        return data  # read when the data is made ready
     why = ""
     try:
         path = Path(data).expanduser()

@@ -14,7 +14,7 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from evalbench.engine.benchmark import (
     DataSource,
     Item,
     Sample,
+    hub_set,
     sample_ids,
 )
 from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.hub_set import fetch
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.journal import codec
@@ -83,6 +85,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
 
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
     data = spec.get("data")
+    if hub_set(data):
+        return [data]
     named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
     if data is None:
         named += [file for file in bench.further_files() if file.is_file()]
@@ -123,9 +127,16 @@ def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Pat
         return path
     make_private(path.parent)
     bench = build_benchmark(spec)
-    data = spec.get("data")
-    source = DataSource(Path(data) if data else None, cache / "downloads", progress)
-    return _write(bench, source, path, progress)
+    data, downloads = spec.get("data"), cache / "downloads"
+    hub = hub_set(data)
+    if hub is None:
+        source = DataSource(Path(data) if data else None, downloads, progress)
+        return _write(bench, source, path, progress)
+    if bench.streams_hub:
+        return _write(bench, DataSource(None, downloads, progress, hub=hub), path, progress)
+    rows, commit = fetch(hub, downloads, progress)
+    source = DataSource(rows, downloads, progress, hub=hub)
+    return _write(bench, source, path, progress, (hub.name, commit))
 
 
 def _write(
@@ -133,8 +144,11 @@ def _write(
     source: DataSource,
     path: Path,
     progress: Progress | None,
+    hub: tuple[str, str] | None = None,
 ) -> Path:
     data = bench.prepare(source)
+    if hub is not None:
+        data = replace(data, origin=hub[0], revision=hub[1])
     digest = hashlib.sha256()
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     examples: list[bytes] = []

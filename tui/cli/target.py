@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
@@ -162,7 +163,7 @@ def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
         remark
         for spec in specs
         for remark in build_benchmark(spec).remarks(
-            Path(spec.get("data")) if spec.get("data") else None
+            Path(spec.get("data")) if spec.get("data") and not hub_set(spec.get("data")) else None
         )
     )
     return tuple(dict.fromkeys([*said, *(note for spec in specs for note in _unbatched(spec))]))

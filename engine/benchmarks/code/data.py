@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
-from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, unreadable
+from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
 from evalbench.engine.scoring.literals import NotALiteral, literal
@@ -104,12 +104,14 @@ def _new_name(row: Row, number: int, taken: dict[str, int]) -> str:
 
 
 def _path_rows(path: Path) -> Rows:
-    if path.is_dir():
+    if path.is_dir() and not shards(path, ("train", "test")):
         raise DataError(
             "this is a folder",
             path=str(path),
             cure="give a file ending in .json, " + ", ".join(SUFFIXES),
         )
+    if path.is_dir():
+        path = path if len(parts := shards(path, ("train", "test"))) > 1 else parts[0]
     rows = _json_rows(path) if path.suffix.lower() in _JSON else read_rows(path)
     for number, row in rows:
         yield str(path), number, row

@@ -10,7 +10,14 @@ import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item, sample_ids
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
-from evalbench.engine.data.reading import SUFFIXES, Row, read_csv_records, read_rows, whole_of
+from evalbench.engine.data.reading import (
+    SUFFIXES,
+    Row,
+    read_csv_records,
+    read_rows,
+    shards,
+    whole_of,
+)
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.scoring.letters import LETTERS
 
@@ -160,7 +167,7 @@ def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
 
 def _path_rows(path: Path, split: str) -> Rows:
     if path.is_dir():
-        files = _split_files(path, split)
+        files = _split_files(path, split) or shards(path, _SPLIT_NAMES[split])
         if not files:
             raise DataError(
                 f"the folder holds no {split} split",
@@ -203,7 +210,7 @@ def _split_files(folder: Path, split: str) -> list[Path]:
         for suffix in SUFFIXES:
             if (file := folder / f"{name}{suffix}").is_file():
                 return [file]
-        for inner in (folder, folder / "all"):
+        for inner in (folder, folder / "all", folder / "data"):
             if parts := sorted(inner.glob(f"{name}-*.parquet")):
                 return parts
         for inner in (folder / name, folder / "data" / name):

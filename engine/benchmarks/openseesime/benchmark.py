@@ -94,6 +94,7 @@ class OpenSeeSimE(Benchmark):
     spread_by = "type"
     spread_within = ("medium", "simulation")
     seeded_data = True
+    streams_hub = True
     filters: ClassVar[Mapping[str, str]] = {
         "type": "only these question types",
         "medium": "only: image, video",
@@ -183,8 +184,10 @@ class OpenSeeSimE(Benchmark):
         looks = data.Looks(self.opt, cache)
         cache.trim(int(self.opt["media_cache_gb"] * 1e9))
         if source.path is None:
-            name = data.SETS[self.opt["set"]]
-            commit = hub.commit_of(source, name, self.opt["revision"])
+            name, wanted = data.SETS[self.opt["set"]], self.opt["revision"]
+            if source.hub:
+                name, wanted = source.hub.name, source.hub.revision or wanted
+            commit = hub.commit_of(source, name, wanted)
             draw = hub.Draw(name, commit, self.opt["rows"], self.seed)
             kept = source.cache / f"{self.name}-{self._key(draw)}.jsonl"
             items = hub.drawn_items(source, draw, partial(_item, looks, name), kept)
