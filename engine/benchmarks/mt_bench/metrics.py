@@ -21,7 +21,7 @@ LOWEST, HIGHEST = 1.0, 10.0
 _AGREEMENT = "Agreement of the judges"
 
 
-def ratings(tally: Tally, judges: Sequence[str], prompts: str) -> list[Metric]:
+def ratings(tally: Tally, judges: Sequence[str], prompts: str = "evalbench") -> list[Metric]:
     """All metrics of single grading; the headline is the mean of all ratings of both turns.
 
     Its title names judge prompts that are not evalbench's own: such ratings are not comparable.
