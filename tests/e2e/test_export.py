@@ -65,9 +65,9 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     again = cli("export", "last", "--format", "junit", "-o", out)
     assert again.code == 1
     assert "is there already" in again.err
-    shown = cli("export", "last", "--format", "csv", "-o", "-")
-    assert shown.code == 0
-    assert shown.out.startswith("run,benchmark,model,")
+    streamed = cli("export", "last", "--format", "csv", "-o", "-")
+    assert streamed.code == 0
+    assert streamed.out.startswith("run,benchmark,model,")
     assert not (cli.home.parent / "-").exists()
     assert "several files" in cli("export", "last", "--format", "lm-eval", "-o", "-").err
     refused = cli("run", "recorded", "--model", "scripted/good")
