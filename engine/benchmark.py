@@ -18,17 +18,20 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
+from urllib.parse import parse_qsl
 
 import orjson
 
-from evalbench.engine.calls import Outcome, Prompt, Reply
+from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
-from evalbench.engine.errors import DataError, EvalbenchError
+from evalbench.engine.calls.templates import Template, prompt_set_name
+from evalbench.engine.errors import DataError, EvalbenchError, SpecError
 from evalbench.engine.files import read_plain
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -127,6 +130,38 @@ class OneByOne:
         return [await self(*one[:2], step=one[2], repeat=repeat_of(one)) for one in asks]
 
 
+_HUB_PREFIX = "hf:"
+_HUB_FORM = "hf:OWNER/NAME@REVISION?config=NAME&split=NAME; all after OWNER/NAME may be left out"
+_HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^?]+))?(?:\?(?P<more>.*))?")
+
+
+class HubSet(NamedTuple):
+    """One split of a data set on the hub; empty texts: the newest commit, the only configuration,
+    ``test`` or else the first split."""
+
+    name: str
+    revision: str = ""
+    config: str = ""
+    split: str = ""
+
+
+def hub_set(data: str | None) -> HubSet | None:
+    """What ``--data`` names on the hub; None for a path.
+
+    Raises:
+        SpecError: it begins as one and is none.
+    """
+    if not data or not data.startswith(_HUB_PREFIX):
+        return None
+    found = _HUB_NAME.fullmatch(data.removeprefix(_HUB_PREFIX))
+    more = dict(parse_qsl(found["more"] or "", keep_blank_values=True)) if found else {}
+    if found is None or not set(more) <= {"config", "split"}:
+        raise SpecError("data", f"--data cannot be {data!r}", why=f"the form is {_HUB_FORM}")
+    return HubSet(
+        found["name"], found["revision"] or "", more.get("config", ""), more.get("split", "")
+    )
+
+
 MISSING = -1
 """The size of a file that a row names and that cannot be read."""
 
@@ -140,12 +175,15 @@ class DataSource:
         cache: folder for downloads.
         progress: called with (what, done, total or None).
         media: what :meth:`read` has read: size, time of change and SHA-256 by path.
+        hub: the set on the Hugging Face hub that ``--data`` names; ``path`` is then its
+            rows, or None for a benchmark that ``streams_hub``.
     """
 
     path: Path | None
     cache: Path
     progress: Any = None
     media: dict[str, list[Any]] = field(default_factory=dict)
+    hub: HubSet | None = None
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file that a row names, such as a picture.
@@ -212,13 +250,16 @@ class Benchmark(ABC):
         roles: the roles that ``solve`` asks, ``candidate`` first; ``judge`` stands
             for every judge of the run.
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
+        spread_within: further tags that it is spread over within those groups, in order.
         filters: tags that users may filter by (``--subject``), with help text.
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
+        streams_hub: whether it reads sets of the hub itself, as they are too large to download.
         seeded_data: whether :meth:`prepare` draws by the run's seed.
         scoring_seconds: how long ``solve`` may compute between two waits; after that its
             sample fails. Longer work belongs into a thread (``asyncio.to_thread``).
+        prompt_templates: its own prompts by name, for those that ``--prompt FILE`` may replace.
         judges: the role names of this run's judges, to be asked one by one.
     """
 
@@ -230,11 +271,14 @@ class Benchmark(ABC):
     options: ClassVar[tuple[Option, ...]] = ()
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
+    spread_within: ClassVar[tuple[str, ...]] = ()
     filters: ClassVar[Mapping[str, str]] = {}
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
+    streams_hub: ClassVar[bool] = False
     seeded_data: ClassVar[bool] = False
     scoring_seconds: ClassVar[int] = 30
+    prompt_templates: ClassVar[Mapping[str, Template]] = {}
     judges: tuple[str, ...] = ()
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
@@ -258,6 +302,19 @@ class Benchmark(ABC):
             EvalbenchError: this machine lacks it.
         """
         return
+
+    @classmethod
+    def adapted(
+        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> Mapping[str, Any]:
+        """The options of a run, those that nobody gave chosen by what its model can do.
+
+        Args:
+            options: validated values of all options.
+            given: the names of those that the user set.
+            able: tells what the candidate can be asked for.
+        """
+        return options
 
     @abstractmethod
     def prepare(self, source: DataSource) -> DataSet:
@@ -301,11 +358,19 @@ class Benchmark(ABC):
         """Every fixed text that goes into a prompt, as a JSON value; its hash is recorded."""
         return None
 
+    def prompt_set(self) -> str:
+        """The name of the prompts in use, for the record: scores by different ones differ."""
+        return prompt_set_name(self.opt.get("prompt"))
+
+    def remarks(self, path: Path | None) -> list[str]:
+        """What to tell before a run with these options and with ``--data path``."""
+        return []
+
     def template_hash(self) -> str:
         """Hash over :meth:`templates` and the options."""
-        body = orjson.dumps(
-            [self.templates(), dict(self.opt), self.seed], option=orjson.OPT_SORT_KEYS
-        )
+        # Own wording is what there was before it could be replaced.
+        options = {n: v for n, v in self.opt.items() if n != "prompt" or v is not None}
+        body = orjson.dumps([self.templates(), options, self.seed], option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(body).hexdigest()[:16]
 
 

@@ -21,7 +21,8 @@ from evalbench.engine.benchmark import (
     Score,
     answer_outcome,
 )
-from evalbench.engine.calls import Outcome, Prompt, generate
+from evalbench.engine.calls import Outcome, Prompt, generate, system, user
+from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.data.reading import read_rows
 from evalbench.engine.scoring import metrics, short_answers
 from evalbench.engine.scoring.letters import LETTERS
@@ -40,6 +41,18 @@ _ORDERS = {
 }
 
 
+TEMPLATES: Mapping[str, Template] = {
+    "question": Template(
+        "{question}\n\n{order}",
+        {
+            "question": "the question, with its program or its options where it has any",
+            "order": "how to reply, by the kind of question",
+        },
+        ("question",),
+    )
+}
+
+
 class Quickstart(Benchmark):
     """Multiple choice, short answers, arithmetic, code reading, and yes or no."""
 
@@ -49,12 +62,21 @@ class Quickstart(Benchmark):
     summary = "72 short questions of five kinds, bundled; a first run in under a minute"
     licence = "CC0-1.0"
     spread_by = "kind"
+    spread_within = ("topic",)
     filters: ClassVar[Mapping[str, str]] = {
         "kind": "only these kinds: " + ", ".join(_ORDERS),
         "topic": "only these topics, for example geography",
     }
+    options = (prompt_option(),)
+    prompt_templates = TEMPLATES
     takes_data = False
     data_source = "72 questions that come with evalbench"
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._template = (chosen_templates(options.get("prompt"), TEMPLATES) or TEMPLATES)[
+            "question"
+        ]
 
     def prepare(self, source: DataSource) -> DataSet:
         """The bundled questions; ``source`` is not used."""
@@ -75,7 +97,7 @@ class Quickstart(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask one question and read the reply exactly and leniently."""
-        reply = await ask("candidate", _prompt(sample))
+        reply = await ask("candidate", _prompt(sample, self._template))
         read, right = _read(sample, reply.text)
         strict = reply.text.strip() in sample.gold
         outcome = answer_outcome(reply, read)
@@ -114,14 +136,17 @@ class Quickstart(Benchmark):
         ]
 
 
-def _prompt(sample: Sample) -> Prompt:
+def _prompt(sample: Sample, template: Template) -> Prompt:
     lines = [sample.inputs["question"]]
     if code := sample.inputs.get("code"):
         lines += ["", "```python", code, "```"]
     for letter, option in zip(LETTERS, sample.inputs.get("choices", ()), strict=False):
         lines.append(f"{letter}) {option}")
-    lines += ["", _ORDERS[sample.tags["kind"]]]
-    return generate("\n".join(lines), max_tokens=_MAX_TOKENS, temperature=0.0)
+    values = {"question": "\n".join(lines), "order": _ORDERS[sample.tags["kind"]]}
+    messages = [user(fill(template.user, values))]
+    if template.system:
+        messages.insert(0, system(fill(template.system, values)))
+    return generate(messages, max_tokens=_MAX_TOKENS, temperature=0.0)
 
 
 def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:

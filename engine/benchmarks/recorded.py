@@ -64,7 +64,7 @@ class Recorded(Benchmark):
         notes = []
         for role in self.judges:
             said = await ask(role, generate(f"Score the answer to: {question}"), step=STEP)
-            told = _told(said.text)
+            told = given_by(said.text)
             values |= {name: float(value) for name, value in told.get("values", {}).items()}
             parsed[role.rpartition("/")[2]] = told.get("answer")
             if told.get("explanation"):
@@ -93,7 +93,8 @@ class Recorded(Benchmark):
         return out
 
 
-def _told(text: str) -> Mapping[str, Any]:
+def given_by(text: str) -> Mapping[str, Any]:
+    """What a scorer gave, out of the reply that stands for it; empty where it is none."""
     try:
         told = orjson.loads(text)
     except orjson.JSONDecodeError:

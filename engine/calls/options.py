@@ -30,7 +30,8 @@ class Option:
         type: ``int``, ``float``, ``str`` or ``bool``.
         default: value when the user says nothing; may be None.
         help: one sentence without a final full stop.
-        choices: the only values allowed, when not empty.
+        choices: the only values allowed, when not empty; beside a ``path``, names that
+            may be given in its place.
         minimum, maximum: inclusive range for numbers.
         many: the flag may be repeated; the value is a tuple.
         affects_data: a different value needs a different sample file.
@@ -87,7 +88,7 @@ class Option:
             parts = value if isinstance(value, list | tuple) else [None]
             why = next(filter(None, map(self._unfit, parts)), "")
             return f"a list of parts that are {why}" if why else ""
-        if choices and self.choices and value not in self.choices:
+        if choices and self.choices and not self.path and value not in self.choices:
             return "one of " + ", ".join(self.choices)
         return self._unfit(value)
 
@@ -104,8 +105,10 @@ class Option:
     def _one(self, raw: Any) -> Any:
         if self.type is bool:
             return self._truth(raw)
+        if self.path and raw in self.choices:
+            return raw
         value = self._text(raw) if self.type is str else self._number(raw)
-        if self.choices and value not in self.choices:
+        if self.choices and not self.path and value not in self.choices:
             raise SpecError(
                 self.name,
                 f"{self.flag} cannot be {raw!r}",
@@ -191,7 +194,10 @@ def split_name(given: str) -> tuple[str, str]:
 
 
 def parse_options(
-    declared: Iterable[Option], given: Mapping[str, Any], owner: str
+    declared: Iterable[Option],
+    given: Mapping[str, Any],
+    owner: str,
+    environ: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """All declared options with given values validated and defaults filled in.
 
@@ -199,6 +205,7 @@ def parse_options(
         declared: what the benchmark or provider takes.
         given: raw values by option name.
         owner: name used in the error, for example ``benchmark mmlu``.
+        environ: where variables are looked up; None: in the environment.
 
     Raises:
         SpecError: for an unknown name or a bad value.
@@ -211,11 +218,12 @@ def parse_options(
                 f"{owner} has no option {name!r}",
                 cure=nearest(name, by_name),
             )
+    held = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     for name, option in by_name.items():
         raw = given.get(name)
         if raw is None:
-            told = (os.environ.get(variable, "").strip() for variable in option.variables)
+            told = (held.get(variable, "").strip() for variable in option.variables)
             raw = next(filter(None, told), None)
         values[name] = option.parse(raw) if raw is not None else option.default
     return values

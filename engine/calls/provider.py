@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls.messages import Call
 from evalbench.engine.calls.options import Option
@@ -123,6 +123,8 @@ class BaseProvider(ABC):
         options: the provider's own settings.
         key: what key it takes; None: none.
         free: calls cost nothing: the model runs on a machine of one's own.
+        batch_discount: what costs half in batches, of any model, as the provider's documents
+            say: everything, or what is not read from a cache.
         price_table: id of the provider in the table of prices that is bundled
             (``genai-prices``); empty: it is not in there.
         tells_prices: :meth:`models` gives ``rates``.
@@ -139,6 +141,7 @@ class BaseProvider(ABC):
     key: ClassVar[KeyNeed | None] = None
     free: ClassVar[bool] = False
     price_table: ClassVar[str] = ""
+    batch_discount: ClassVar[Literal["", "all", "uncached"]] = ""
     tells_prices: ClassVar[bool] = False
     trace_name: ClassVar[str] = ""
     batch_lacks: ClassVar[str] = ""

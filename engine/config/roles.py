@@ -61,11 +61,17 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         None,
         "how calls are answered: realtime; batch, through the provider's batch API, for less"
         " money and within hours; auto, whichever is worth it; cluster, local models on the nodes"
-        " of a Ray cluster (--address); left out, realtime, and a judge as the run where its"
-        " provider can",
+        " of a Ray cluster (--address); batch and cluster hold for every model whose provider"
+        " can; left out, realtime",
         choices=("realtime", "batch", "auto", "cluster"),
     ),
-    Option("batch_size", int, None, "at most so many calls in one batch", minimum=1),
+    Option(
+        "batch_size",
+        int,
+        None,
+        "at most so many calls in one batch; judges too, unless they have a size of their own",
+        minimum=1,
+    ),
     Option(
         "workers",
         int,

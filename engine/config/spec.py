@@ -5,31 +5,42 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.benchmark import Benchmark, hub_set
+from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
+from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.config.roles import (
+    ANSWERS,
     CANDIDATE,
     JUDGE,
     PARAMS,
     ROLE_OPTIONS,
     RoleSpec,
+    make_provider,
     parse_judge,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
-from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
 
 COMMON: tuple[Option, ...] = (
-    Option("data", str, None, "read the data set from this file or folder", affects_data=True),
+    Option(
+        "data",
+        str,
+        None,
+        "read the data set from this file or folder, or from the Hugging Face hub:"
+        " hf:OWNER/NAME@REVISION?config=NAME&split=NAME",
+        affects_data=True,
+    ),
     Option("limit", int, None, "use only N samples in all, spread evenly over groups", minimum=1),
     Option(
         "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
@@ -86,7 +97,12 @@ COMMON: tuple[Option, ...] = (
         "with --mode cluster: HOST:PORT of the Ray cluster's head; auto, the cluster that this"
         " machine is a node of",
     ),
-    Option("env_file", str, None, "look for keys in this .env file first"),
+    Option(
+        "env_file",
+        str,
+        None,
+        "look in this .env file first for keys, and for settings that variables give",
+    ),
     Option("desc", str, "", "a line of your own about this run"),
     Option("tag", str, (), "a label to find the run by", many=True),
 )
@@ -122,9 +138,14 @@ class RunSpec:
         """Every model of the run by its role; the candidate is the first."""
         own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
         seed = self.common["seed"]
-        parts = [RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)]
-        parts += [_in_mode(parse_judge(text), own["mode"]) for text in self.common.get("judge", ())]
-        return {part.role: part for part in parts}
+        candidate = RoleSpec(CANDIDATE, self.model, own, self.provider_options, seed)
+        judges = [
+            _in_mode(parse_judge(text), own["mode"], own["batch_size"])
+            for text in self.common.get("judge", ())
+        ]
+        if any(judge.batched for judge in judges):
+            candidate = _batched_where_it_can(candidate)
+        return {part.role: part for part in (candidate, *judges)}
 
     def get(self, name: str) -> Any:
         """The value of a common setting."""
@@ -176,7 +197,8 @@ class RunSpec:
         for option in (one for one in declared if one.path not in ("", "text")):
             value = self.options.get(option.name)
             given = (value or ()) if option.many else [value]
-            paths = [Path(split_name(one)[1]) for one in given if one is not None]
+            named = [one for one in given if one is not None and one not in option.choices]
+            paths = [Path(split_name(one)[1]) for one in named]
             files += [path for path in paths if not path.is_dir()]
             files += [file for path in paths if path.is_dir() for file in _files_in(path)]
         return files
@@ -201,14 +223,28 @@ class RunSpec:
         }
 
 
-def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
+def _in_mode(judge: RoleSpec, mode: str | None, batch_size: int | None) -> RoleSpec:
     """A judge in the mode of its run, unless it has its own or its provider cannot."""
-    if judge.get("mode") not in (None, "auto"):
-        return judge
-    fits = mode != "batch" or judge.batch_terms() is not None
-    if mode == "cluster":
-        fits = isinstance(judge.provider(), WorkerProvider)
-    return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
+    settings = dict(judge.settings)
+    if settings["batch_size"] is None:
+        settings["batch_size"] = batch_size
+    if settings["mode"] in (None, "auto"):
+        fits = mode != "batch" or judge.batch_terms() is not None
+        if mode == "cluster":
+            fits = isinstance(judge.provider(), WorkerProvider)
+        settings["mode"] = mode if fits else "realtime"
+    return replace(judge, settings=settings)
+
+
+def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
+    """The candidate of a run whose judges are asked in batches.
+
+    Asked at once where its provider has no batches: answers that exist already, models on
+    this machine.
+    """
+    if not candidate.batched or candidate.batch_terms() is not None:
+        return candidate
+    return replace(candidate, settings={**candidate.settings, "mode": "realtime"})
 
 
 def seconds_of(text: str | None) -> float | None:
@@ -284,14 +320,25 @@ def make_spec(
     seconds_of(values["batch_fallback"])
     if values["mode"] == "cluster":
         check_address(values["address"])
-    return RunSpec(
-        benchmark,
-        model,
-        values,
-        parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
-        parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
-        _filters(bench, filters or {}),
-    )
+    environ = variables_of(values["env_file"])
+    owner = f"provider {ref.provider}"
+    theirs = parse_options(provider.options, provider_options or {}, owner, environ)
+    own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
+    able = partial(_abilities, provider, theirs, ref.name)
+    given = {name for name, value in (options or {}).items() if value is not None}
+    own = dict(bench.adapted(own, given, able))
+    return RunSpec(benchmark, model, values, own, theirs, _filters(bench, filters or {}))
+
+
+def _abilities(
+    provider: registry.ProviderClass, options: Mapping[str, Any], model: str
+) -> Capabilities:
+    """What a model can be asked for; of a provider that cannot be made, which is told when the
+    spec is checked, everything."""
+    try:
+        return make_provider(provider, options).capabilities(model)
+    except EvalbenchError:
+        return Capabilities(choose=True, images=True, video=True)
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -312,6 +359,8 @@ def existing_data(data: str) -> str:
     Raises:
         SpecError: it is not there.
     """
+    if hub_set(data):
+        return data  # read when the data is made ready
     why = ""
     try:
         path = Path(data).expanduser()
@@ -376,7 +425,17 @@ def check_spec(spec: RunSpec) -> None:
             cure="name one with --judge PROVIDER/NAME; repeat it for several",
         )
     needs = benchmark.needs()
-    for part in spec.cast().values():
+    parts = spec.cast()
+    if parts[CANDIDATE].batched and parts[CANDIDATE].ref.provider == ANSWERS:
+        # Had any judge batches, the candidate would not be batched.
+        raise SpecError(
+            "mode",
+            "no model of this run can be asked in batches",
+            why=", ".join(part.model for part in parts.values() if part.role != CANDIDATE)
+            + ": no batch API that evalbench knows",
+            cure="leave --mode batch out",
+        )
+    for part in parts.values():
         part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
 
 

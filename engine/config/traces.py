@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from evalbench.engine.calls.options import Option
+from evalbench.engine.config.env_file import variables_of
 from evalbench.engine.errors import SpecError
 
 OTLP = "otlp"
@@ -87,15 +88,18 @@ class Destination:
 
 
 def completed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The common settings of a run, with what the environment says of Galileo, if that is wanted.
+    """The common settings of a run, with what is said of Galileo elsewhere, if that is wanted.
+
+    The ``.env`` file of ``--env-file`` counts before the environment.
 
     Raises:
         SpecError: an address that cannot be one, or holds what must not be written down.
     """
     filled = dict(values)
     if filled["enable_galileo"]:
+        variables = variables_of(filled["env_file"])
         for name, variable in _GALILEO_VARIABLES.items():
-            filled[name] = filled[name] or os.environ.get(variable, "").strip() or None
+            filled[name] = filled[name] or variables.get(variable, "").strip() or None
     for name in ("otlp", "galileo_console_url"):
         if filled[name] is not None:
             _address(name, filled[name])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -28,15 +28,19 @@ def in_mode(spec: RunSpec, mode: str) -> RunSpec:
 def chosen(spec: RunSpec, found: Estimate) -> str:
     """The mode of a run by what it will cost in each, at least.
 
-    Batch, where the candidate's provider takes batches, no fewer calls than it
-    demands, and the low end of the estimate is at least :data:`WORTH_USD` less.
+    Batch, where some model's provider takes batches, no fewer calls than it demands,
+    and the low end of the estimate is at least :data:`WORTH_USD` less for these models.
     """
-    terms = spec.cast()[CANDIDATE].batch_terms()
-    if terms is None or found.realtime is None or found.batch is None:
-        return "realtime"
-    calls = next(role.calls.low for role in found.roles if role.role == CANDIDATE)
-    saved = found.realtime.low - found.batch.low
-    return "batch" if calls >= terms.least_requests and saved >= WORTH_USD else "realtime"
+    parts = spec.cast()
+    saved = Decimal(0)
+    for role in found.roles:
+        part = parts.get(role.role)
+        terms = part.batch_terms() if part else None
+        if terms is None or role.realtime is None or role.batch is None:
+            continue
+        if role.calls.low >= terms.least_requests:
+            saved += role.realtime.low - role.batch.low
+    return "batch" if saved >= WORTH_USD else "realtime"
 
 
 def realtime_key(role: str) -> str:

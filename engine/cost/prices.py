@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -94,6 +95,9 @@ class PriceBook:
             found = _from_table_or_memory(provider, model.name, mode, tier, at)
         if found is None and mode == "realtime" and not tier:
             found = find_told(model.provider, model.name, at)
+        if found is None and mode == "batch" and provider and provider.batch_discount:
+            realtime = self.prices(model, "realtime", service_tier, at)
+            found = _derived(realtime, cached=provider.batch_discount == "all")
         return found
 
     def at_hand(self, model: ModelRef, service_tier: str = "") -> bool:
@@ -116,6 +120,34 @@ def _provider(model: ModelRef) -> type[BaseProvider] | None:
         return registry.provider_class(model.provider)
     except SpecError:
         return None
+
+
+DERIVED = "derived: half of the realtime price, as the provider says of batches"
+
+
+def _derived(realtime: UnitPrices | None, *, cached: bool) -> UnitPrices | None:
+    """Batch prices of a model for which the table has only realtime ones.
+
+    Args:
+        realtime: they.
+        cached: whether tokens that are read from a cache cost half as well.
+    """
+    if realtime is None or realtime.service_tier:
+        return None
+    half = Decimal("0.5")
+
+    def halved(rates: Rates) -> Rates:
+        if cached:
+            return rates.times(half)
+        return replace(rates, input=rates.input * half, output=rates.output * half)
+
+    return replace(
+        realtime,
+        rates=halved(realtime.rates),
+        above=tuple((start, halved(rates)) for start, rates in realtime.above),
+        mode="batch",
+        note="; ".join(filter(None, (realtime.note, DERIVED))),
+    )
 
 
 def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:

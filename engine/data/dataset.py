@@ -14,7 +14,7 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,11 @@ from evalbench.engine.benchmark import (
     DataSource,
     Item,
     Sample,
+    hub_set,
     sample_ids,
 )
 from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.hub_set import fetch
 from evalbench.engine.errors import DataError, SpecError, nearest
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.journal import codec
@@ -83,6 +85,8 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
 
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
     data = spec.get("data")
+    if hub_set(data):
+        return [data]
     named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
     if data is None:
         named += [file for file in bench.further_files() if file.is_file()]
@@ -123,9 +127,16 @@ def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Pat
         return path
     make_private(path.parent)
     bench = build_benchmark(spec)
-    data = spec.get("data")
-    source = DataSource(Path(data) if data else None, cache / "downloads", progress)
-    return _write(bench, source, path, progress)
+    data, downloads = spec.get("data"), cache / "downloads"
+    hub = hub_set(data)
+    if hub is None:
+        source = DataSource(Path(data) if data else None, downloads, progress)
+        return _write(bench, source, path, progress)
+    if bench.streams_hub:
+        return _write(bench, DataSource(None, downloads, progress, hub=hub), path, progress)
+    rows, commit = fetch(hub, downloads, progress)
+    source = DataSource(rows, downloads, progress, hub=hub)
+    return _write(bench, source, path, progress, (hub.name, commit))
 
 
 def _write(
@@ -133,8 +144,11 @@ def _write(
     source: DataSource,
     path: Path,
     progress: Progress | None,
+    hub: tuple[str, str] | None = None,
 ) -> Path:
     data = bench.prepare(source)
+    if hub is not None:
+        data = replace(data, origin=hub[0], revision=hub[1])
     digest = hashlib.sha256()
     partial = path.with_name(f"{path.name}.{os.getpid()}")
     examples: list[bytes] = []
@@ -253,8 +267,8 @@ def read_samples(path: Path, spec: RunSpec, bench: type[Benchmark]) -> Iterator[
 
     Filters first, then ``--limit``: spread evenly over the benchmark's
     ``spread_by`` tag (a group with too few samples leaves its share to the
-    others), from the top of each group or, with ``--shuffle``, at random by
-    ``--seed``.
+    others), within its groups over each tag of ``spread_within``, and from the top of
+    each group or, with ``--shuffle``, at random by ``--seed``.
 
     Raises:
         SpecError: when a filter names a value that the data does not have.
@@ -271,7 +285,8 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
     limit = spec.get("limit")
     if limit is None and not spec.filters:
         return None
-    groups: dict[str, list[int]] = {}
+    kept: dict[tuple[str, ...], list[int]] = {}
+    spread_tags = (bench.spread_by, *bench.spread_within)
     seen: dict[str, set[str]] = {tag: set() for tag in spec.filters}
     with path.open("rb") as file:
         for index, line in enumerate(file):
@@ -281,7 +296,7 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
                 seen[tag].add(tags.get(tag, ""))
                 keep = keep and tags.get(tag, "") in allowed
             if keep:
-                groups.setdefault(tags.get(bench.spread_by, ""), []).append(index)
+                kept.setdefault(tuple(tags.get(tag, "") for tag in spread_tags), []).append(index)
     for tag, allowed in spec.filters.items():
         for value in allowed:
             if value not in seen[tag]:
@@ -291,14 +306,54 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
                     cure=nearest(value, seen[tag]),
                 )
     if limit is None:
-        return {index for members in groups.values() for index in members}
-    chosen: set[int] = set()
-    shares = spread(limit, [len(members) for members in groups.values()])
-    for (name, members), share in zip(groups.items(), shares, strict=True):
-        if spec.get("shuffle"):
-            random.Random(f"{spec.get('seed')}/{name}").shuffle(members)  # noqa: S311
-        chosen.update(members[:share])
-    return chosen
+        return {index for members in kept.values() for index in members}
+    seed = str(spec.get("seed")) if spec.get("shuffle") else None
+    return set(spread_over(kept, limit, seed))
+
+
+_Groups = dict[tuple[str, ...], list[int]]
+"""Places in the file by the values of the tags that a limit is spread over."""
+
+
+def spread_over(groups: _Groups, total: int, seed: str | None = None) -> Iterator[int]:
+    """``total`` of the places, spread over the first tag, then within its groups over the next.
+
+    From the top of each group or, with a ``seed``, at random; lists are shuffled in place.
+    """
+    return _spread_out(groups, 0, total, seed, 0)
+
+
+def _spread_out(
+    groups: _Groups, level: int, total: int, seed: str | None, taken: int
+) -> Iterator[int]:
+    """The places of ``total`` samples, spread over the tags from ``level`` on.
+
+    Args:
+        groups: to choose from; they are alike in the tags before.
+        level: the first tag that they may differ in.
+        total: how many to choose.
+        seed: for drawing at random; None: from the top.
+        taken: how many were chosen before. Below the first tag groups take turns by it, so
+            that with few samples neighbours do not all get the same groups.
+    """
+    if not total:
+        return
+    if level == len(next(iter(groups))):
+        (places,) = groups.values()
+        if seed is not None:
+            random.Random(seed).shuffle(places)  # noqa: S311
+        yield from places[:total]
+        return
+    parts: dict[str, _Groups] = {}
+    for key, members in groups.items():
+        parts.setdefault(key[level], {})[key] = members
+    turn = taken % len(parts) if level else 0
+    names = [*parts][turn:] + [*parts][:turn]
+    sizes = [sum(map(len, parts[name].values())) for name in names]
+    for name, share in zip(names, spread(total, sizes), strict=True):
+        below = None if seed is None else f"{seed}/{name}"
+        yield from _spread_out(parts[name], level + 1, share, below, taken)
+        taken += share
 
 
 def spread(total: int, sizes: list[int]) -> list[int]:

@@ -39,9 +39,13 @@ Row = dict[str, Any]
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Rows of a table as (row number, columns by name): one of :data:`SUFFIXES`.
 
+    Of a folder those of its shards, see :func:`shards`, each numbered from 1.
+
     Raises:
         DataError: for a missing or unreadable file, or a row that is not one.
     """
+    if path.is_dir():
+        return (row for file in shards(path) for row in read_rows(file))
     readers = {
         ".parquet": _parquet,
         ".jsonl": _jsonl,
@@ -59,8 +63,24 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     return reader(path)
 
 
+def shards(folder: Path, splits: Sequence[str] = ("test", "train", "validation")) -> list[Path]:
+    """The files of a downloaded data set: of the first of these splits that is there, in order.
+
+    As the hub lays them out: ``test-00000-of-00002.parquet``, in ``data`` or a folder
+    named by the configuration; or the only table in the folder, whatever its name.
+    """
+    for split in splits:
+        for place in (folder, folder / "data", *sorted(p for p in folder.glob("*") if p.is_dir())):
+            if parts := sorted(place.glob(f"{split}-*.parquet")):
+                return parts
+    tables = [file for s in SUFFIXES for file in folder.glob(f"*{s}")]
+    return tables if len(tables) == 1 else []
+
+
 def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
     """The table that ``--data`` means: the path itself, or the first of these below a folder.
+
+    Of a folder with none of them, its shards: the only one, or the folder for several.
 
     Raises:
         DataError: the folder has none of them.
@@ -68,6 +88,8 @@ def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
     if not path.is_dir():
         return path
     found = next((file for name in names if (file := path / name).is_file()), None)
+    if found is None and (parts := shards(path)):
+        return parts[0] if len(parts) == 1 else path
     if found is None:
         raise DataError(f"the folder holds no {what}", path=str(path), cure=cure)
     return found

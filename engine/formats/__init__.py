@@ -26,7 +26,8 @@ class Format(NamedTuple):
         module: the module that writes it.
         benchmarks: of which benchmarks a run must be; empty: of any.
         suffix: ending of the file that is written; empty where there may be several.
-        together: whether several runs go into one file.
+        together: whether several runs are written as one.
+        apart: whether each of several runs gets a folder of its own: the files' names are fixed.
     """
 
     summary: str
@@ -34,6 +35,7 @@ class Format(NamedTuple):
     benchmarks: tuple[str, ...] = ()
     suffix: str = ""
     together: bool = False
+    apart: bool = False
 
 
 FORMATS: dict[str, Format] = {
@@ -48,14 +50,19 @@ FORMATS: dict[str, Format] = {
     "inspect": Format("an .eval log for inspect_ai and its viewer", "inspect.writer", (), ".eval"),
     "lm-eval": Format("lm-evaluation-harness: results JSON and samples JSONL", "lm_eval.writer"),
     "every-eval-ever": Format("a record of Every Eval Ever, with its samples", "every_eval_ever"),
-    "hf-model-card": Format("YAML for a model card on the Hugging Face hub", "model_card"),
+    "hf-model-card": Format(
+        "YAML for a model card on the Hugging Face hub", "model_card", apart=True
+    ),
     "speceval": Format(
         "SpecEval's folders: results/STATEMENT.json for each model, judge or pair",
         "speceval.writer",
         ("spec-generate", "spec-comply", "spec-rank"),
     ),
     "fastchat": Format(
-        "FastChat's model_answer and model_judgment files", "fastchat.writer", ("mt-bench",)
+        "FastChat's model_answer and model_judgment files; takes several runs",
+        "fastchat.writer",
+        ("mt-bench",),
+        together=True,
     ),
     "mt-bench-json": Format(
         "MT-bench results with model_results and a ranking; takes several runs",
@@ -71,13 +78,20 @@ FORMATS: dict[str, Format] = {
         ".json",
         together=True,
     ),
-    "openseesime": Format("OpenSeeSimE's CSV of results", "openseesime.writer", ("openseesime",)),
+    "openseesime": Format(
+        "OpenSeeSimE's CSV of results", "openseesime.writer", ("openseesime",), ".csv", apart=True
+    ),
     "mmlu-experiment": Format(
         "a folder of the Claude MMLU Experimenter: config.json and results.parquet",
         "mmlu_experiment.writer",
         ("mmlu",),
+        apart=True,
     ),
 }
+_FILE_ENDINGS = {one.suffix for one in FORMATS.values() if one.suffix} | {
+    ".jsonl", ".yaml", ".yml", ".txt", ".md", ".html", ".zip", ".toml", ".log", ".xlsx",
+}  # fmt: skip
+"""A path with one of these names a file, not a folder that is yet to be made."""
 _BY_ENDING = {one.suffix: name for name, one in reversed(FORMATS.items()) if one.suffix}
 
 
@@ -95,7 +109,9 @@ def formats_of(benchmark: str) -> list[str]:
     return own + [name for name, one in FORMATS.items() if not one.benchmarks]
 
 
-def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> Exported:
+def export_runs(
+    folders: Sequence[RunFolder], name: str | None, place: Path, *, short_names: bool = False
+) -> Exported:
     """Write runs below a folder, or to a file; none that is there is replaced.
 
     Args:
@@ -103,6 +119,7 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
         name: the format; None: by the ending of ``place``, else the benchmark's own, else JSON.
         place: the folder to write to, made where it is missing; or a file with the
             ending of a format that makes one file.
+        short_names: call models without their provider, as most systems do.
 
     Raises:
         UsageError: the format does not fit the runs, or a file is there already.
@@ -111,22 +128,33 @@ def export_runs(folders: Sequence[RunFolder], name: str | None, place: Path) -> 
     benchmarks = list(dict.fromkeys(folder.spec().benchmark for folder in folders))
     name = _format(benchmarks, name, place)
     chosen = FORMATS[name]
-    single = bool(chosen.suffix) and place.suffix == chosen.suffix and not place.is_dir()
+    ending = "" if place.is_dir() else place.suffix.lower()
+    single = bool(chosen.suffix) and ending == chosen.suffix
+    if ending in _FILE_ENDINGS and not single:
+        raise UsageError(
+            f"{name} is no {ending} file, and {place} names one",
+            cure=f"name a file ending in {chosen.suffix}, or a folder"
+            if chosen.suffix
+            else f"name a folder: {name} makes several files",
+        )
     if single and len(folders) > 1 and not chosen.together:
         raise UsageError(
             f"{name} makes a file of each run", cure="name a folder with -o for several runs"
         )
     out = place, place if single else None
     try:
-        return _written(name, out, [(folder, None) for folder in folders])
+        return _written(name, out, [(folder, None) for folder in folders], short_names)
     except JournalTooNew:
         raise
     except JournalError as damage:
-        return _written_of_what_is_left(name, out, folders, damage)
+        return _written_of_what_is_left(name, out, folders, damage, short_names)
 
 
 def _written(
-    name: str, out: tuple[Path, Path | None], journals: Sequence[tuple[RunFolder, Path | None]]
+    name: str,
+    out: tuple[Path, Path | None],
+    journals: Sequence[tuple[RunFolder, Path | None]],
+    short_names: bool,
 ) -> Exported:
     from evalbench.engine.formats.files import Files
     from evalbench.engine.runs.held import HeldRun
@@ -134,18 +162,25 @@ def _written(
     module = import_module(f"{__name__}.{FORMATS[name].module}")
     with Files(*out) as files, ExitStack() as stack:
         runs = [stack.enter_context(HeldRun(folder, journal)) for folder, journal in journals]
+        for run in runs:
+            run.short_names = short_names
         notes: list[str] = []
         if FORMATS[name].together:
             notes += module.write_all(runs, files)
         else:
             for run in runs:
+                files.below = run.id if FORMATS[name].apart and len(runs) > 1 else ""
                 own = run.notes() if FORMATS[name].benchmarks else ()
                 notes += [*own, *module.write(run, files)]
         return Exported(name, files.commit(), list(dict.fromkeys(notes)))
 
 
 def _written_of_what_is_left(
-    name: str, out: tuple[Path, Path | None], folders: Sequence[RunFolder], damage: JournalError
+    name: str,
+    out: tuple[Path, Path | None],
+    folders: Sequence[RunFolder],
+    damage: JournalError,
+    short_names: bool,
 ) -> Exported:
     """As much as can be read where a journal is damaged."""
     from evalbench.engine.journal.salvage import salvage
@@ -165,7 +200,7 @@ def _written_of_what_is_left(
                 f"{damage.what}: of {folder.id} this is what could still be read,"
                 f" {found.samples} samples and {found.scores} scores"
             )
-        done = _written(name, out, journals)
+        done = _written(name, out, journals, short_names)
         return done._replace(notes=[*told, *done.notes])
 
 
@@ -176,7 +211,7 @@ def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:
         if all(one in formats_of(other) for other in benchmarks)
     ]
     if name is None:
-        by_ending = _BY_ENDING.get(place.suffix)
+        by_ending = _BY_ENDING.get(place.suffix.lower())
         return by_ending if by_ending and not place.is_dir() else fitting[0]
     if name in fitting:
         return name

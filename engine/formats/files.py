@@ -19,10 +19,12 @@ class Files:
 
     Attributes:
         whole: the only file's path where the user named a file, not a folder.
+        below: a folder that all paths are in from here on; empty: none.
     """
 
     def __init__(self, place: Path, whole: Path | None = None) -> None:
         self.whole = whole
+        self.below = ""
         self._place = place
         self._partial: dict[Path, Path] = {}
         self._open: list[IO[bytes]] = []
@@ -48,8 +50,13 @@ class Files:
         Raises:
             UsageError: it is there already, or cannot be written.
         """
-        full = self.whole or self._place / path
-        if full in self._partial or full.exists():
+        full = self.whole or self._place / self.below / path
+        if full in self._partial:
+            raise UsageError(
+                f"two of these runs would both be {full}",
+                cure="export them apart, each to a folder of its own",
+            )
+        if full.exists():
             raise UsageError(f"{full} is there already", cure="name another place with -o")
         partial = full.with_name(f".{full.name[:200]}.{os.getpid()}.part")
         try:

@@ -61,6 +61,8 @@ class Recorded:
         source: the files, for people.
         notes: what could not be taken over as it was.
         shared: see :class:`evalbench.engine.benchmark.DataSet`.
+        expected: the numerator and the denominator of metrics, as the files have them; where
+            the run comes to others, a note says so.
     """
 
     spec: RunSpec
@@ -68,6 +70,7 @@ class Recorded:
     source: str
     notes: Sequence[str] = ()
     shared: Any = None
+    expected: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def known_as(name: object) -> str:
@@ -118,6 +121,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
         # As when it is scored anew, so that no figure differs in its last digit.
         tally = journal.query(partial(tally_of, path=journal.path))
         metrics, outcomes = metrics_json(benchmark.metrics(tally)), tally.outcomes()
+        notes += _compared(recorded.expected, metrics)
         header = DataHeader(len(samples), "", source, "", recorded.shared)
         journal.event("imported", source=source, notes=notes)
         journal.set(
@@ -142,6 +146,24 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
     status.exit_code = exit_code(status, None)
     status.metrics = {name: metric for name, metric in metrics.items() if not metric["group"]}
     folder.write_status(status)
+
+
+def _compared(
+    expected: Mapping[str, tuple[float, float]], metrics: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Whether the run comes to the numbers in the files; which it does not."""
+    if not expected:
+        return []
+    unlike = []
+    for name, (k, n) in expected.items():
+        metric = metrics.get(name) or {"k": 0, "n": 0}
+        if abs(metric["k"] - k) > _ROUNDING or metric["n"] != n:
+            made = f"{round(metric['k'], 6):g}/{metric['n']:g}"
+            unlike.append(f"{name} is {made} here, {k:g}/{n:g} in the file")
+    return unlike or ["the metrics read and compared as the original does are those in the file"]
+
+
+_ROUNDING = 1e-6
 
 
 @dataclass(slots=True)

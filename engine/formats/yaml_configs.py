@@ -1,7 +1,7 @@
 """Configuration files of the systems that users come from, read as runs.
 
 MT-bench Evaluation System: ``model_config.yaml`` (``models``) and
-``evaluation_config.yaml`` (``judge``, ``evaluation``); either may be named, the
+``evaluation_config.yaml`` (``judge``, ``evaluation``); both may be named, or either, and the
 other is read from beside it. SpecEval: the files of ``run_batched_ranking`` and
 ``run_batched_binary_compliance``.
 
@@ -10,12 +10,13 @@ What a file says and evalbench does otherwise is told, never dropped in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalbench.engine.benchmarks.spec.data import contestant
-from evalbench.engine.config.roles import answers_model
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import ROLE_OPTIONS, answers_model, parse_judge, parse_model
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.files import MB, read_text
@@ -30,6 +31,7 @@ from evalbench.engine.shapes import (
     record,
     table_of,
     text,
+    whole,
 )
 
 SUFFIXES = (".yaml", ".yml")
@@ -40,8 +42,7 @@ _PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
 _JUDGE_PREFIXES = ("ranking_judge", "compliance_judge", "judge")
 _NO_BUCKET = "Gemini is asked by its Developer API, with a key; batches there need no bucket"
 _HERE_OTHERWISE = {
-    "output_dir_base": "runs go to evalbench's own folder (--run-dir)",
-    "batch_size": "calls are sent as the provider's limits allow",
+    "output_dir_base": "at the end the results are written there too, as SpecEval lays them out",
     "verbose": "",
     "input_bucket": _NO_BUCKET,
     "output_bucket": _NO_BUCKET,
@@ -52,27 +53,50 @@ _HERE_OTHERWISE = {
 
 
 class Configured(NamedTuple):
-    """The runs that a file means, and what is to be said about it."""
+    """The runs that a file means, what is to be said about it, and where results go.
+
+    ``output``: the folder that SpecEval's tree of results is written to at the end.
+    """
 
     specs: list[RunSpec]
     notes: tuple[str, ...]
+    output: Path | None = None
 
 
-def read_config(path: Path, common: Mapping[str, Any] | None = None) -> Configured:
+def read_config(
+    path: Path,
+    common: Mapping[str, Any] | None = None,
+    *,
+    models: Sequence[str] = (),
+    more: Sequence[Path] = (),
+) -> Configured:
     """Read such a file.
 
     Args:
         path: the file.
         common: raw values of common settings, over those of the file.
+        models: only these of the file's models; none: all.
+        more: further files of the same run.
 
     Raises:
         SpecError: it is none of the known kinds, or a value does not fit.
     """
     body = _load(path)
+    for other in more:
+        held = _load(other)
+        if twice := sorted(map(str, held.keys() & body.keys())):
+            raise SpecError("config", f"{path} and {other} both say what {twice[0]} is")
+        body |= held
     given = dict(common or {})
     if any(name in body for name in _MT_BENCH_TABLES):
-        return _mt_bench(path, body, given)
+        return _mt_bench(path, body, given, models)
     if "candidate_generation_dirs" in body:
+        if models:
+            raise SpecError(
+                "model",
+                f"--model does not go with {path}: it compares answers that exist already",
+                cure="--judge PROVIDER/NAME names another judge; leave --model out",
+            )
         return _spec_eval(path, body, given)
     raise SpecError(
         "config",
@@ -118,6 +142,7 @@ _BODY = record(
         "candidate_generation_dirs": list_of(text),
         "spec_path": text,
         "temperature": maybe(either(number(), text)),
+        "batch_size": maybe(whole(1)),
     },
 )
 _MOST_NODES = 10_000
@@ -153,7 +178,9 @@ def _count(tree: Any) -> None:
 # -- MT-bench ----------------------------------------------------------------------
 
 
-def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Configured:
+def _mt_bench(
+    path: Path, body: dict[str, Any], common: dict[str, Any], wanted: Sequence[str]
+) -> Configured:
     for name in _MT_BENCH_FILES:
         beside = path.with_name(name)
         if beside.name != path.name and beside.is_file():
@@ -173,7 +200,7 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
             " not by the clock"
         )
     specs = []
-    for name, settings in models.items():
+    for name, settings in _only(path, models, wanted).items():
         values = dict(settings or {})
         chosen = {
             "max_tokens": values.pop("max_new_tokens", None),
@@ -185,9 +212,12 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
             options["quantize"] = "4bit"
         values.pop("use_flash_attention", None)
         values.pop("estimated_memory_gb", None)
-        if values:
-            notes.append(f"{name}: not used here: {', '.join(map(str, values))}")
-        model = str(name) if "/" in str(name) else f"local/{name}"
+        model = _model_of(name)
+        own, theirs = _settings_of(model, values)
+        chosen |= own
+        options |= theirs
+        if other := [key for key in values if str(key) not in {**own, **theirs}]:
+            notes.append(f"{name}: not used here: {', '.join(map(str, other))}")
         specs.append(
             make_spec(
                 "mt-bench",
@@ -204,29 +234,73 @@ def _mt_bench(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Confi
     return Configured(specs, tuple(notes))
 
 
+def _model_of(name: object) -> str:
+    """A model of the file: a short name is one on this machine."""
+    return str(name) if "/" in str(name) else f"local/{name}"
+
+
+def _only(path: Path, models: Mapping[Any, Any], wanted: Sequence[str]) -> Mapping[Any, Any]:
+    """Those of a file's models that are wanted, by their names or as --model has them.
+
+    Raises:
+        SpecError: one is not in the file.
+    """
+    if not wanted:
+        return models
+    known = {_model_of(name): name for name in models}
+    asked = [_model_of(name) for name in wanted]
+    if strange := next((name for name in asked if name not in known), None):
+        raise SpecError(
+            "model",
+            f"{path} has no model {strange}",
+            why="it has " + ", ".join(known),
+            cure="leave --model out, or: evalbench run mt-bench --model " + strange,
+        )
+    return {known[name]: models[known[name]] for name in asked}
+
+
 def _mt_bench_judge(judge: Any, notes: list[str]) -> str:
     if not isinstance(judge, dict) or not judge.get("model"):
         return ""
     name = str(judge["model"])
-    parts = [name if "/" in name else f"openai/{name}"]
-    for key, setting in (
-        ("temperature", "temperature"),
-        ("rate_limit_requests_per_second", "qps"),
-        ("max_tokens", "max_tokens"),
-        ("timeout", "timeout"),
-    ):
-        if judge.get(key) is not None:
-            parts.append(f"{setting}={judge[key]}")
-    known = ("model", "temperature", "rate_limit_requests_per_second", "max_tokens", "timeout")
-    if other := [key for key in judge if key not in known]:
-        notes.append(f"judge: not used here: {', '.join(map(str, other))}")
-    return ",".join(parts)
+    model = name if "/" in name else f"openai/{name}"
+    given = {str(key): value for key, value in judge.items() if key != "model"}
+    if "rate_limit_requests_per_second" in given:
+        given["qps"] = given.pop("rate_limit_requests_per_second")
+    text, other = _judge_with(model, given)
+    if other:
+        notes.append(f"judge: not used here: {', '.join(other)}")
+    return text
+
+
+_NOT_OF_FILES = ("key", "stop")
+"""A key in a file would be kept with the run; a text that ends answers may hold a comma."""
+
+
+def _settings_of(model: str, given: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the values that are settings of a role, and those that are its provider's."""
+    provider = registry.provider_class(parse_model(model).provider)
+    names = [
+        {option.name for option in options if option.name not in _NOT_OF_FILES}
+        for options in (ROLE_OPTIONS, provider.options)
+    ]
+    role, own = (
+        {str(key): value for key, value in given.items() if key in known and value is not None}
+        for known in names
+    )
+    return role, own
+
+
+def _judge_with(model: str, given: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """A judge with the settings that it takes, as ``--judge`` has it; and what it does not take."""
+    role, own = _settings_of(model, given)
+    taken = {**own, **role}
+    text = ",".join([model, *(f"{name}={value}" for name, value in taken.items())])
+    return text, [name for name, value in given.items() if name not in taken and value is not None]
 
 
 def _takes(model: str, option: str, notes: list[str]) -> bool:
     """Whether the model's provider has an option; told if it has not."""
-    from evalbench.engine.config import registry
-
     provider = registry.provider_class(model.partition("/")[0])
     if any(one.name == option for one in provider.options):
         return True
@@ -250,19 +324,19 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
             cure="ranking_judge_model_name and ranking_judge_org, for example",
         )
     org = str(body.get(f"{prefix}_org", "openai"))
-    judge = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
-    if body.get("temperature") is not None:
-        judge += f",temperature={body['temperature']}"
+    model = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
+    used = {
+        "spec_name", "spec_path", "candidate_generation_dirs", "batch_size",
+        f"{prefix}_model_name", f"{prefix}_org",
+    }  # fmt: skip
+    given = {str(k): v for k, v in body.items() if k not in used and k not in _HERE_OTHERWISE}
+    judge, other = _judge_with(model, given)
     answers = [_placed(path, str(folder)) for folder in folders]
     named = [contestant(one) for one in answers]
     notes += [f"{name}: answers in {place}" for name, place in named]
-    used = {
-        "spec_name", "spec_path", "candidate_generation_dirs", "temperature",
-        f"{prefix}_model_name", f"{prefix}_org",
-    }  # fmt: skip
-    for key in body:
-        if key not in used and (why := _HERE_OTHERWISE.get(str(key), "not used here")):
-            notes.append(f"{key}: {why}")
+    notes += [f"{key}: {why}" for key in body if (why := _HERE_OTHERWISE.get(str(key)))]
+    notes += [f"{key}: not used here" for key in other]
+    batches = _batches(body.get("batch_size"), judge, common, notes)
     names = [name for name, _ in named]
     if len(set(names)) < len(names):
         raise UsageError(
@@ -274,9 +348,24 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
         "spec-rank" if ranking else "spec-comply",
         answers_model(names),
         options={"answers": answers},
-        **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **common},
+        **{"data": _placed(path, str(body["spec_path"])), "judge": [judge], **batches, **common},
     )
-    return Configured([spec], tuple(notes))
+    output = body.get("output_dir_base")
+    return Configured([spec], tuple(notes), Path(str(output)) if output else None)
+
+
+def _batches(size: Any, judge: str, common: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+    """The settings of a file that asks for batches; both can be given otherwise as flags."""
+    if size is None:
+        return {}
+    if parse_judge(judge).batch_terms() is None:
+        notes.append(f"batch_size: {judge.partition('/')[0]} takes no batches; asked at once")
+        return {}
+    if common.get("mode") in (None, "batch"):
+        notes.append(
+            "batch_size: the judge is asked in batches, for less money; --mode realtime: at once"
+        )
+    return {"mode": "batch", "batch_size": size}
 
 
 def _placed(path: Path, given: str) -> str:

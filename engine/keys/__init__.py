@@ -6,7 +6,7 @@ Asking a person is the caller's business. Journals and records hold a
 :class:`KeyRef`, never a key.
 """
 
-from evalbench.engine.keys.env_file import read_env_file
+from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.keys.finding import find_again, find_key, key_in
 from evalbench.engine.keys.keeping import (
     GALILEO_KEY,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import keychain
-from evalbench.engine.keys.env_file import read_env_file
 from evalbench.engine.keys.keeping import clean_key, known_names, user_name
 from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
 from evalbench.engine.keys.references import DEFAULT_NAME, KeyRef, KeySource

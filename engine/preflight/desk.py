@@ -23,7 +23,14 @@ from evalbench.engine.calls import ModelRef
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.data.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, error_from_json
-from evalbench.engine.keys import HUGGINGFACE, scrub, strip_environment
+from evalbench.engine.keys import (
+    DEFAULT_NAME,
+    HUGGINGFACE,
+    find_key,
+    known_names,
+    scrub,
+    strip_environment,
+)
 from evalbench.engine.preflight.answers import look_at, nothing_heavy
 
 
@@ -233,7 +240,7 @@ def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
             stdout=subprocess.PIPE,
             stderr=said,
             # Keys come through the pipe. Data sets may need the hub's token.
-            env=strip_environment(os.environ, keep=HUGGINGFACE.variables),
+            env=strip_environment(os.environ, keep=HUGGINGFACE.variables) | _hub_token(request),
             start_new_session=True,
         ) as child,
     ):
@@ -248,6 +255,27 @@ def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
     # The last line of a trace-back may hold what the process was given.
     why = scrub(words[-1], _secrets(request)) if words else "it said nothing"
     raise EvalbenchError("the helper process ended without an answer", why=why)
+
+
+def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
+    """The hub's token out of the keychain, for a set that ``--data`` or ``--dataset`` names there.
+
+    The hub's client finds it only in its environment. One that is set there comes first.
+    """
+    if any(os.environ.get(variable) for variable in HUGGINGFACE.variables):
+        return {}
+    specs = request.get("specs", ())
+    named = any(
+        str(spec["common"].get("data") or "").startswith("hf:") or spec["options"].get("dataset")
+        for spec in specs
+    )
+    if not named or DEFAULT_NAME not in known_names("huggingface"):
+        return {}
+    try:
+        _, token = find_key("huggingface", HUGGINGFACE)
+    except EvalbenchError:  # a public set needs none; of a private one the hub says so
+        return {}
+    return {HUGGINGFACE.variables[0]: token}
 
 
 def _secrets(request: Mapping[str, Any]) -> list[str]:

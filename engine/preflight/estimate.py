@@ -54,7 +54,10 @@ _MICRO = Decimal("0.000001")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Who plays a role, and how it is asked; the model is None when it is not known yet."""
+    """Who plays a role, and how it is asked; the model is None when it is not known yet.
+
+    ``batches``: its provider takes batches; else it is asked at once whatever the mode.
+    """
 
     model: ModelRef | None
     overrides: Mapping[str, object] = field(default_factory=dict)
@@ -63,6 +66,7 @@ class Part:
     cached_from: int = CACHED_FROM
     per_image: int = 0
     video_fps: float = 1.0
+    batches: bool = True
 
 
 async def estimate(
@@ -114,6 +118,7 @@ def _part(spec: RoleSpec) -> Part:
         able.cached_from or CACHED_FROM,
         able.image_tokens,
         spec.video_fps,
+        spec.batch_terms() is not None,
     )
 
 
@@ -210,7 +215,7 @@ class _Scale:
         self.per_image = part.per_image
         self.video_fps = part.video_fps
         self.prices = self._prices(book, "realtime", part.service_tier)
-        self.batch_prices = self._prices(book, "batch", "")
+        self.batch_prices = self._prices(book, "batch", "") if part.batches else self.prices
         self.cached_from = part.cached_from
         self.prefixes: dict[str, _Prefix] = {}
 

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import orjson
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.calls import Outcome
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
@@ -234,7 +235,8 @@ def _look_again(
 
 def _files(spec: RunSpec) -> list[Path]:
     data = spec.get("data")
-    return [*([Path(data)] if data else []), *spec.option_files()]
+    named = [Path(data)] if data and not hub_set(data) else []
+    return [*named, *spec.option_files()]
 
 
 def _spawn(

@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.benchmark import Benchmark, Sample, metrics_of
 from evalbench.engine.calls import Outcome, Prompt, Reply, TextPart
+from evalbench.engine.config.registry import provider_names
 from evalbench.engine.config.roles import ANSWERS, CANDIDATE, JUDGE
 from evalbench.engine.config.spec import build_benchmark
 from evalbench.engine.errors import DataError
 from evalbench.engine.journal import CallRow, Event, JournalReader, ScoreRow
+from evalbench.engine.journal.batches import batches
 from evalbench.engine.journal.reader import Shelf, tally_of
+from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.runs.browse import headline
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.harmless import (
@@ -94,6 +97,7 @@ class HeldRun:
         id: of the run.
         spec, status: what was asked for, and what the run's status file says.
         created: seconds since the epoch.
+        short_names: models are called without their provider.
         meta: the facts that the journal holds about the whole run, without where keys lay.
     """
 
@@ -103,6 +107,7 @@ class HeldRun:
         self.spec = folder.spec()
         self.status = folder.status()
         self.created = self.status.created
+        self.short_names = False
         self._journal = JournalReader(journal or folder.journal)
         self._alone: dict[tuple[Any, ...], float | None] = {}
         facts = self._journal.query(_meta)
@@ -118,7 +123,17 @@ class HeldRun:
     @property
     def candidate(self) -> str:
         """The model's name, as users give it; of answers that were given, their model's."""
-        return model_name(self.spec.model)
+        return self.named(self.spec.model)
+
+    def named(self, model: str) -> str:
+        """A model as other systems name it; see ``short_names``."""
+        name = model_name(model)
+        head, slash, rest = name.partition("/")
+        return rest if self.short_names and slash and head in provider_names() else name
+
+    def batches(self) -> list[BatchRow]:
+        """The provider batches that it sent, in order."""
+        return self._journal.query(batches)
 
     @property
     def judges(self) -> list[str]:
@@ -316,6 +331,11 @@ def role_of(call: CallRow) -> str:
 def model_name(model: str) -> str:
     """A model as other systems name it: without what marks answers that were given."""
     return model.removeprefix(f"{ANSWERS}/")
+
+
+def task_name(run: HeldRun) -> str:
+    """What was asked, as other systems name it: of recorded results, as theirs did."""
+    return str(run.spec.options.get("task") or run.spec.benchmark)
 
 
 def file_name(name: str) -> str:

@@ -50,6 +50,7 @@ def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str,
         "benchmark": {
             "name": benchmark.name,
             "version": benchmark.version,
+            "prompts": benchmark.prompt_set(),
             "templates": benchmark.template_hash(),
             "licence": benchmark.licence,
         },

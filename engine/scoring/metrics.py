@@ -18,6 +18,7 @@ from evalbench.engine.scoring.statistics import (
     Z95,
     mean_interval,
     mean_of_rates_interval,
+    scaled_interval,
     wilson,
 )
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -26,6 +27,8 @@ WILSON = "Wilson 95 %"
 NORMAL = "normal 95 %"
 MACRO = "from the groups' Wilson intervals, 95 %"
 CLUSTERED = "clustered by sample, 95 %"
+SCALED = "Wilson on the scale, 95 %"
+SCALED_CLUSTERED = "Wilson on the scale, clustered by sample, 95 %"
 
 _NOTHING = (None, None)
 
@@ -79,11 +82,13 @@ def mean(
     *,
     scale: tuple[float, float] | None = None,
 ) -> Metric:
-    """Mean of a value over the scored samples that carry it, with a normal interval.
+    """Mean of a value over the scored samples that carry it.
+
+    Its interval is the normal one or, on a scale, Wilson's, which never leaves the scale.
 
     Args:
-        scale: the lowest and highest possible value, for the bounds that failed
-            samples open up; without it there are no bounds once a sample failed.
+        scale: the lowest and highest possible value, for the interval and for the bounds
+            that failed samples open up; without it there are no bounds once a sample failed.
     """
     n, total, squares, failed = tally.sums(value)
     average = total / n if n else None
@@ -91,7 +96,11 @@ def mean(
     if failed:
         worst, best = scale or _NOTHING
         bounds = _with_failed(total, n, failed, worst), _with_failed(total, n, failed, best)
-    interval = mean_interval(n, total, squares)
+    interval, kind = mean_interval(n, total, squares), NORMAL
+    if interval and scale and average is not None:
+        error = (interval[1] - interval[0]) / (2 * Z95)
+        if bounded := scaled_interval(average, error * error, scale):
+            interval, kind = bounded, SCALED
     low, high = interval or _NOTHING
     return Metric(
         name,
@@ -100,7 +109,7 @@ def mean(
         high,
         total,
         n,
-        NORMAL if interval else "",
+        kind if interval else "",
         *bounds,
         title,
         group,
@@ -120,7 +129,9 @@ def pooled_mean(
 
     Values of one sample are alike, so the interval rests on samples:
     ``se² = m/(m-1) · Σ(sᵢ - R·nᵢ)² / (Σ nᵢ)²`` over the m samples that have a
-    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11).
+    value (W. G. Cochran, Sampling Techniques, 3rd edition, section 2.11). On the scale
+    it is Wilson's with that error, so it never leaves the scale; ratings that lie outside
+    of the scale themselves have the normal interval.
 
     Args:
         sums: (sum, number of values, how many such samples).
@@ -134,10 +145,13 @@ def pooled_mean(
         return Metric(name, None, k=total, n=n, title=title, group=group, share=False)
     value = total / n
     low = high = None
+    kind = ""
     if holders > 1:
         spread = sum(count * (s - value * held) ** 2 for s, held, count in sums)
-        half = Z95 * sqrt(holders / (holders - 1) * spread) / n
-        low, high = value - half, value + half
+        error = sqrt(holders / (holders - 1) * spread) / n
+        (low, high), kind = (value - Z95 * error, value + Z95 * error), CLUSTERED
+        if bounded := scaled_interval(value, error * error, scale):
+            (low, high), kind = bounded, SCALED_CLUSTERED
     worst, best = ((total + failed * end) / (n + failed) for end in scale)
     return Metric(
         name,
@@ -146,7 +160,7 @@ def pooled_mean(
         high,
         total,
         n,
-        CLUSTERED if low is not None else "",
+        kind,
         worst,
         best,
         title,

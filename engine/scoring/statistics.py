@@ -55,6 +55,39 @@ def mean_interval(n: int, total: float, squares: float) -> Interval | None:
     return mean - half, mean + half
 
 
+def scaled_interval(value: float, variance: float, scale: Interval) -> Interval | None:
+    """Wilson score interval of a mean on a bounded scale: it never leaves the scale.
+
+    The mean is taken as a proportion of the scale, ``p = (value - low)/(high - low)``,
+    that rests on ``n = p(1-p)/v`` trials, where v is the variance of the estimate on
+    that scale: as many as would give a proportion this variance. Where v is small
+    that is the normal interval; near an end of the scale it is shorter on that side.
+
+    Sources: E. B. Wilson (see :func:`wilson`) for the interval; N. Dean and M. Pagano,
+    Journal of Survey Statistics and Methodology 3 (2015) 484-503, for its use with an
+    effective number of trials.
+
+    Args:
+        value: the mean.
+        variance: of the mean, not of single values.
+        scale: the lowest and the highest possible value.
+
+    Returns:
+        None where the mean is not on the scale.
+    """
+    low, high = scale
+    width = high - low
+    p = (value - low) / width
+    if not 0 <= p <= 1:
+        return None
+    relative = variance / (width * width)
+    if relative <= 0 or p in (0, 1):
+        return value, value
+    trials = p * (1 - p) / relative
+    below, above = wilson(p * trials, trials)
+    return low + width * below, low + width * above
+
+
 def mean_of_rates_interval(groups: Sequence[tuple[float, int]]) -> Interval:
     """Interval of the unweighted mean of independent proportions.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
@@ -40,6 +40,7 @@ class Anthropic(MessageBatches):
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
     price_table: ClassVar[str] = "anthropic"
+    batch_discount: ClassVar[Literal["", "all", "uncached"]] = "all"
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(

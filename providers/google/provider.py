@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from evalbench.engine.calls import (
     NETWORK_OPTIONS,
@@ -81,6 +81,7 @@ class Gemini(NetworkProvider):
     """What the Gemini API and Vertex AI have in common."""
 
     price_table: ClassVar[str] = "google"
+    batch_discount: ClassVar[Literal["", "all", "uncached"]] = "uncached"
     files: Uploads | None = None
     """Where media go that are too large for a request; None: nowhere."""
     takes_batches: ClassVar[bool] = False

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evalbench.engine.benchmark import Item
-from evalbench.engine.config.spec import RunSpec, make_spec
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
 from evalbench.engine.errors import DataError, UsageError
 from evalbench.engine.formats import export_runs, formats_of
 from evalbench.engine.formats.fastchat import reader as fastchat
@@ -19,7 +19,8 @@ from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
 from evalbench.engine.formats.openseesime import reader as openseesime
 from evalbench.engine.formats.recorded import Place, Recorded, Told, write_run
 from evalbench.engine.formats.speceval import reader as speceval
-from evalbench.engine.journal import JournalReader
+from evalbench.engine.journal import Journal, JournalReader
+from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.runs.folder import RunFolder
 from tests.imports import Written, write_json, write_lines, written
 
@@ -119,6 +120,35 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
         back = written(speceval.read_folder(place, spec_file))
         assert back.counts("compliance") == run.counts(f"compliance/judge={judge}")
         assert back.folder.status().failed == run.folder.status().failed == 1
+
+
+def test_short_names_and_a_file_for_every_batch(spec_file: Path, tmp_path: Path) -> None:
+    items = [
+        (statement(0, {"contestant": "model-a"}, input="q", answer="a"),
+         {(f"judge/{judge}", "comply", 0): Told(COMPLIES) for judge in JUDGES})
+    ]  # fmt: skip
+    run = run_of(make_spec("spec-comply", "answers/model-a", judge=list(JUDGES)), items)
+
+    async def sent() -> None:
+        journal = Journal(run.folder.journal)
+        body = {"role": f"judge/{JUDGES[0]}", "model": "judge-1", "requests": 1, "answered": 1,
+                "failed": 0, "job": {"id": "batch/42"}}  # fmt: skip
+        await journal.put_batch(BatchRow(1, "abc", "done", body))
+        await journal.close()
+
+    asyncio.run(sent())
+    done = export_runs([run.folder], "speceval", tmp_path / "out", short_names=True)
+    places = {str(path.relative_to(tmp_path / "out" / "spec_small")) for path in done.files}
+    assert places == {
+        "judge_judge-1/model-a/results/brief.json",
+        "judge_judge-1/model-a/metadata/batch-42.json",
+        "judge_other/model-a/results/brief.json",
+    }
+    [told] = (tmp_path / "out").rglob("metadata/*.json")
+    assert json.loads(told.read_bytes())["batch_id"] == "batch/42"
+    assert json.loads(told.read_bytes())["status"] == "completed"
+    plain = {str(path) for path in export_runs([run.folder], "speceval", tmp_path / "all").files}
+    assert any("judge_openai-judge-1" in path for path in plain)
 
 
 def test_both_orders_of_every_pair_come_back(spec_file: Path, tmp_path: Path) -> None:
@@ -233,6 +263,44 @@ def test_comparisons_come_back(questions: Path, tmp_path: Path) -> None:
     same(run, written(recorded))
 
 
+def test_several_runs_are_one_set_of_files_and_keep_their_names(
+    questions: Path, tmp_path: Path
+) -> None:
+    def rated(shift: int) -> Callable[[int, int], dict[Place, Told]]:
+        return lambda n, turn: {
+            (f"judge/{JUDGES[0]}", f"rate-{turn}", 0): Told(f"[[{n + turn + shift}]]")
+        }
+
+    models = ("answers/org/one", "answers/org/two")
+    runs = [
+        run_of(make_spec("mt-bench", model, judge=[JUDGES[0]]), talks(rated(place)))
+        for place, model in enumerate(models)
+    ]
+    out = tmp_path / "out"
+    done = export_runs([run.folder for run in runs], "fastchat", out)
+    assert sorted(path.name for path in done.files) == [
+        "openai-judge-1_single.jsonl", "org-one.jsonl", "org-two.jsonl",
+    ]  # fmt: skip
+    [judged] = (out / "model_judgment").iterdir()
+    backs = fastchat.read_results(judged, questions, out / "model_answer")
+    assert [back.spec.model for back in backs] == list(models)
+    for run, back in zip(runs, backs, strict=True):
+        assert not back.notes
+        same(run, written(back))
+    against = out / "model_answer" / "org-two.jsonl"
+    bench = build_benchmark(make_spec("mt-bench", models[0], options={"against": str(against)}))
+    shared = bench.prepare(DataSource(questions, tmp_path)).shared
+    assert shared["against"] == "org/two"
+    twice = run_of(make_spec("mt-bench", models[0], judge=[JUDGES[0]]), talks(rated(3)))
+    more = export_runs([runs[0].folder, twice.folder], "fastchat", tmp_path / "twice")
+    assert len(more.files) == 2  # the same answers, judged twice
+    changed = talks(rated(0))
+    changed[0][1]["candidate", "turn-1", 0] = Told("something else")
+    other = run_of(make_spec("mt-bench", models[0], judge=[JUDGES[0]]), changed)
+    with pytest.raises(UsageError, match="different answers of org/one"):
+        export_runs([runs[0].folder, other.folder], "fastchat", tmp_path / "unlike")
+
+
 # -- OpenSeeSimE and MMLU -------------------------------------------------------------
 
 
@@ -269,7 +337,9 @@ def test_an_experiment_comes_back(home: Path, tmp_path: Path) -> None:
         told = {("candidate", "answer", 0): Told(text)} if text else {}
         items.append((Item(inputs, 1 if n else 0, tags), told))
     run = run_of(make_spec("mmlu", "answers/claude", options={"family": "chat"}), items)
-    assert sorted(exported(run.folder, tmp_path / "out")) == ["config.json", "results.parquet"]
+    assert sorted(exported(run.folder, tmp_path / "out")) == [
+        "config.json", "questions.parquet", "results.parquet",
+    ]  # fmt: skip
     recorded = mmlu_experiment.read_experiment(tmp_path / "out")
     back = written(recorded)
     assert back.counts("accuracy") == run.counts("accuracy") == (2, 4)
@@ -292,3 +362,16 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
     with pytest.raises(UsageError, match="is there already"):
         export_runs([run.folder], None, tmp_path / "out")
     assert formats_of("custom")[0] == "json"
+    for name, place, told in (
+        ("mmlu-experiment", "run.csv", "several files"),
+        ("csv", "run.json", "ending in .csv"),
+        ("lm-eval", "run.jsonl", "several files"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            export_runs([run.folder], name, tmp_path / place)
+        assert not (tmp_path / place).exists()
+    assert export_runs([run.folder], "csv", tmp_path / "run.CSV").files == [tmp_path / "run.CSV"]
+    assert export_runs([run.folder], "csv", tmp_path / "v1.2").files[0].parent == tmp_path / "v1.2"
+    other = run_of(spec, [(item, {("candidate", "answer", 0): Told("A")})])
+    both = export_runs([run.folder, other.folder], "mmlu-experiment", tmp_path / "both")
+    assert {path.parent.name for path in both.files} == {run.folder.id, other.folder.id}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import json
 import random
 from collections import Counter
@@ -14,7 +15,7 @@ import pytest
 
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats.bedrock import reader as bedrock
-from evalbench.engine.formats.recorded import Recorded
+from evalbench.engine.formats.recorded import Recorded, write_run
 from evalbench.engine.journal import JournalReader
 from tests.imports import Written, write_json, written
 
@@ -201,6 +202,7 @@ def test_several_test_cases_and_skipped_problems(home: Path, tmp_path: Path) -> 
 
 def test_a_prediction_counts_as_the_file_has_it(problems: list[Row], tmp_path: Path) -> None:
     body = result_file(problems[:1], skip=False, generations=1)["prediction"]
+    counts = body.pop("metrics_counts")
     (result,) = body["results"]
     value = result["original_output"]
     result["original_predictions"] = [{"prediction": value, "response": "nothing of it"}]
@@ -209,6 +211,13 @@ def test_a_prediction_counts_as_the_file_has_it(problems: list[Row], tmp_path: P
     run = written(recorded)
     assert run.counts("oc_faithful") == run.counts("mr_faithful") == (1, 1)
     assert any(note.startswith("1 prediction other than") for note in recorded.notes)
+    body["metrics_counts"] = counts | {"OC": {"success": 0, "total": 3}}
+    file = write_json(tmp_path / "other.json", body)
+    folder = asyncio.run(write_run(read_results(file, None)))
+    with JournalReader(folder.journal) as journal:
+        told = journal.meta("imported")["notes"]
+    assert "oc_faithful is 1/1 here, 0/3 in the file" in told
+    assert not any("are those in the file" in note for note in told)
 
 
 @pytest.mark.parametrize(
@@ -362,3 +371,81 @@ def test_choices_count_as_the_file_has_them_and_cases_are_kept_apart(
     del records[2]["original_first"]
     with pytest.raises(DataError, match="row 3: this is no run's result"):
         read_results(write_json(tmp_path / "t.json", body), None)
+
+
+def test_records_say_themselves_what_counts_for_reversion(
+    problems: list[Row], home: Path, tmp_path: Path
+) -> None:
+    """Also for single test cases, and where the rule for booleans would say otherwise."""
+    body = result_file(problems, skip=True)
+    results, counts = body["prediction"]["results"], body["prediction"]["metrics_counts"]
+    flipped = next(one for one in results if one["include_reversion"] is False)
+    left_out = next(one for one in results if one["include_reversion"])
+    for one, told in ((flipped, True), (left_out, False)):
+        one["include_reversion"] = told
+        for name, program, other in (("OR", "original", "mutated"), ("MR", "mutated", "original")):
+            hits = [
+                same(said["prediction"], one[f"{other}_output"])
+                for said in one[f"{program}_predictions"]
+            ]
+            sign = 1 if told else -1
+            counts[name]["success"] += sign * sum(hits)
+            counts[name]["total"] += sign * len(hits)
+    run = written(read_results(write_json(tmp_path / "r.json", body), None))
+    check(run, body["prediction"])
+
+    def record(case: int, first: bool, *, reverts: bool | None) -> Row:
+        said = json.dumps({"chosen_program": "A", "assertion": "assert f(1) == True"})
+        return {
+            "problem_index": 0, "problem_id": "p", "function_name": "f", "original_first": first,
+            "test_input": f"f({case})", "response": said, "chosen_program_letter": "A",
+            "chosen_program_type": "original" if first else "mutated", "prediction": "True",
+            "expected_output": "True", "other_output": "True", "include_reversion": reverts,
+        }  # fmt: skip
+
+    records = [
+        record(case, first, reverts=[True, False, None][case])
+        for first in (True, False)
+        for case in range(3)
+    ]
+    for skip, of in ((True, 1), (False, 1)):
+        config = {"skip_boolean_for_reversion": skip}
+        whole = {"execution_choice_config": config, "execution_choice_results": records}
+        made = written(read_results(write_json(tmp_path / f"{skip}.json", whole), None))
+        # The case of which no record says anything goes by the rule.
+        assert made.counts("or_reversion_faithful") == (of + (not skip), of + (not skip))
+
+
+def test_choices_of_the_sisters_are_read(home: Path, tmp_path: Path) -> None:
+    """Records at the top, by test case, with outputs only in what was said to be wrong."""
+
+    def record(case: int, first: bool, letter: str | None, said: str, **more: Any) -> Row:
+        kind = letter and ("original" if (letter == "A") == first else "mutated")
+        return {
+            "problem_index": 0, "case_idx": case, "problem_id": "p", "function_name": "f",
+            "original_first": first, "response": said, "chosen_program_letter": letter,
+            "chosen_program_type": kind, "prediction": said if letter else None,
+            "correct_for_chosen_program": None, "reversion_for_other_program": None,
+            "correctness_error": None, "reversion_error": None, "include_reversion": True,
+        } | more  # fmt: skip
+
+    wrong = {"correct_for_chosen_program": False, "reversion_for_other_program": True}
+    right = {"correct_for_chosen_program": True, "reversion_for_other_program": False}
+    records = [
+        record(0, True, "A", "3", **right, reversion_error="Predicted: 3, Expected: 0"),
+        record(1, True, "B", "7", **wrong, correctness_error="Predicted: 7, Expected: 1, 2"),
+        record(0, False, None, ""),
+        record(1, False, "A", "1, 2", **right, reversion_error="Predicted: 1, 2, Expected: 7"),
+    ]
+    counts = {"OC": (1, 1), "OR": (0, 1), "MC": (1, 2), "MR": (1, 2)}
+    body = {
+        "model": "sister", "skip_boolean_for_reversion": True, "results": records,
+        "metrics_counts": {n: {"success": k, "total": of} for n, (k, of) in counts.items()},
+    }  # fmt: skip
+    recorded = read_results(write_json(tmp_path / "r.json", body), None)
+    assert recorded.spec.benchmark == "code-choice"
+    run = written(recorded)
+    assert run.counts("mr_reversion_faithful") == (1, 2)
+    assert run.folder.spec().model == "answers/sister"
+    [(item, _)] = recorded.items
+    assert item.gold == {"original": ["3", "7"], "mutated": ["0", "1, 2"]}

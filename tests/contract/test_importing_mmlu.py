@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import orjson
+import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evalbench.engine.calls import Outcome
+from evalbench.engine.benchmark import DataSource, Sample
+from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.config.spec import build_benchmark, make_spec
 from evalbench.engine.errors import DataError
+from evalbench.engine.formats import export_runs
 from evalbench.engine.formats.mmlu_experiment.reader import read_experiment
 from evalbench.engine.formats.recorded import write_run
+from evalbench.engine.journal import JournalReader
+from tests.finished import finished
 from tests.imports import write_json, written
 
 Row = dict[str, Any]
@@ -125,6 +134,63 @@ def folder_of(path: Path, rows: list[Row]) -> Path:
     write_json(path / "config.json", {"model": "m"})
     (path / "results.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     return path
+
+
+def test_present_configs_and_categories_for_subjects(tmp_path: Path, home: Path) -> None:
+    subjects = ("STEM", "Social Sciences", "Law & Ethics", "anatomy")
+    rows = [row(subject=subject, predicted=1) for subject in subjects]
+    folder = folder_of(tmp_path / "exp", rows)
+    model = {"type": "claude", "model": "claude-3-5-sonnet-20241022"}
+    write_json(folder / "config.json", {"model": model})
+    recorded = read_experiment(folder)
+    run = written(recorded)
+    assert run.folder.spec().model == "answers/claude-3-5-sonnet-20241022"
+    for category in ("STEM", "social sciences", "Law & Ethics", "other"):
+        assert run.metrics[f"accuracy/category={category}"]["n"] == 1
+    write_json(folder / "config.json", {"model": {"type": "deepseek"}})
+    assert read_experiment(folder).spec.model == "answers/deepseek"
+
+
+def test_a_half_done_experiment_goes_on(tmp_path: Path, home: Path) -> None:
+    """What it answered is taken over, the rest is asked, and both go back into its form."""
+    rows = [
+        row(question="a", predicted=1), row(question="b", predicted=-1, answer=2),
+        row(question="c", predicted=None), row(question="d", predicted=3, answer=3),
+        row(question="e", predicted=None, answer=0), row(question="a", predicted=0),
+    ]  # fmt: skip
+    folder = folder_of(tmp_path / "exp", rows)
+    spec = make_spec("mmlu", "anthropic/claude-haiku-4-5", data=str(folder))
+    bench = build_benchmark(spec)
+    told = "\n".join(bench.remarks(folder))
+    assert "is taken over; the rest is asked" in told
+    assert "--prompt original" in told
+    data = bench.prepare(DataSource(folder, tmp_path))
+    assert data.origin == "experiment exp"
+    asked: list[str] = []
+
+    def say(sample: Sample, *_: object) -> Reply:
+        asked.append(sample.inputs["question"])
+        return Reply("B")
+
+    run = finished(spec, list(data.items), say, orjson.loads(orjson.dumps(data.shared)))
+    assert asked == ["c", "e"]
+    with JournalReader(run.journal) as journal:
+        metrics = journal.meta("metrics")
+    assert (metrics["accuracy"]["k"], metrics["accuracy"]["n"]) == (2, 6)
+    assert metrics["unparsed"]["k"] == 1
+    out = tmp_path / "out"
+    export_runs([run], "mmlu-experiment", out)
+    held = pq.read_table(out / "results.parquet").to_pylist()
+    assert [one["predicted"] for one in held] == [1, -1, 1, 3, 1, 0]
+    config = json.loads((out / "config.json").read_bytes())
+    assert config["model"] == {"type": "claude", "model": "claude-haiku-4-5"}
+    # As the original checks it when it resumes.
+    questions = pandas.read_parquet(out / config["df_path"])
+    digest = hashlib.md5(questions.to_string().encode(), usedforsecurity=False).hexdigest()
+    assert digest == config["data_hash"]
+    assert list(questions.columns) == ["question", "subject", "choices", "answer"]
+    assert time.strptime(config["last_updated"], "%Y-%m-%d %H:%M:%S")
+    assert read_experiment(out).items
 
 
 def test_seven_options_and_questions_not_asked_yet(tmp_path: Path, home: Path) -> None:

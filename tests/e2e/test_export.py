@@ -65,6 +65,11 @@ def test_formats_are_listed_and_what_does_not_fit_is_told(cli: CommandLine, tmp_
     again = cli("export", "last", "--format", "junit", "-o", out)
     assert again.code == 1
     assert "is there already" in again.err
+    streamed = cli("export", "last", "--format", "csv", "-o", "-")
+    assert streamed.code == 0
+    assert streamed.out.startswith("run,benchmark,model,")
+    assert not (cli.home.parent / "-").exists()
+    assert "several files" in cli("export", "last", "--format", "lm-eval", "-o", "-").err
     refused = cli("run", "recorded", "--model", "scripted/good")
     assert refused.code == 1
     assert "cannot be asked again here" in refused.err

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls.options import Option, parse_options
+from evalbench.engine.calls.templates import template_file
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.errors import SpecError, UsageError
@@ -36,6 +37,11 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         help="show what the first N samples would ask, of models and of judges; takes every"
         " setting of evalbench run NAME, such as --data and --limit",
     )
+    parser.add_argument(
+        "--template",
+        action="store_true",
+        help="print its own prompts as a file that --prompt FILE of evalbench run takes, changed",
+    )
     if any(word.partition("=")[0] == _PROMPTS.flag for word in words):
         declare_model(parser)
         declare_target_settings(parser, words)
@@ -60,6 +66,9 @@ def execute(args: argparse.Namespace) -> int:
         show_prompts(out, args, _PROMPTS.parse(args.prompts))
         return 0
     name = benchmark_name(args.target) if args.target else ""
+    if args.template:
+        _print_template(out, name)
+        return 0
     found, code = _loaded([name] if name else registry.benchmark_names())
     if args.json:
         from evalbench.tui.cli import jsonlines
@@ -73,6 +82,18 @@ def execute(args: argparse.Namespace) -> int:
             out, ("name", "title", "what it is"), [(b.name, b.title, b.summary) for b in found]
         )
     return code
+
+
+def _print_template(out: Out, name: str) -> None:
+    if not name:
+        raise UsageError(
+            "--template needs a benchmark", cure="evalbench benchmarks NAME --template"
+        )
+    bench = registry.benchmark_class(name)
+    if not bench.prompt_templates:
+        cures = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
+        raise UsageError(f"{name} has no templates", cure=cures.get(name, ""))
+    out.write(template_file(bench.prompt_templates))
 
 
 def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:

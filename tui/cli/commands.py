@@ -34,6 +34,7 @@ COMMANDS: dict[str, Command] = {
     "trace": Command("send a run's calls to Langfuse, Phoenix, Galileo and others", "trace"),
     "import": Command("take results of other systems over as runs", "importing"),
     "export": Command("write runs as files for other tools", "export"),
+    "translate": Command("what a command of another system is here", "translate"),
     "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),
     "new-benchmark": Command("write an example of a benchmark of your own", "new_benchmark"),
     "models": Command("list the models that providers offer", "models"),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import expand
-from evalbench.engine.runs.folder import find_run
-from evalbench.tui.cli.output import stdout
+from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+
+_BINARY = (".parquet", ".eval")
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -34,7 +38,13 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         metavar="PATH",
         type=Path,
         required=True,
-        help="folder to write to; or a file, for the formats that make one",
+        help="folder to write to; a file, for the formats that make one; or - for standard output",
+    )
+    parser.add_argument(
+        "--short-names",
+        action="store_true",
+        help="in other systems' own formats: models without their provider, gpt-4.1 for"
+        " openai/gpt-4.1",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.examples(
@@ -50,7 +60,9 @@ def execute(args: argparse.Namespace) -> int:
     from evalbench.engine.formats import export_runs
 
     folders = [find_run(name) for name in dict.fromkeys(args.runs)]
-    done = export_runs(folders, args.format, expand(args.output))
+    if str(args.output) == "-":
+        return _to_standard_output(args, folders)
+    done = export_runs(folders, args.format, expand(args.output), short_names=args.short_names)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines
@@ -71,4 +83,28 @@ def execute(args: argparse.Namespace) -> int:
     out.line(f"{files_words} written to {one_line(str(args.output))} ({done.format})")
     for note in done.notes:
         out.line(f"  note: {one_line(note)}")
+    return 0
+
+
+def _to_standard_output(args: argparse.Namespace, folders: Sequence[RunFolder]) -> int:
+    """Write the only file that the format makes; what is to be told goes to standard error."""
+    from evalbench.engine.formats import FORMATS, export_runs
+
+    name = args.format or "json"
+    if args.json:
+        raise UsageError("--json and -o - both want standard output", cure="leave one of them out")
+    ending = FORMATS[name].suffix if name in FORMATS else ".json"
+    if not ending:
+        raise UsageError(f"{name} makes several files", cure="name a folder with -o")
+    if ending in _BINARY and stdout().isatty():
+        raise UsageError(
+            f"{name} is no text that a terminal could show", cure=f"name a file: -o run{ending}"
+        )
+    with TemporaryDirectory(prefix="evalbench-") as scratch:
+        place = Path(scratch) / f"run{ending}"
+        done = export_runs(folders, name, place, short_names=args.short_names)
+        for note in done.notes:
+            stderr().line(f"note: {one_line(note)}")
+        [file] = done.files
+        stdout().send(file)
     return 0

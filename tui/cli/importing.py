@@ -83,8 +83,17 @@ def execute(args: argparse.Namespace) -> int:
     reader = _LOGS.get(args.kind)
     for recorded in reader(given[0], args.benchmark) if reader else _read(args.kind, *given):
         folder = asyncio.run(write_run(recorded, args.run_dir))
-        _tell(out, folder, recorded.notes, json=args.json)
+        _tell(out, folder, _notes(folder), json=args.json)
     return 0
+
+
+def _notes(folder: RunFolder) -> Sequence[str]:
+    """What the run's journal says could not be taken over as it was."""
+    from evalbench.engine.journal import JournalReader
+
+    with JournalReader(folder.journal) as journal:
+        notes: Sequence[str] = journal.meta("imported")["notes"]
+    return notes
 
 
 def _inspect(path: Path, benchmark: str) -> list[Recorded]:

@@ -85,6 +85,11 @@ def _dispatch(words: list[str]) -> int:
 
         what = "flag" if name.startswith("-") else "command"
         known = ["--help", "--version", *APP_FLAGS] if what == "flag" else COMMANDS
+        if name.startswith("python") or name.endswith((".py", ".sh")):
+            raise UsageError(
+                f"{name} starts a script of another system",
+                cure="evalbench translate " + " ".join(words) + "   prints the command of ours",
+            )
         raise UsageError(
             f"there is no {what} {name!r}",
             why="flags of a command come after it" if what == "flag" else "",

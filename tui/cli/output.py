@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sys
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,6 +74,13 @@ class Out:
         """Write text as it is."""
         self._guard(self._stream.write, text)
         return len(text)
+
+    def send(self, file: Path) -> None:
+        """Write the bytes of a file as they are."""
+        self.flush()
+        with file.open("rb") as source:
+            self._guard(shutil.copyfileobj, source, self._stream.buffer)  # type: ignore[attr-defined]
+        self.flush()
 
     def flush(self) -> None:
         """Hand everything written to the reader."""

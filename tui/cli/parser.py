@@ -60,7 +60,9 @@ class Parser(argparse.ArgumentParser):
             if flag.startswith("-"):
                 raise UsageError(
                     f"{self.prog} has no flag {flag}",
-                    cure=nearest(flag, self.flags()) or f"{self.prog} --help",
+                    cure=_known_elsewhere(flag)
+                    or nearest(flag, self.flags())
+                    or f"{self.prog} --help",
                 )
         if rest:
             raise UsageError(
@@ -85,6 +87,13 @@ class Parser(argparse.ArgumentParser):
     def examples(self, *lines: str) -> None:
         """End the help text with commands that work."""
         self.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _known_elsewhere(flag: str) -> str:
+    """What a flag of a system that users come from is called here; empty for any other."""
+    from evalbench.engine.formats.command_lines import hint
+
+    return hint(flag)
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -208,6 +217,8 @@ def give(args: argparse.Namespace, name: str, value: str) -> None:
 
 
 def _metavar(option: Option) -> str:
+    if option.choices and option.path:
+        return "|".join([*option.choices, "FILE"])
     if option.choices:
         return "{" + ",".join(option.choices) + "}"
     return {int: "N", float: "X"}.get(option.type, option.name.upper().replace("_", "-"))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.config.spec import RunSpec
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import SpecError, UsageError
+from evalbench.engine.paths import expand
 from evalbench.engine.process.launch import PILOT, Engine, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.status import State
@@ -24,6 +25,7 @@ from evalbench.tui.cli.target import (
     is_suite,
     wanted_specs,
 )
+from evalbench.tui.state.clean import one_line
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
@@ -53,6 +55,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
     specs, notes = wanted_specs(args)
+    if args.again and not is_suite(args.target):
+        raise SpecError(
+            "again", "--again is for suites: whatever else is run, is run anew", cure="leave it out"
+        )
     begun: dict[int, RunFolder] = {}
     if is_suite(args.target) and not args.again:
         specs, begun, told = _missing(specs, args.run_dir)
@@ -73,11 +79,13 @@ def execute(args: argparse.Namespace) -> int:
 
     key_hosts.check(args, specs)
 
+    begun_here: list[RunFolder] = []
+
     def start(view: View) -> Engine:
         approve = None
         if can_ask(json=args.json):
             approve = approval(view, specs, pilot=pilot, yes=args.yes)
-        return launch_runs(
+        engine = launch_runs(
             specs,
             run_dir=args.run_dir,
             foreground=args.foreground,
@@ -87,8 +95,33 @@ def execute(args: argparse.Namespace) -> int:
             approve=approve,
             begun=begun,
         )
+        begun_here.extend(engine.runs)
+        return engine
 
-    return launch(args, start, notes=notes, pilot=pilot)
+    code = launch(args, start, notes=notes, pilot=pilot)
+    if tree := getattr(args, "output_tree", None):
+        _write_tree(args, begun_here, tree)
+    return code
+
+
+def _write_tree(args: argparse.Namespace, runs: Sequence[RunFolder], tree: Path) -> None:
+    """Write the results of ended runs where a configuration file wants them."""
+    from evalbench.engine.formats import export_runs
+
+    out = stderr() if args.json else stdout()
+    place = expand(tree)
+    for run in runs:
+        if run.status().state is not State.COMPLETE:
+            later = f"evalbench export {run.id} --format speceval --short-names -o {tree}"
+            out.line(f"its results are not written to {tree} yet; later: {later}")
+            continue
+        try:
+            done = export_runs([run], "speceval", place, short_names=True)
+        except UsageError as error:  # the run itself went well
+            out.line(f"its results are not written: {one_line(error.what)}")
+            out.line(f"elsewhere: evalbench export {run.id} --short-names -o FOLDER")
+            continue
+        out.line(f"results   {len(done.files)} files in {one_line(str(place))}")
 
 
 def _missing(

@@ -6,9 +6,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.config import registry
-from evalbench.engine.config.spec import COMMON, RunSpec
+from evalbench.engine.config.roles import ANSWERS
+from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
+from evalbench.engine.errors import EvalbenchError, UsageError
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
 from evalbench.engine.paths import expand
 from evalbench.tui.cli.bedrock_flags import (
@@ -17,7 +20,13 @@ from evalbench.tui.cli.bedrock_flags import (
     models_by_id,
 )
 from evalbench.tui.cli.parser import Parser, bare_words, flag_values, give, given
-from evalbench.tui.cli.settings import DEFAULT_MODEL, declare_settings, new_specs, suite_specs
+from evalbench.tui.cli.settings import (
+    DEFAULT_MODEL,
+    changed,
+    declare_settings,
+    new_specs,
+    suite_specs,
+)
 
 
 def declare_target(parser: Parser) -> None:
@@ -30,6 +39,8 @@ def declare_target(parser: Parser) -> None:
         + ", ".join(registry.benchmark_names())
         + ", a file that describes one of your own, a suite, or a .yaml of MT-bench or SpecEval",
     )
+    # The second of two files that belong together.
+    parser.add_argument("more", nargs="*", metavar="FILE.yaml", help=argparse.SUPPRESS)
     declare_model(parser)
 
 
@@ -48,10 +59,22 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
-    if target and not names_file(target):
+    if target and target.endswith(SUFFIXES):
+        _declare_settings_of_config(parser, expand(target))
+    elif target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
         declare_bedrock_flags(parser, models)
+
+
+def _declare_settings_of_config(parser: Parser, path: Path) -> None:
+    """The flags that apply to the runs of a configuration file, as far as it can be read."""
+    try:
+        specs = read_config(path).specs
+    except EvalbenchError:
+        return  # told when it is run
+    for spec in specs:
+        declare_settings(parser, registry.benchmark_class(spec.benchmark), [spec.model])
 
 
 def _target(words: Sequence[str]) -> str | None:
@@ -88,14 +111,29 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     Raises:
         SpecError: for a value that does not fit.
     """
+    more: Sequence[str] = getattr(args, "more", None) or ()
+    if more and not all(word.endswith(SUFFIXES) for word in (args.target, *more)):
+        raise UsageError(f"{more[0]!r} is one word too many", cure="evalbench run --help")
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
     if args.target.endswith(SUFFIXES):
-        found = read_config(expand(args.target), given(args, COMMON))
-        return found.specs, found.notes
+        found = read_config(
+            expand(args.target),
+            given(args, COMMON),
+            models=args.model or (),
+            more=[expand(word) for word in more],
+        )
+        args.output_tree = found.output
+        specs = [changed(spec, args) for spec in found.specs]
+        return specs, (*found.notes, *_remarks(specs))
     name = benchmark_name(args.target)
     if _is_own(args.target):
         give(args, "file", args.target)
+    specs, notes = _benchmark_specs(args, name)
+    return specs, (*notes, *_chosen(args, specs), *_remarks(specs))
+
+
+def _benchmark_specs(args: argparse.Namespace, name: str) -> tuple[list[RunSpec], tuple[str, ...]]:
     if args.model:
         return new_specs(args, name, args.model), ()
     bench = registry.benchmark_class(name)
@@ -103,3 +141,40 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
         return new_specs(args, name, [model]), ()
     notes = (f"no --model given: asking {DEFAULT_MODEL}, which runs on this machine",)
     return new_specs(args, name, [DEFAULT_MODEL]), notes
+
+
+def _chosen(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[str]:
+    """Which options nobody gave and a benchmark chose by what its model can do."""
+    said = []
+    for spec in specs:
+        options = registry.benchmark_class(spec.benchmark).options
+        told = given(args, options)
+        said += [
+            f"{one.flag} was not given: {spec.model} is asked with {spec.options[one.name]}"
+            for one in options
+            if one.name not in told and spec.options[one.name] != one.default
+        ]
+    return said
+
+
+def _remarks(specs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """What the benchmarks have to say about these runs, each once."""
+    said = (
+        remark
+        for spec in specs
+        for remark in build_benchmark(spec).remarks(
+            Path(spec.get("data")) if spec.get("data") and not hub_set(spec.get("data")) else None
+        )
+    )
+    return tuple(dict.fromkeys([*said, *(note for spec in specs for note in _unbatched(spec))]))
+
+
+def _unbatched(spec: RunSpec) -> list[str]:
+    """Which models of a run in batches are asked at once, as their providers take none."""
+    if spec.get("mode") != "batch":
+        return []
+    return [
+        f"{part.ref.provider} takes no batches: {part.model} is asked at once"
+        for part in spec.cast().values()
+        if not part.batched and part.ref.provider != ANSWERS and part.batch_terms() is None
+    ]

@@ -7,11 +7,13 @@ from itertools import pairwise
 
 from rich.cells import cell_len, set_cell_size
 
-from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares
+from evalbench.tui.report.charts import Bins, Chart, Dots, Heat, Mark, Paces, Shares
 from evalbench.tui.state import figures
 
 _MOST_NAME, _LEAST_NAME = 46, 8
 _LEAST_BAR = 10
+_CELL = 10
+"""Columns of a value in a heat map."""
 _PARTS = "█▓▒░▚▞"
 _ASCII_PARTS = "#=:.%+"
 
@@ -26,6 +28,8 @@ def bars(chart: Chart, width: int, *, ascii_only: bool = False) -> list[str]:
         lines = draw.shares(chart)
     elif isinstance(chart, Bins):
         lines = draw.bins(chart)
+    elif isinstance(chart, Heat):
+        lines = draw.heat(chart)
     else:
         lines = draw.paces(chart)
     return [chart.title, *(line.rstrip() for line in lines)]
@@ -99,6 +103,25 @@ class _Drawing:
             yield f"{name}  {bar[: room + len(counts)]}"
         for sign, part, *held in zip(self._parts, chart.parts, *chart.counts, strict=False):
             yield f"  {sign} {part:<10} " + "  ".join(figures.count(number) for number in held)
+
+    def heat(self, chart: Heat) -> Iterator[str]:
+        """A line for each group: the value of every run, and a sign for its shade."""
+        for number, name in enumerate(self._names(chart.rows), 1):
+            yield f"  {number:>2} {name}"
+        columns = self._names(chart.columns)
+        # As many runs in a line as there is room for.
+        several = max(1, (self._width - cell_len(columns[0])) // _CELL)
+        for first in range(0, len(chart.rows), several):
+            shown = list(enumerate(chart.marks, 1))[first : first + several]
+            yield " " * cell_len(columns[0]) + "".join(f"{n:>{_CELL}}" for n, _ in shown)
+            for at, name in enumerate(columns):
+                yield name + "".join(self._heat_cell(chart, marks[at]) for _, marks in shown)
+
+    def _heat_cell(self, chart: Heat, mark: Mark | None) -> str:
+        if mark is None:
+            return f"{'–':>{_CELL}}"
+        level = self._levels[round(chart.shade(mark) * (len(self._levels) - 1))]
+        return f"{f'{level} {chart.word(mark):>5}':>{_CELL}}"
 
     def bins(self, chart: Bins) -> Iterator[str]:
         """A bar for each share, the largest filling the room."""

@@ -83,7 +83,37 @@ class Paces:
     lines: tuple[tuple[tuple[float, float], ...], ...]
 
 
-Chart = Dots | Shares | Bins | Paces
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A heat map: runs by groups of their samples, each value a shade.
+
+    Attributes:
+        title: what the values are.
+        columns: names of the groups.
+        rows: names of the runs.
+        marks: by row, then by column; None: not scored.
+        low, high: ends of the shades.
+        share: shown in percent.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    marks: tuple[tuple[Mark | None, ...], ...]
+    low: float
+    high: float
+    share: bool
+
+    def shade(self, mark: Mark) -> float:
+        """Where a value lies between the ends, from 0 to 1."""
+        return (mark.value - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+
+    def word(self, mark: Mark) -> str:
+        """A value as it stands in its cell."""
+        return f"{100 * mark.value:.1f}" if self.share else f"{mark.value:.2f}"
+
+
+Chart = Dots | Shares | Bins | Paces | Heat
 
 
 def named(text: str) -> str:
@@ -159,6 +189,37 @@ def heat_dots(matrix: Heatmap, metrics: Metrics, title: str) -> Dots | None:
         for row, names in zip(matrix.rows, matrix.names, strict=True)
     ]
     return dots_of(title, matrix.columns, rows)
+
+
+MOST_COLUMNS = 20
+"""Columns of a heat map; of more nobody could read the names."""
+
+
+def heat_of(title: str, runs: Sequence[tuple[str, Metrics]], prefix: str) -> Heat | None:
+    """Runs by the groups that metrics ``prefix`` + ``GROUP`` are of; None for fewer than two."""
+    groups = dict.fromkeys(
+        name.removeprefix(prefix)
+        for _, metrics in runs
+        for name in metrics
+        if name.startswith(prefix)
+    )
+    marks = tuple(
+        tuple(_mark(metrics.get(prefix + group)) for group in groups) for _, metrics in runs
+    )
+    values = [mark.value for row in marks for mark in row if mark]
+    if not 2 <= len(groups) <= MOST_COLUMNS or not values:
+        return None
+    held = [m for _, metrics in runs for g in groups if (m := metrics.get(prefix + g))]
+    share = all(figures.is_share(one) for one in held)
+    return Heat(
+        named(title),
+        tuple(map(named, groups)),
+        tuple(named(name) for name, _ in runs),
+        marks,
+        min(values),
+        max(values),
+        share,
+    )
 
 
 def shares_of(title: str, rows: Sequence[tuple[str, Mapping[str, int]]]) -> Shares | None:

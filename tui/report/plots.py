@@ -12,7 +12,17 @@ from typing import Any
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import cache_dir, write_file
-from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares, tick_word, ticks
+from evalbench.tui.report.charts import (
+    Bins,
+    Chart,
+    Dots,
+    Heat,
+    Mark,
+    Paces,
+    Shares,
+    tick_word,
+    ticks,
+)
 from evalbench.tui.report.svg import svg_file
 from evalbench.tui.state import figures
 
@@ -110,6 +120,8 @@ def png(chart: Chart) -> bytes:
 
 
 def _rows(chart: Chart) -> int:
+    if isinstance(chart, Heat):
+        return 2 * len(chart.rows) + 4
     if isinstance(chart, (Dots, Bins)):
         return len(chart.rows) * max(1, len(chart.series))
     return len(chart.rows) if isinstance(chart, Shares) else 12
@@ -126,8 +138,24 @@ def _draw(axes: Any, chart: Chart) -> None:
         _shares(axes, chart)
     elif isinstance(chart, Bins):
         _bins(axes, chart)
+    elif isinstance(chart, Heat):
+        _heat(axes, chart)
     else:
         _paces(axes, chart)
+
+
+def _heat(axes: Any, chart: Heat) -> None:
+    nothing = float("nan")
+    shades = [[chart.shade(m) if m else nothing for m in row] for row in chart.marks]
+    axes.imshow(shades, cmap="Blues", vmin=-0.15, vmax=1.7, aspect="auto")
+    for row, marks in enumerate(chart.marks):
+        for column, mark in enumerate(marks):
+            if mark:
+                axes.text(column, row, chart.word(mark), ha="center", va="center", fontsize=8)
+    _named_rows(axes, chart.rows)
+    names = [_name(name) for name in chart.columns]
+    axes.set_xticks(range(len(names)), labels=names, rotation=30, ha="right")
+    axes.tick_params(axis="x", length=0)
 
 
 def _named_rows(axes: Any, names: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from evalbench.tui.report.charts import (
     bins_of,
     dots_of,
     heat_dots,
+    heat_of,
     named,
     shares_of,
 )
@@ -65,6 +66,7 @@ def sections(read: ReadRuns, samples: int) -> Iterator[Section]:
         *_differences(read),
         _outcomes(read),
         *_groups(read),
+        _models_by_group(read),
         *_judges(read.runs),
         *_samples(read, samples),
         _effort(read),
@@ -115,6 +117,27 @@ def _groups(read: ReadRuns) -> Iterator[Section]:
             title = _of_run(matrix.title, run)
             chart = heat_dots(matrix, run.facts.metrics, title)
             yield Section(title, _there(heat_table(matrix, title), chart))
+
+
+def _models_by_group(read: ReadRuns) -> Section:
+    """The headline of every run by the groups that it is told for, as one heat map each."""
+    title = "Models by group"
+    headlines = {run.headline for run in read.runs}
+    if len(headlines) != 1 or not (headline := headlines.pop()):
+        return Section(title, ())
+    metrics = [run.facts.metrics for run in read.runs]
+    heads = (name.partition("=") for held in metrics for name in held)
+    prefixes = dict.fromkeys(
+        f"{head}=" for head, sign, _ in heads if sign and head.startswith(f"{headline}/")
+    )
+    what = next((str(held[headline].get("title") or headline) for held in metrics), headline)
+    runs = list(zip(read.labels, metrics, strict=True))
+    maps = [
+        heat_of(f"{what}, by {prefix.removeprefix(f'{headline}/').rstrip('=')}", runs, prefix)
+        for prefix in prefixes
+        if prefix.count("/") == headline.count("/") + 1
+    ]
+    return Section(title, _there(*maps))
 
 
 def _names(runs: Sequence[ReadRun]) -> dict[str, list[str]]:

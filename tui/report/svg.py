@@ -12,7 +12,17 @@ from math import cos, pi, sin
 
 from markupsafe import Markup
 
-from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares, tick_word, ticks
+from evalbench.tui.report.charts import (
+    Bins,
+    Chart,
+    Dots,
+    Heat,
+    Mark,
+    Paces,
+    Shares,
+    tick_word,
+    ticks,
+)
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
@@ -85,7 +95,48 @@ def _draw(chart: Chart) -> tuple[Markup, float]:
         return _dots(chart)
     if isinstance(chart, Shares):
         return _shares(chart)
+    if isinstance(chart, Heat):
+        return _heat(chart)
     return _bins(chart) if isinstance(chart, Bins) else _paces(chart)
+
+
+_CELL = 30
+_COLUMN_NAME = 110
+
+
+def _heat(chart: Heat) -> tuple[Markup, float]:
+    """Cells of one colour, the stronger the higher; each says its value and its interval."""
+    width = (_WIDTH - _LEFT - _RIGHT) / len(chart.columns)
+    drawn = Markup("")
+    for at, column in enumerate(chart.columns):
+        turned = Markup('<g transform="translate({:.1f},{}) rotate(-40)">{}</g>')
+        drawn += turned.format(_LEFT + (at + 0.4) * width, _COLUMN_NAME - 6, _text(0, 0, column))
+    for row, (name, marks) in enumerate(zip(chart.rows, chart.marks, strict=True)):
+        top = _COLUMN_NAME + row * _CELL
+        drawn += _text(_LEFT - 10, top + 19, name, anchor="end")
+        for at, mark in enumerate(marks):
+            if mark is not None:
+                drawn += _heat_cell(chart, mark, _LEFT + at * width, top, width, name, at)
+    return drawn, _COLUMN_NAME + len(chart.rows) * _CELL + 8
+
+
+def _heat_cell(
+    chart: Heat, mark: Mark, x: float, y: float, width: float, name: str, at: int
+) -> Markup:
+    told = f"{name}, {chart.columns[at]}: {mark.words}"
+    return Markup(
+        '<g><title>{told}</title><rect x="{x:.1f}" y="{y}" width="{w:.1f}" height="{h}" class="s0"'
+        ' fill-opacity="{shade:.2f}" stroke-opacity="0.2"/>{text}</g>'
+    ).format(
+        told=_plain(told),
+        x=x + 1,
+        y=y + 1,
+        w=width - 2,
+        h=_CELL - 2,
+        # Never so strong that the number on it could not be read.
+        shade=0.08 + 0.52 * chart.shade(mark),
+        text=_text(x + width / 2, y + 19, chart.word(mark), anchor="middle"),
+    )
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import WorkerProvider
+from evalbench.engine.calls import Capabilities, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
@@ -30,9 +30,13 @@ class KnownBenchmark:
     make: type[Benchmark]
 
     def needs(self, given: Mapping[str, Any]) -> frozenset[str]:
-        """Kinds of calls it makes with these settings; none for settings that do not fit."""
+        """Kinds of calls it makes with these settings; none for settings that do not fit.
+
+        Of settings that it chooses by what the model can do, the least.
+        """
         try:
-            return self.make(parse_options(self.options, given, self.name)).needs()
+            options = parse_options(self.options, given, self.name)
+            return self.make(self.make.adapted(options, given, Capabilities)).needs()
         except EvalbenchError:
             return frozenset()
 

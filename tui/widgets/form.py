@@ -99,7 +99,7 @@ class Field(Vertical):
         if option.type is bool:
             on = self._text == "yes" if self._text else bool(option.default)
             return Tick(on)
-        if option.choices and not option.many:
+        if option.choices and not (option.many or option.path):
             return Select(
                 [(choice, choice) for choice in option.choices],
                 prompt=default_words(option),

@@ -93,6 +93,8 @@ class CodeChoice(CodeBenchmark):
         *ASKING_OPTIONS,
     )
 
+    prompt_templates = code_prompts.CHOICE_TEMPLATES
+
     def parsers(self) -> tuple[str, str]:
         """The parsers of chosen programs."""
         return CHOICE_LENIENT, CHOICE
@@ -131,7 +133,12 @@ class CodeChoice(CodeBenchmark):
     def _question(self, sample: Sample, effort: str, order: int, case: int) -> Asked:
         programs = sample.inputs["code"], sample.inputs["mutant"]
         a, b = programs if order == 0 else programs[::-1]
-        messages = code_prompts.choose(effort, a, b, sample.inputs["calls"][case])
+        call = sample.inputs["calls"][case]
+        if self.own_templates:
+            values = {"program_a": a, "program_b": b, "call": call, "effort": effort}
+            messages = code_prompts.by_template(self.own_templates["choice"], values)
+        else:
+            messages = code_prompts.choose(effort, a, b, call)
         step = self._step(sample, order, case)
         return "candidate", self.prompt(sample, messages, order), self.named(step, effort)
 
@@ -174,10 +181,9 @@ class CodeChoice(CodeBenchmark):
             counts[kind] = len(chose)
             counts["valid"] += len(chose)
             counts[right] = sum(way.same(value, outputs[kind][case]) for value, case in chose)
-            counts[f"{reverted}_of"] = counts[reverted] = 0
-            if self.reverts(sample):
-                counts[f"{reverted}_of"] = len(chose)
-                counts[reverted] = sum(way.same(v, outputs[other][case]) for v, case in chose)
+            reverting = [(value, case) for value, case in chose if self.reverts(sample, case)]
+            counts[f"{reverted}_of"] = len(reverting)
+            counts[reverted] = sum(way.same(v, outputs[other][case]) for v, case in reverting)
         counts["invalid"] = len(runs) - counts["valid"]
         return {name + way.ending: count for name, count in counts.items()}
 

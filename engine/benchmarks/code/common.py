@@ -16,6 +16,7 @@ from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.code.data import Selection, read_problems
 from evalbench.engine.calls import Message, Outcome, Prompt, Reply, generate
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError, nearest
 from evalbench.engine.scoring.literals import NotALiteral, equal, literal, strictly_equal
 from evalbench.engine.scoring.pooled import Counts, pooled
@@ -92,6 +93,7 @@ ASKING_OPTIONS = (
         False,
         "keep problems with a boolean output out of the reversion metrics",
     ),
+    prompt_option(),
 )
 
 
@@ -101,6 +103,7 @@ class CodeBenchmark(Benchmark):
     Attributes:
         efforts: the reasoning efforts to ask with, in order.
         comparing: whether these are compared: values and metrics carry the effort.
+        own_templates: those that replace the benchmark's; None: they do not.
     """
 
     data_source = "none of its own; --data FILE or --dataset OWNER/NAME@REVISION gives problems"
@@ -114,6 +117,7 @@ class CodeBenchmark(Benchmark):
         compared = _efforts(options["compare_effort"])
         self.comparing = bool(compared)
         self.efforts: tuple[str, ...] = compared or (options["reasoning"],)
+        self.own_templates = chosen_templates(options.get("prompt"), self.prompt_templates)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the problems; nothing in them is executed."""
@@ -157,10 +161,24 @@ class CodeBenchmark(Benchmark):
         """The same for titles."""
         return f"{title}, {effort} effort" if self.comparing else title
 
-    def reverts(self, sample: Sample) -> bool:
-        """Whether reversion is counted here: there is a mutant, and no boolean to be skipped."""
+    def reverts(self, sample: Sample, case: int | None = None) -> bool:
+        """Whether reversion is counted: there is a mutant, and no boolean to be skipped.
+
+        Results of another system say so themselves, for every test case: ``shared`` holds
+        what they said under ``reversion``, by the problem's id.
+
+        Args:
+            sample: the problem.
+            case: one of its test cases; None: of any.
+        """
         if sample.inputs["mutant"] is None:
             return False
+        told: Sequence[bool | None] = (
+            (self.shared or {}).get("reversion", {}).get(sample.inputs["id"], ())
+        )
+        asked = told if case is None else told[case : case + 1]
+        if known := [one for one in asked if one is not None]:
+            return any(known)
         outputs = [*sample.gold["original"], *sample.gold["mutated"]]
         return not (self.opt["skip_booleans"] and any(map(is_boolean, outputs)))
 

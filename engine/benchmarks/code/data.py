@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.benchmark import DataSet, DataSource, Item
-from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, unreadable
+from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
 from evalbench.engine.scoring.literals import NotALiteral, literal
@@ -104,12 +104,14 @@ def _new_name(row: Row, number: int, taken: dict[str, int]) -> str:
 
 
 def _path_rows(path: Path) -> Rows:
-    if path.is_dir():
+    if path.is_dir() and not shards(path, ("train", "test")):
         raise DataError(
             "this is a folder",
             path=str(path),
             cure="give a file ending in .json, " + ", ".join(SUFFIXES),
         )
+    if path.is_dir():
+        path = path if len(parts := shards(path, ("train", "test"))) > 1 else parts[0]
     rows = _json_rows(path) if path.suffix.lower() in _JSON else read_rows(path)
     for number, row in rows:
         yield str(path), number, row
@@ -202,18 +204,23 @@ def _problem(path: str, number: int, row: Row, name: str) -> Item:
         function = found[1] if found else None
     if not isinstance(function, str):
         raise wrong("the program defines no function", "name it in the column function_name")
+    conditions = _conditions(row)
     given = row.get("input")
     if isinstance(given, str) and given.strip():
         given = [given]
     elif not given:
-        given = row.get("inputs")
+        given = row.get("inputs") or [call for call, _ in conditions]
     calls = [_call(function, one) for one in _cases(given)]
     if not calls:
-        raise wrong("there is no input", "the column is input (one call) or inputs (a list)")
+        raise wrong(
+            "there is no input",
+            "the column is input (one call), inputs (a list) or correct_condition (f(1) == 2)",
+        )
     mutant = row.get("mutated_code")
     if not isinstance(mutant, str) or not mutant.strip():
         mutant = None
-    gold = {"original": _outputs(row, "output", len(calls), wrong)}
+    stated = [output for _, output in conditions]
+    gold = {"original": _outputs(row, "output", len(calls), wrong, stated)}
     if mutant is not None:
         gold["mutated"] = _outputs(row, "mutated_output", len(calls), wrong)
     info = row.get("mutation_info")
@@ -224,6 +231,16 @@ def _problem(path: str, number: int, row: Row, name: str) -> Item:
         gold,
         {tag: str(value) for tag, value in tags.items() if value},
     )
+
+
+_CONDITION = re.compile(r"\s*(?:assert\s+)?([\w.]+\(.*\))\s*==\s*(.+)", re.DOTALL)
+
+
+def _conditions(row: Row) -> list[tuple[str, str]]:
+    """The calls and outputs in ``correct_condition``: a text such as ``f(1) == 2``, or several."""
+    given = row.get("correct_condition") or row.get("conditions")
+    texts = [str(one) for one in _cases(given)]
+    return [(found[1], found[2].strip()) for text in texts if (found := _CONDITION.match(text))]
 
 
 def _cases(given: Any) -> list[Any]:
@@ -241,25 +258,44 @@ def _cases(given: Any) -> list[Any]:
 def _call(function: str, given: Any) -> str:
     """The call as text; ``given`` is a call, its arguments as text, or a list of those."""
     text = ", ".join(map(_text, given)) if isinstance(given, list) else _text(given)
+    text = _UNANSWERED.sub("", text.removeprefix("assert "))
     return text if re.match(rf"{re.escape(function)}\s*\(", text) else f"{function}({text})"
+
+
+_UNANSWERED = re.compile(r"\s*==\s*\?\?\s*$")
 
 
 def _text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else repr(value)
 
 
-def _outputs(row: Row, column: str, count: int, wrong: Callable[..., DataError]) -> list[str]:
-    """The outputs for ``count`` test cases, as Python writes them."""
+def _outputs(
+    row: Row,
+    column: str,
+    count: int,
+    wrong: Callable[..., DataError],
+    otherwise: Sequence[str] = (),
+) -> list[str]:
+    """The outputs for ``count`` test cases, as Python writes them; a single one is that of all.
+
+    ``otherwise``: the outputs where the column is empty.
+    """
     value = row.get(column)
     if value in (None, ""):
         value = row.get(column + "s")
+    if value in (None, ""):
+        value = list(otherwise) or None
     if value in (None, ""):
         raise wrong(f"the column {column} is empty")
     cells: Sequence[Any] = [value]
     if isinstance(value, list):
         cells = value if count > 1 or len(value) == 1 else [value]
     elif count > 1 and isinstance(value, str):
-        cells = _cases(value)
+        listed = _cases(value)
+        # A text that lists something else is one value.
+        cells = listed if len(listed) == count else [value]
+    if len(cells) == 1:
+        cells = [*cells] * count
     if len(cells) != count:
         raise wrong(f"{len(cells)} outputs in {column} for {count} inputs")
     return [_text(cell) for cell in cells]

@@ -74,6 +74,8 @@ class CodePrediction(CodeBenchmark):
         *ASKING_OPTIONS,
     )
 
+    prompt_templates = code_prompts.PREDICTION_TEMPLATES
+
     def parsers(self) -> tuple[str, str]:
         """The parsers of assertions."""
         return PREDICTION_LENIENT, PREDICTION
@@ -119,7 +121,11 @@ class CodePrediction(CodeBenchmark):
         self, sample: Sample, effort: str, program: str, generation: int, case: int
     ) -> Asked:
         code = sample.inputs["code" if program == "original" else "mutant"]
-        messages = code_prompts.predict(effort, code, sample.inputs["calls"][case])
+        if self.own_templates:
+            values = {"program": code, "call": sample.inputs["calls"][case], "effort": effort}
+            messages = code_prompts.by_template(self.own_templates["prediction"], values)
+        else:
+            messages = code_prompts.predict(effort, code, sample.inputs["calls"][case])
         offset = generation + (_MUTANT_SEED if program == "mutated" else 0)
         step = program if len(sample.inputs["calls"]) == 1 else f"{program}, case {case + 1}"
         prompt = self.prompt(sample, messages, offset)

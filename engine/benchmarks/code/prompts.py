@@ -9,7 +9,10 @@ format string: they hold braces.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evalbench.engine.calls import Message, TextPart, system, user
+from evalbench.engine.calls.templates import Template, fill, filled_parts
 
 PERSONA = "You are an expert in Python who works out by hand what programs return."
 EFFORT = "Reasoning effort: "
@@ -31,6 +34,42 @@ CHOICE = (
     " with a JSON object of this form and nothing else:\n\n"
     '{"chosen_program": "A or B", "assertion": "the whole assertion"}\n\n'
 )
+
+
+_SYSTEM = f"{PERSONA}\n{EFFORT}{{effort}}"
+_EFFORT_FIELD = {"effort": "the reasoning effort: low, medium or high"}
+PREDICTION_TEMPLATES: Mapping[str, Template] = {
+    "prediction": Template(
+        PREDICTION + "[PYTHON]\n{program}\nassert {call} == ??\n[/PYTHON]",
+        {"program": "the program", "call": "the call, f(x=1)", **_EFFORT_FIELD},
+        ("program", "call"),
+        _SYSTEM,
+    )
+}
+CHOICE_TEMPLATES: Mapping[str, Template] = {
+    "choice": Template(
+        CHOICE.replace("{", "{{").replace("}", "}}")
+        + "[PROGRAM_A]\n{program_a}\n[/PROGRAM_A]\n[PROGRAM_B]\n{program_b}\n[/PROGRAM_B]\n"
+        "[ASSERTION]\nassert {call} == ??\n[/ASSERTION]",
+        {
+            "program_a": "the program that is shown first",
+            "program_b": "the other",
+            "call": "the call, f(x=1)",
+            **_EFFORT_FIELD,
+        },
+        ("program_a", "program_b", "call"),
+        _SYSTEM,
+    )
+}
+"""Our own wording; :func:`predict` and :func:`choose` say the same."""
+
+
+def by_template(template: Template, values: Mapping[str, str]) -> list[Message]:
+    """Ask in the words of a template."""
+    messages = [user(filled_parts(template.user, values, ("effort",)))]
+    if template.system:
+        messages.insert(0, system(fill(template.system, values)))
+    return messages
 
 
 def templates() -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,10 +18,16 @@ from evalbench.engine.benchmark import (
     answer_outcome,
 )
 from evalbench.engine.benchmarks.mmlu import prompts
-from evalbench.engine.benchmarks.mmlu.data import dev_files, read_data
-from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, show
-from evalbench.engine.calls import Outcome, Reply
+from evalbench.engine.benchmarks.mmlu.data import (
+    TAKEN,
+    dev_files,
+    experiment_results,
+    read_data,
+)
+from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, restyle_words, show
+from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
@@ -58,7 +65,8 @@ class Mmlu(Benchmark):
             "family",
             str,
             "original",
-            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first",
+            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first;"
+            " left out, original, or chat for models that give no log-likelihoods",
             choices=("original", "chat", "cot"),
             affects_data=True,
         ),
@@ -72,6 +80,7 @@ class Mmlu(Benchmark):
             affects_data=True,
         ),
         Option("style", str, "default", "how the options are shown", choices=STYLES),
+        prompt_option(ORIGINAL),
         Option(
             "split",
             str,
@@ -81,6 +90,8 @@ class Mmlu(Benchmark):
             affects_data=True,
         ),
     )
+
+    prompt_templates = prompts.TEMPLATES
 
     def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
@@ -94,6 +105,27 @@ class Mmlu(Benchmark):
                 why="the data set's examples have answers but no reasoning to show",
                 cure="--shots 0",
             )
+        self.worded = options.get("prompt") == ORIGINAL
+        if self.worded and self.family != "chat":
+            raise SpecError(
+                "prompt",
+                f"--prompt original does not go with --family {self.family}",
+                why="the Claude MMLU Experimenter asked for the letter as text",
+                cure="--family chat",
+            )
+        sets = {ORIGINAL: {"chat": prompts.EXPERIMENTER}}
+        self._templates = chosen_templates(options.get("prompt"), prompts.TEMPLATES, sets)
+
+    @classmethod
+    def adapted(
+        cls, options: Mapping[str, Any], given: Iterable[str], able: Callable[[], Capabilities]
+    ) -> Mapping[str, Any]:
+        """The chat family where none was asked for and the model or the prompt needs it."""
+        if "family" in given:
+            return options
+        if options["prompt"] == ORIGINAL or not able().choose:
+            return {**options, "family": "chat"}
+        return options
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the questions, and the solved examples if any are shown."""
@@ -114,20 +146,60 @@ class Mmlu(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask one question in the run's family and style."""
+        taken = (self.shared or {}).get(TAKEN, {}).get(sample.id)
+        if taken is not None:
+            return self._score_taken(sample, taken)
         shown = self._shown(sample)
         subject = sample.tags["subject"]
         examples = self.shared[subject][: self.shots] if self.shots else []
+        reply = await ask("candidate", self._prompt(sample, subject, examples, shown))
         if self.family == "original":
-            reply = await ask("candidate", prompts.original(subject, examples, shown))
             return self._score_choice(sample, shown, reply)
-        prompt = prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
-        return self._score_text(sample, shown, await ask("candidate", prompt))
+        return self._score_text(sample, shown, reply)
+
+    def _prompt(
+        self, sample: Sample, subject: str, examples: Sequence[prompts.Example], shown: Shown
+    ) -> Prompt:
+        if self._templates:
+            template = self._templates[self.family]
+            if self.worded:
+                template = self._restyled(template, sample)
+            tokens = prompts.ORIGINAL_TOKENS if self.worded else None
+            return prompts.by_template(self.family, template, subject, examples, shown, tokens)
+        if self.family == "original":
+            return prompts.original(subject, examples, shown)
+        return prompts.chat(examples, shown) if self.family == "chat" else prompts.cot(shown)
+
+    def _restyled(self, template: Template, sample: Sample) -> Template:
+        """The original's words in the style of the options, as the original shows them."""
+        rng = random.Random(f"{self.seed} {sample.id} words")  # noqa: S311
+        return replace(template, user=restyle_words(self.opt["style"], template.user, rng))
 
     def _shown(self, sample: Sample) -> Shown:
         # The same seed and sample give the same order, in this run and when it is resumed.
         rng = random.Random(f"{self.seed} {sample.id}")  # noqa: S311
         question, choices = sample.inputs["question"], sample.inputs["choices"]
         return show(self.opt["style"], question, choices, sample.gold, rng)
+
+    def _score_taken(self, sample: Sample, place: int) -> Score:
+        """What an experiment has read in a reply that it did not keep."""
+        read = 0 <= place < len(sample.inputs["choices"])
+        names = ("accuracy", *_FAITHFUL.get(self.family, ()))
+        return Score(
+            Outcome.OK if read else Outcome.UNPARSED,
+            dict.fromkeys(names, float(read and place == sample.gold)),
+            {"option": place if read else None},
+            "taken over from the experiment, which did not keep the reply",
+        )
+
+    def remarks(self, path: Path | None) -> list[str]:
+        """Says which answers an experiment brings, and how to go on as it was asked."""
+        if path is None or experiment_results(path) is None:
+            return []
+        said = [f"what the experiment in {path} has answered is taken over; the rest is asked"]
+        if self.family != "chat" or not self.worded:
+            said.append("it was asked in the original's words: --prompt original goes on in them")
+        return said
 
     def _score_choice(self, sample: Sample, shown: Shown, reply: Reply) -> Score:
         place = letters.greatest(reply.logprobs)

@@ -8,10 +8,18 @@ from typing import Any
 
 import orjson
 
-from evalbench.engine.benchmark import DataSet, DataSource, Item
+from evalbench.engine.benchmark import DataSet, DataSource, Item, sample_ids
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
-from evalbench.engine.data.reading import SUFFIXES, Row, read_csv_records, read_rows
+from evalbench.engine.data.reading import (
+    SUFFIXES,
+    Row,
+    read_csv_records,
+    read_rows,
+    shards,
+    whole_of,
+)
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.scoring.letters import LETTERS
 
 HUB_ID = "cais/mmlu"
 REVISION = "c30699e8356da336a370243923dbaf21066bb9fe"
@@ -31,11 +39,17 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
         DataError: naming file and row for anything malformed, or when the
             examples that ``shots`` asks for are not there.
     """
+    taken: list[int | None] = []
     if source.path is None:
         origin, revision = HUB_ID, REVISION
         hub = _from_hub(source, [split, "dev"] if shots else [split])
         questions = [_question(*row) for row in _hub_rows(hub, split)]
         solved = (_question(*row) for row in _hub_rows(hub, "dev")) if shots else iter(())
+    elif results := experiment_results(source.path):
+        origin, revision = f"experiment {source.path.resolve().name}", ""
+        found = [_answered(str(results), number, row) for number, row in read_rows(results)]
+        questions, taken = [row for row, _ in found], [place for _, place in found]
+        solved = (_question(*row) for row in _dev_rows(source.path)) if shots else iter(())
     else:
         origin, revision = source.path.name, ""
         questions = [_question(*row) for row in _path_rows(source.path, split)]
@@ -43,15 +57,45 @@ def read_data(source: DataSource, split: str, shots: int) -> DataSet:
     if not questions:
         raise DataError("there are no questions in it", path=str(source.path or origin))
     examples = _examples(solved, {row["subject"] for row in questions}, shots, origin)
-    items = (
+    items = [
         Item(
             inputs={"question": row["question"], "choices": row["choices"]},
             gold=row["answer"],
             tags={"subject": row["subject"], "category": category_tag(row["subject"])},
         )
         for row in questions
-    )
-    return DataSet(items, shared=examples or None, origin=origin, revision=revision)
+    ]
+    shared: dict[str, Any] = {**examples}
+    if taken:
+        samples = zip(sample_ids(iter(items)), taken, strict=True)
+        shared[TAKEN] = {sample.id: place for sample, place in samples if place is not None}
+    return DataSet(iter(items), shared=shared or None, origin=origin, revision=revision)
+
+
+TAKEN = "taken over"
+"""Under this ``shared`` holds the options that an experiment has read already, by sample."""
+
+UNREAD = -1
+"""What an experiment holds for a reply in which it read no letter."""
+
+
+def experiment_results(path: Path) -> Path | None:
+    """The results of an experiment of the Claude MMLU Experimenter that the folder is, if it is."""
+    if not path.is_dir() or not (path / "config.json").is_file():
+        return None
+    return next((file for s in SUFFIXES if (file := path / f"results{s}").is_file()), None)
+
+
+def _answered(path: str, number: int, row: Row) -> tuple[Row, int | None]:
+    """A row of an experiment, and the option that was read; None where it was not asked yet."""
+    question = _question(path, number, row, experiment=True)
+    predicted = row.get("predicted")
+    if predicted is None or predicted == "" or predicted != predicted:
+        return question, None
+    try:
+        return question, whole_of(predicted)
+    except ValueError as error:
+        raise DataError("predicted is no option", path=path, line=number, why=str(error)) from None
 
 
 def _examples(
@@ -123,7 +167,7 @@ def _hub_rows(hub: dict[str, list[Row]], split: str) -> Rows:
 
 def _path_rows(path: Path, split: str) -> Rows:
     if path.is_dir():
-        files = _split_files(path, split)
+        files = _split_files(path, split) or shards(path, _SPLIT_NAMES[split])
         if not files:
             raise DataError(
                 f"the folder holds no {split} split",
@@ -166,7 +210,7 @@ def _split_files(folder: Path, split: str) -> list[Path]:
         for suffix in SUFFIXES:
             if (file := folder / f"{name}{suffix}").is_file():
                 return [file]
-        for inner in (folder, folder / "all"):
+        for inner in (folder, folder / "all", folder / "data"):
             if parts := sorted(inner.glob(f"{name}-*.parquet")):
                 return parts
         for inner in (folder / name, folder / "data" / name):
@@ -197,8 +241,11 @@ def _file_rows(path: Path) -> Rows:
         yield str(path), number, row
 
 
-def _question(path: str, number: int, row: Row) -> Row:
-    """The row with its four fields checked and typed; ``answer`` becomes an index."""
+def _question(path: str, number: int, row: Row, *, experiment: bool = False) -> Row:
+    """The row with its four fields checked and typed; ``answer`` becomes an index.
+
+    An experiment may have groups of its own for subjects, and seven options.
+    """
 
     def wrong(what: str, why: str = "", cure: str = "") -> DataError:
         return DataError(what, path=path, line=number, why=why, cure=cure)
@@ -214,18 +261,19 @@ def _question(path: str, number: int, row: Row) -> Row:
     question, subject = row["question"], row["subject"]
     if not isinstance(question, str) or not question.strip():
         raise wrong("the question is empty")
-    if not isinstance(subject, str) or subject not in SUBJECTS:
+    known = isinstance(subject, str) and bool(experiment or subject in SUBJECTS)
+    if not known or not subject:
         raise wrong(f"unknown subject {subject!r}", cure=nearest(str(subject), SUBJECTS))
-    choices = _choices(row["choices"], wrong)
+    letters = LETTERS if experiment and len(row["choices"]) == len(LETTERS) else _LETTERS
     return {
         "question": question,
         "subject": subject,
-        "choices": choices,
-        "answer": _answer(row["answer"], wrong),
+        "choices": _choices(row["choices"], letters, wrong),
+        "answer": _answer(row["answer"], letters, wrong),
     }
 
 
-def _choices(value: Any, wrong: Callable[..., DataError]) -> list[str]:
+def _choices(value: Any, letters: str, wrong: Callable[..., DataError]) -> list[str]:
     if isinstance(value, str):
         try:
             value = orjson.loads(value)
@@ -233,21 +281,21 @@ def _choices(value: Any, wrong: Callable[..., DataError]) -> list[str]:
             raise wrong(
                 "choices is not a JSON list", cure="use one column for each option: A, B, C, D"
             ) from None
-    if not isinstance(value, list) or len(value) != len(_LETTERS):
+    if not isinstance(value, list) or len(value) != len(letters):
         given = f"{len(value)} choices" if isinstance(value, list) else "choices that are no list"
         raise wrong(f"{given} where 4 belong")
-    for letter, text in zip(_LETTERS, value, strict=True):
+    for letter, text in zip(letters, value, strict=True):
         if not isinstance(text, str) or not text.strip():
             raise wrong(f"choice {letter} is {'empty' if text in (None, '') else 'not a text'}")
     return list(value)
 
 
-def _answer(value: Any, wrong: Callable[..., DataError]) -> int:
+def _answer(value: Any, letters: str, wrong: Callable[..., DataError]) -> int:
     text = str(value).strip().upper()
     if isinstance(value, float) and value.is_integer():
         text = str(int(value))
-    if text in _LETTERS and len(text) == 1:
-        return _LETTERS.index(text)
-    if text in ("0", "1", "2", "3"):
+    if text in letters and len(text) == 1:
+        return letters.index(text)
+    if text.isascii() and text.isdigit() and int(text) < len(letters):
         return int(text)
-    raise wrong(f"the answer {value!r} is neither 0 to 3 nor A to D")
+    raise wrong(f"the answer {value!r} is neither 0 to {len(letters) - 1} nor A to {letters[-1]}")

@@ -7,6 +7,10 @@
 - ``cot``: one user message asking to think first and end with ``Answer: X``.
 
 Questions are stripped of surrounding white space; options are kept as they are.
+
+``--prompt original`` asks the chat family in the words of the Claude MMLU Experimenter
+(galvsk/mmlu-eval, ``mmlu_eval/formatter.py`` and ``model_api.py``, commit 01482f69): the
+question as it stands, and as many tokens as it allows.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.benchmarks.mmlu.styles import Shown
-from evalbench.engine.calls import Prompt, TextPart, choose, generate, user
+from evalbench.engine.calls import Prompt, TextPart, choose, generate, system, user
+from evalbench.engine.calls.templates import Template, fill, filled_parts
 from evalbench.engine.scoring.letters import LETTERS
 
 HEADER = "The following are multiple choice questions (with answers) about "
@@ -27,6 +32,43 @@ COT_ORDER = (
 )
 CHAT_TOKENS = 16
 COT_TOKENS = 1024
+
+ORIGINAL_TOKENS = 1000
+
+_MAY = {
+    "subject": "the subject, with spaces",
+    "examples": "the solved examples, each with an empty line after it; empty without --shots",
+    "question": "the question",
+    "options": "the options, a line each with its letter",
+    "letters": "the letters that there are, for example A-D",
+}
+TEMPLATES: Mapping[str, Template] = {
+    "original": Template(
+        f"{HEADER}{{subject}}.\n\n{{examples}}{{question}}\n{{options}}\nAnswer:",
+        {name: what for name, what in _MAY.items() if name != "letters"},
+        ("question", "options"),
+        takes_system=False,
+    ),
+    "chat": Template(
+        f"{{examples}}Question: {{question}}\n\nOptions:\n{{options}}\n\n{CHAT_ORDER}",
+        _MAY,
+        ("question", "options"),
+    ),
+    "cot": Template(
+        f"{COT_ORDER}\n\nQuestion: {{question}}\n\nOptions:\n{{options}}",
+        {name: what for name, what in _MAY.items() if name != "examples"},
+        ("question", "options"),
+    ),
+}
+"""Our own wording by family; :func:`original`, :func:`chat` and :func:`cot` say the same."""
+
+EXPERIMENTER = Template(
+    "{examples}Question: {question}\n\nOptions:\n{options}\n\nPlease respond with ONLY the letter"
+    " ({letters}) corresponding to what you believe is the correct answer.",
+    _MAY,
+    ("question", "options"),
+)
+"""The wording of the Claude MMLU Experimenter, whatever the style of the options."""
 
 Example = Mapping[str, Any]
 """A solved question: ``question``, ``choices`` and ``answer`` (index)."""
@@ -43,9 +85,7 @@ def templates() -> dict[str, Any]:
 
 def original(subject: str, examples: Sequence[Example], shown: Shown) -> Prompt:
     """Choose between `` A``, `` B`` … after the header, the solved examples and the question."""
-    solved = "".join(
-        f"{_lines(e['question'], e['choices'])} {LETTERS[e['answer']]}\n\n" for e in examples
-    )
+    solved = _solved("original", examples)
     header = f"{HEADER}{subject.replace('_', ' ')}.\n\n"
     letters = LETTERS[: len(shown.options)]
     return choose(
@@ -56,10 +96,7 @@ def original(subject: str, examples: Sequence[Example], shown: Shown) -> Prompt:
 
 def chat(examples: Sequence[Example], shown: Shown) -> Prompt:
     """Ask for the letter alone; solved examples stand before the question in the same message."""
-    solved = "".join(
-        f"{_block(e['question'], e['choices'])}\n\nAnswer: {LETTERS[e['answer']]}\n\n\n"
-        for e in examples
-    )
+    solved = _solved("chat", examples)
     order = CHAT_ORDER.format(letters=_range(shown))
     parts = [TextPart(solved, shared=True)] if solved else []
     parts.append(TextPart(f"{_block(shown.question, shown.options)}\n\n{order}"))
@@ -71,6 +108,45 @@ def cot(shown: Shown) -> Prompt:
     order = COT_ORDER.format(letters=_range(shown))
     message = f"{order}\n\n{_block(shown.question, shown.options)}"
     return generate(message, max_tokens=COT_TOKENS, temperature=0.0)
+
+
+def by_template(
+    family: str,
+    template: Template,
+    subject: str,
+    examples: Sequence[Example],
+    shown: Shown,
+    tokens: int | None = None,
+) -> Prompt:
+    """Ask in the words of a template; solved examples look as in our own prompts."""
+    lettered = "{}. {}" if family == "original" else "{}) {}"
+    options = zip(LETTERS, shown.options, strict=False)
+    values = {
+        "subject": subject.replace("_", " "),
+        "examples": _solved(family, examples),
+        "question": shown.question if tokens else shown.question.strip(),
+        "options": "\n".join(lettered.format(*option) for option in options),
+        "letters": _range(shown),
+    }
+    parts = filled_parts(template.user, values, ("subject", "examples"))
+    if family == "original":
+        return choose(parts, [f" {letter}" for letter in LETTERS[: len(shown.options)]])
+    messages = [user(parts)]
+    if template.system:
+        messages.insert(0, system(fill(template.system, values)))
+    cap = tokens or (CHAT_TOKENS if family == "chat" else COT_TOKENS)
+    return generate(messages, max_tokens=cap, temperature=0.0)
+
+
+def _solved(family: str, examples: Sequence[Example]) -> str:
+    if family == "original":
+        return "".join(
+            f"{_lines(e['question'], e['choices'])} {LETTERS[e['answer']]}\n\n" for e in examples
+        )
+    return "".join(
+        f"{_block(e['question'], e['choices'])}\n\nAnswer: {LETTERS[e['answer']]}\n\n\n"
+        for e in examples
+    )
 
 
 def _lines(question: str, options: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -54,6 +55,21 @@ def show(style: str, question: str, choices: Sequence[str], gold: int, rng: rand
         question = _random_case(question, rng)
         options = [_random_case(option, rng) for option in options]
     return Shown(question, tuple(options), tuple(order))
+
+
+def restyle_words(style: str, template: str, rng: random.Random) -> str:
+    """A prompt's own words as the Claude MMLU Experimenter shows them in a style.
+
+    It writes the whole prompt in capitals, or the two labels in a random case.
+    """
+    if style == "uppercase":
+        return re.sub(
+            r"\{\w+\}|[^{}]+", lambda t: t[0] if t[0][0] == "{" else t[0].upper(), template
+        )
+    if style == "randomcase":
+        for word in ("Question", "Options"):
+            template = template.replace(f"{word}:", f"{_random_case(word, rng)}:")
+    return template
 
 
 def _random_case(text: str, rng: random.Random) -> str:

@@ -73,6 +73,16 @@ SUBJECTS: dict[str, Subject] = {
 }
 
 
+CATEGORIES = ("STEM", "humanities", "social sciences", "other")
+"""The short names that scores are grouped by."""
+
+
 def category_tag(subject: str) -> str:
-    """The short category name that scores are grouped by: the full one without its parenthesis."""
-    return SUBJECTS[subject].category.partition(" (")[0]
+    """The short category name that scores are grouped by: the full one without its parenthesis.
+
+    Some sets in MMLU's form name a category, or a group of their own, in a subject's
+    place: then it is that.
+    """
+    if subject in SUBJECTS:
+        return SUBJECTS[subject].category.partition(" (")[0]
+    return next((one for one in CATEGORIES if one.lower() == subject.strip().lower()), subject)

@@ -23,6 +23,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
 )
 from evalbench.engine.calls import Outcome, Prompt, Reply, assistant, generate, user
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import ORIGINAL
 from evalbench.engine.errors import SpecError
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -78,7 +79,9 @@ class MtBench(Benchmark):
             "judge_prompts",
             str,
             None,
-            "the original's judge_prompts.jsonl, for scores to compare with published ones",
+            "original: the wording of FastChat, for scores to compare with published ones; or a"
+            " file in the form of its judge_prompts.jsonl; left out, evalbench's own",
+            choices=(ORIGINAL,),
             path="file",
             affects_data=True,
         ),
@@ -119,21 +122,40 @@ class MtBench(Benchmark):
             files, revision = data.fetch(source, self.opt["revision"])
         else:
             files, origin = data.question_files(source.path), source.path.name
-        against, own_prompts = self.opt["against"], self.opt["judge_prompts"]
+        against, judge_prompts = self.opt["against"], self.opt["judge_prompts"]
         baseline = data.read_answers(Path(against)) if against else None
-        prompts = data.read_prompts(Path(own_prompts)) if own_prompts else None
         items = data.read_questions(files, self.opt["references"], baseline)
-        shared = {"prompts": prompts} if prompts else None
-        return DataSet(items, shared=shared, origin=origin, revision=revision)
+        shared: dict[str, Any] = {}
+        if against:
+            shared["against"] = data.answers_of(Path(against))
+        if judge_prompts:
+            name, prompts = data.find_prompts(judge_prompts, source)
+            shared["prompts"] = {n: list(p) for n, p in prompts.items()}
+            shared["prompts_name"] = name
+        return DataSet(items, shared=shared or None, origin=origin, revision=revision)
 
     def data_files(self, path: Path) -> list[Path]:
-        """The questions, and the references beside them."""
-        return data.question_files(path)
+        """The questions, the references beside them, and the judge prompts if these are used."""
+        beside = data.prompts_beside(path) if self.opt["judge_prompts"] == ORIGINAL else None
+        return [*data.question_files(path), *([beside] if beside else [])]
 
     def templates(self) -> Any:
         """The judge's prompts and the parsers' versions."""
         parsers = [WINNER, WINNER_LENIENT] if self.pairwise else [RATING, RATING_LENIENT]
         return [{name: list(prompt) for name, prompt in self._prompts().items()}, parsers]
+
+    def prompt_set(self) -> str:
+        """``original``, the name and hash of a file, or ``evalbench``."""
+        return str((self.shared or {}).get("prompts_name") or super().prompt_set())
+
+    def remarks(self, path: Path | None) -> list[str]:
+        """Says so where the original's judge prompts are at hand and not used."""
+        if self.opt["judge_prompts"] or path is None or data.prompts_beside(path) is None:
+            return []
+        return [
+            f"judges get evalbench's own prompts; the {data.PROMPTS} in --data is not used: for"
+            " scores to compare with published ones add --judge-prompts original"
+        ]
 
     def _prompts(self) -> Mapping[str, JudgePrompt]:
         held = (self.shared or {}).get("prompts")
@@ -241,7 +263,7 @@ class MtBench(Benchmark):
         judges = [_model(judge) for judge in self.judges]
         if self.pairwise:
             return mt_bench_metrics.comparisons(tally, judges)
-        return mt_bench_metrics.ratings(tally, judges)
+        return mt_bench_metrics.ratings(tally, judges, self.prompt_set())
 
 
 def _model(role: str) -> str:

@@ -7,14 +7,19 @@ beside it, ``judge_prompts.jsonl``, and answer files of models
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.mt_bench.prompts import OWN, JudgePrompt
+from evalbench.engine.calls.templates import ORIGINAL, placeholders
 from evalbench.engine.data.reading import find_table, read_rows, whole_of
 from evalbench.engine.errors import DataError
+from evalbench.engine.paths import make_private, write_file
 from evalbench.engine.shapes import maybe, number
 
 SPACE = "lmsys/mt-bench"
@@ -147,6 +152,19 @@ def read_answers(path: Path) -> dict[int, Turns]:
     return answers
 
 
+def answers_of(path: Path) -> str:
+    """Whose answers a file of FastChat's form holds: what its first row says, else its name."""
+    _, row = next(read_rows(path), (0, {}))
+    return str(row.get("model_id") or path.stem)
+
+
+def compared_with(against: str | None, shared: Mapping[str, Any] | None) -> str:
+    """The name of the model that a run compares its own with; empty for a run of ratings."""
+    if against is None:
+        return ""
+    return str((shared or {}).get("against") or Path(against).stem)
+
+
 def _turns(value: Any) -> Turns:
     first, second = value
     if not isinstance(first, str) or not isinstance(second, str):
@@ -154,11 +172,81 @@ def _turns(value: Any) -> Turns:
     return first, second
 
 
-def read_prompts(path: Path) -> dict[str, JudgePrompt]:
+PROMPTS = "judge_prompts.jsonl"
+_ORIGINAL_HASH = "cec233aa355927239c27aab6ac02f2650b4274ddb7d1c8d7a008832f4abfab24"
+_FASTCHAT = (
+    "https://raw.githubusercontent.com/lm-sys/FastChat/"
+    "0e6d3e4beaab66f4d3f93db72541a4abab8af28d/fastchat/llm_judge/data/judge_prompts.jsonl"
+)
+_LARGEST_PROMPTS = 1_000_000
+
+
+class JudgePrompts(NamedTuple):
+    """The eight judge prompts by name, and what they are called in records."""
+
+    name: str
+    prompts: Mapping[str, JudgePrompt]
+
+
+def prompts_beside(path: Path) -> Path | None:
+    """FastChat's ``judge_prompts.jsonl`` in the folder that ``--data path`` means, or above it.
+
+    FastChat keeps it in ``data`` and the questions in ``data/mt_bench``.
+    """
+    folder = path if path.is_dir() else path.parent
+    return next((p for place in (folder, folder.parent) if (p := place / PROMPTS).is_file()), None)
+
+
+def find_prompts(given: str, source: DataSource) -> JudgePrompts:
+    """The judge prompts that ``--judge-prompts`` names: a file, or ``original``.
+
+    The original ones are those beside the questions; without ``--data`` they are fetched
+    from FastChat's repository, of one commit, and kept.
+
+    Raises:
+        DataError: they cannot be found or fetched, or are malformed.
+    """
+    if given != ORIGINAL:
+        return read_prompts(Path(given))
+    beside = prompts_beside(source.path) if source.path else None
+    found = read_prompts(beside or _fetched(source))
+    if found.name != ORIGINAL:
+        raise DataError(
+            "these are not the judge prompts that FastChat ships",
+            path=str(beside or _FASTCHAT),
+            cure=f"name the file to use it all the same: --judge-prompts {beside}",
+        )
+    return found
+
+
+def _fetched(source: DataSource) -> Path:
+    """FastChat's file, fetched unless it is in the cache."""
+    from urllib.request import urlopen
+
+    kept = source.cache / PROMPTS
+    if kept.is_file():
+        return kept
+    if source.progress:
+        source.progress("fetching judge_prompts.jsonl of FastChat", 0, None)
+    try:
+        with urlopen(_FASTCHAT, timeout=30) as reply:
+            body = reply.read(_LARGEST_PROMPTS)
+        make_private(kept.parent)
+        write_file(kept, body)
+    except OSError as error:
+        raise DataError(
+            "FastChat's judge prompts could not be fetched",
+            why=str(error),
+            cure="check the network, or name the file: --judge-prompts judge_prompts.jsonl",
+        ) from None
+    return kept
+
+
+def read_prompts(path: Path) -> JudgePrompts:
     """The judge prompts of a file in the original's form; all eight must be there.
 
     Raises:
-        DataError: something is missing or malformed.
+        DataError: something is missing or malformed, or a template names what there is not.
     """
     prompts: dict[str, JudgePrompt] = {}
     for line, row in read_rows(path):
@@ -168,6 +256,36 @@ def read_prompts(path: Path) -> dict[str, JudgePrompt]:
                 "a judge prompt needs name and prompt_template", path=str(path), line=line
             )
         prompts[name] = JudgePrompt(str(row.get("system_prompt") or ""), template)
+        if name in OWN:
+            _check_prompt(name, prompts[name], path, line)
     if missing := [name for name in OWN if name not in prompts]:
         raise DataError(f"the judge prompt {missing[0]} is missing", path=str(path))
-    return {name: prompts[name] for name in OWN}
+    kept = {name: prompts[name] for name in OWN}
+    digest = hashlib.sha256(orjson.dumps({n: list(p) for n, p in kept.items()})).hexdigest()
+    own_name = ORIGINAL if digest == _ORIGINAL_HASH else f"{path.name} (sha256 {digest[:12]})"
+    return JudgePrompts(own_name, kept)
+
+
+def _check_prompt(name: str, prompt: JudgePrompt, path: Path, line: int) -> None:
+    """Whether a template names what its judge is shown, and nothing else."""
+    able = placeholders(OWN[name].template)
+    used = placeholders(prompt.template)
+    single = "answer_a" not in able and "answer_a_1" not in able
+    needed = {one for one in able if one.startswith("answer")} if single else able & {
+        "answer_a", "answer_b", "answer_a_2", "answer_b_2",
+    }  # fmt: skip
+    if unknown := sorted(used - able):
+        raise DataError(
+            f"the judge prompt {name} has an unknown placeholder {{{unknown[0]}}}",
+            path=str(path),
+            line=line,
+            why="it may name " + ", ".join(f"{{{one}}}" for one in sorted(able)),
+            cure="write braces that are text twice: {{ }}",
+        )
+    if lacking := sorted(needed - used):
+        raise DataError(
+            f"the judge prompt {name} lacks {{{lacking[0]}}}",
+            path=str(path),
+            line=line,
+            why="the judge would not see the answer",
+        )

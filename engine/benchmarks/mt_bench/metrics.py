@@ -21,10 +21,16 @@ LOWEST, HIGHEST = 1.0, 10.0
 _AGREEMENT = "Agreement of the judges"
 
 
-def ratings(tally: Tally, judges: Sequence[str]) -> list[Metric]:
-    """All metrics of single grading; the headline is the mean of all ratings of both turns."""
+def ratings(tally: Tally, judges: Sequence[str], prompts: str = "evalbench") -> list[Metric]:
+    """All metrics of single grading; the headline is the mean of all ratings of both turns.
+
+    Its title names judge prompts that are not evalbench's own: such ratings are not comparable.
+    """
+    headline = "Mean rating, both turns pooled"
+    if prompts != "evalbench":
+        headline += f" (judge prompts: {prompts})"
     out = [
-        _mean_rating(tally, judges, TURNS, "score", "Mean rating, both turns pooled"),
+        _mean_rating(tally, judges, TURNS, "score", headline),
         _mean_rating(tally, judges, (1,), "turn_1", "Mean rating, first turn"),
         _mean_rating(tally, judges, (2,), "turn_2", "Mean rating, second turn"),
     ]

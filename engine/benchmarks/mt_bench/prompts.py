@@ -9,11 +9,11 @@ compared with published ones.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from evalbench.engine.calls import Prompt, generate, system, user
+from evalbench.engine.calls.templates import fill
 
 
 class JudgePrompt(NamedTuple):
@@ -100,23 +100,6 @@ OWN: Mapping[str, JudgePrompt] = {
 
 JUDGE_MAX_TOKENS = 2048
 """The original's cap for a judgement."""
-
-_HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
-
-
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with its ``{names}`` replaced; doubled braces become single ones.
-
-    Nothing in a value is read as a template, and a name without a value stays
-    as it stands.
-    """
-
-    def put(hole: re.Match[str]) -> str:
-        if hole[1] is None:
-            return hole[0][0]
-        return values.get(hole[1], hole[0])
-
-    return _HOLE.sub(put, template)
 
 
 def judgement(prompt: JudgePrompt, values: Mapping[str, str]) -> Prompt:

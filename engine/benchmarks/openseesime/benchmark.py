@@ -18,8 +18,15 @@ from evalbench.engine.benchmark import (
     answer_outcome,
 )
 from evalbench.engine.benchmarks.openseesime import data, hub
-from evalbench.engine.calls import Outcome, Prompt, generate, user
+from evalbench.engine.calls import Outcome, Prompt, generate, system, user
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import (
+    ORIGINAL,
+    Template,
+    chosen_templates,
+    fill,
+    prompt_option,
+)
 from evalbench.engine.data.media import MediaCache
 from evalbench.engine.data.reading import Row
 from evalbench.engine.scoring import metrics
@@ -41,6 +48,35 @@ _ORDER = (
 )
 _VIDEO = "Here are {count} frames of a video of the simulation, in order of time."
 
+_MAY = {
+    "question": "the question",
+    "options": "the words Answer options: and the options, a line each; empty without options",
+    "frames": "how many frames are shown of a video",
+}
+_MUST = ("question", "options")
+_STILL = {name: what for name, what in _MAY.items() if name != "frames"}
+_OURS = f"{{question}}\n\n{{options}}\n\n{_ORDER}"
+TEMPLATES: Mapping[str, Template] = {
+    "image": Template(_OURS, _STILL, _MUST),
+    "video": Template(_VIDEO.replace("count", "frames") + "\n\n" + _OURS, _MAY, _MUST),
+}
+"""Our own wording; a video that is shown as it is has that of images."""
+
+# Jezemba/ModelInference, llama_medium_claude.py, commit 22e438cc.
+_THEIRS = (
+    "{question}\n\n{options}\n\nInstructions:\n1. First line: Provide ONLY your answer exactly as"
+    " it appears in the options above (e.g., 'A', 'Yes', 'X axis', etc.). Do NOT add any other"
+    " text on this line.\n2. Second line onwards: Provide a brief summary (1-2 sentences)"
+    " explaining your reasoning.\n\nAnswer:"
+)
+ORIGINALS: Mapping[str, Template] = {
+    "image": Template(_THEIRS, _STILL, _MUST),
+    "video": Template(
+        "These are {frames} frames from a video showing a sequence. " + _THEIRS, _MAY, _MUST
+    ),
+}
+"""The original's wording."""
+
 
 class BrokenMedia(Exception):
     """The picture or video of a sample cannot be shown."""
@@ -56,7 +92,9 @@ class OpenSeeSimE(Benchmark):
     licence = "MIT"
     data_source = "--rows of a --set on the Hugging Face hub; --data FOLDER reads others instead"
     spread_by = "type"
+    spread_within = ("medium", "simulation")
     seeded_data = True
+    streams_hub = True
     filters: ClassVar[Mapping[str, str]] = {
         "type": "only these question types",
         "medium": "only: image, video",
@@ -127,7 +165,13 @@ class OpenSeeSimE(Benchmark):
             "how large the media cache may grow; what was not used for longest goes first",
             minimum=0.1,
         ),
+        prompt_option(ORIGINAL),
     )
+    prompt_templates = TEMPLATES
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._templates = chosen_templates(options.get("prompt"), TEMPLATES, {ORIGINAL: ORIGINALS})
 
     def needs(self) -> frozenset[str]:
         """Models that take images, and videos where these are shown as they are."""
@@ -140,8 +184,10 @@ class OpenSeeSimE(Benchmark):
         looks = data.Looks(self.opt, cache)
         cache.trim(int(self.opt["media_cache_gb"] * 1e9))
         if source.path is None:
-            name = data.SETS[self.opt["set"]]
-            commit = hub.commit_of(source, name, self.opt["revision"])
+            name, wanted = data.SETS[self.opt["set"]], self.opt["revision"]
+            if source.hub:
+                name, wanted = source.hub.name, source.hub.revision or wanted
+            commit = hub.commit_of(source, name, wanted)
             draw = hub.Draw(name, commit, self.opt["rows"], self.seed)
             kept = source.cache / f"{self.name}-{self._key(draw)}.jsonl"
             items = hub.drawn_items(source, draw, partial(_item, looks, name), kept)
@@ -167,7 +213,7 @@ class OpenSeeSimE(Benchmark):
         """Ask one question; the first line of the reply is the answer."""
         if broken := sample.inputs.get("broken"):
             raise BrokenMedia(broken)
-        reply = await ask("candidate", _prompt(sample))
+        reply = await ask("candidate", _prompt(sample, self._templates))
         choices = sample.inputs["choices"]
         strict, lenient = read_option(reply.text, choices), read_option_lenient(reply.text, choices)
         outcome = answer_outcome(reply, lenient)
@@ -238,17 +284,24 @@ def _majority(tally: Tally, name: str, title: str, group: str = "") -> Metric:
     return Metric(name, k / n if n else None, k=k, n=n, title=title, group=group, share=True)
 
 
-def _prompt(sample: Sample) -> Prompt:
+def _prompt(sample: Sample, templates: Mapping[str, Template] | None) -> Prompt:
     """A picture or a whole video comes before the text, frames after it."""
     given, cache = sample.inputs, MediaCache()
     pictures = [cache.part(medium["type"], medium["sha256"]) for medium in given["media"]]
-    lines = [given["question"]]
-    if given["choices"]:
-        lines += ["", "Answer options:", *(f"- {choice}" for choice in given["choices"])]
-    text = "\n".join([*lines, "", _ORDER])
     whole = any(part.media_type.startswith("video/") for part in pictures)
-    if given["video"] and not whole:
-        parts: list[Any] = [_VIDEO.format(count=len(pictures)) + "\n\n" + text, *pictures]
-    else:
-        parts = [*pictures, text]
-    return generate([user(parts)], max_tokens=MAX_TOKENS, temperature=0.0)
+    frames = given["video"] and not whole
+    template = (templates or TEMPLATES)["video" if frames else "image"]
+    text = template.user
+    if not given["choices"]:
+        # Without options there is nothing to set apart.
+        text = text.replace("{options}\n\n", "")
+    values = {
+        "question": given["question"],
+        "options": "\n".join(["Answer options:", *(f"- {choice}" for choice in given["choices"])]),
+        "frames": str(len(pictures)),
+    }
+    filled = fill(text, values)
+    messages = [user([filled, *pictures] if frames else [*pictures, filled])]
+    if template.system:
+        messages.insert(0, system(fill(template.system, values)))
+    return generate(messages, max_tokens=MAX_TOKENS, temperature=0.0)

@@ -24,6 +24,7 @@ from evalbench.engine.benchmarks.spec.generate import (
 )
 from evalbench.engine.calls import Outcome, generate
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.scoring.agreement import fleiss_kappa
 from evalbench.engine.scoring.pooled import pooled
@@ -54,9 +55,15 @@ class SpecComply(Benchmark):
     data_source = SOURCE
     summary = "the share of answers that comply with a behaviour specification, by judges"
     spread_by = "statement"
+    spread_within = ("contestant",)
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
-    options = (INPUTS, ANSWERS)
+    options = (INPUTS, ANSWERS, prompt_option())
+    prompt_templates = prompts.COMPLY_TEMPLATES
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
 
     @classmethod
     def default_model(cls, options: Mapping[str, Any]) -> str:
@@ -93,6 +100,10 @@ class SpecComply(Benchmark):
             if outcome is Outcome.FILTERED:
                 return Score(outcome, {}, note="a withheld answer cannot be judged")
         asked = prompts.comply(given["statement"], given["input"], text)
+        if self._templates:
+            asked = prompts.by_template(
+                self._templates["comply"], given["statement"], input=given["input"], response=text
+            )
         replies = await ask.many([(judge, asked, "comply") for judge in self.judges])
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {COMPLIANCE: {}, COMPLIANCE_LENIENT: {}}

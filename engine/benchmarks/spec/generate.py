@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Item, Sample, Score
 from evalbench.engine.benchmarks.spec import data
-from evalbench.engine.calls import Outcome, generate
+from evalbench.engine.calls import Outcome, generate, system, user
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring import metrics
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -45,7 +46,14 @@ class SpecGenerate(Benchmark):
     summary = "answers to the inputs of a behaviour specification, to be judged afterwards"
     spread_by = "statement"
     filters: ClassVar[Mapping[str, str]] = FILTERS
-    options = (INPUTS,)
+    options = (INPUTS, prompt_option())
+    prompt_templates: ClassVar[Mapping[str, Template]] = {
+        "input": Template("{input}", {"input": "what the user asks"}, ("input",))
+    }
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
 
     def prepare(self, source: DataSource) -> DataSet:
         """Read the specification and its inputs."""
@@ -54,10 +62,14 @@ class SpecGenerate(Benchmark):
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """One user message, greedy, as in the original."""
-        reply = await ask(
-            "candidate",
-            generate(sample.inputs["input"], max_tokens=ANSWER_MAX_TOKENS, temperature=0.0),
-        )
+        messages = [user(sample.inputs["input"])]
+        if self._templates:
+            template, values = self._templates["input"], {"input": sample.inputs["input"]}
+            messages = [user(fill(template.user, values))]
+            if template.system:
+                messages.insert(0, system(fill(template.system, values)))
+        prompt = generate(messages, max_tokens=ANSWER_MAX_TOKENS, temperature=0.0)
+        reply = await ask("candidate", prompt)
         answered = reply.outcome in (Outcome.OK, Outcome.TRUNCATED)
         outcome = reply.outcome
         if answered and not reply.text.strip():

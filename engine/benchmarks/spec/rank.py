@@ -17,8 +17,9 @@ from evalbench.engine.benchmarks.spec.ranking import (
     read_rank,
     read_verdict,
 )
-from evalbench.engine.calls import Outcome
+from evalbench.engine.calls import Outcome, Prompt
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.templates import chosen_templates, prompt_option
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring.agreement import fleiss_kappa
@@ -40,6 +41,7 @@ class SpecRank(Benchmark):
     data_source = SOURCE
     summary = "pairs of answers, which of them follows a behaviour specification better"
     spread_by = "statement"
+    spread_within = ("a", "b")
     filters: ClassVar[Mapping[str, str]] = FILTERS
     roles = ("candidate", "judge")
     options = (
@@ -51,7 +53,13 @@ class SpecRank(Benchmark):
             "count N/A and unsure as ties, as the original does, or drop them from the rates",
             choices=("tie", "drop"),
         ),
+        prompt_option(),
     )
+    prompt_templates = prompts.RANK_TEMPLATES
+
+    def __init__(self, options: Mapping[str, Any], *, seed: int = 0, shared: Any = None) -> None:
+        super().__init__(options, seed=seed, shared=shared)
+        self._templates = chosen_templates(options.get("prompt"), self.prompt_templates)
 
     @classmethod
     def default_model(cls, options: Mapping[str, Any]) -> str:
@@ -86,10 +94,7 @@ class SpecRank(Benchmark):
         if one is None or two is None:
             who = sample.tags["a" if one is None else "b"]
             raise NoAnswer(f"there is an error in the place of {who}'s answer")
-        asked = [
-            prompts.rank(given["statement"], given["input"], a, b)
-            for a, b in ((one, two), (two, one))
-        ]
+        asked = [self._prompt(given, a, b) for a, b in ((one, two), (two, one))]
         replies = iter(
             await ask.many(
                 [
@@ -119,6 +124,12 @@ class SpecRank(Benchmark):
             parsed[RANKING_LENIENT][judge] = verdicts
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
         return Score(Outcome.UNPARSED if unread else Outcome.OK, values, parsed)
+
+    def _prompt(self, given: Mapping[str, Any], a: str, b: str) -> Prompt:
+        if not self._templates:
+            return prompts.rank(given["statement"], given["input"], a, b)
+        values = {"input": given["input"], "response_a": a, "response_b": b}
+        return prompts.by_template(self._templates["rank"], given["statement"], **values)
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Win rates of every model, and how steady and unanimous the judges are."""

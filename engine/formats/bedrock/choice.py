@@ -3,7 +3,8 @@
 They lie under ``choice`` or at the top: ``execution_choice_summary``,
 ``…_counts``, ``…_config`` and ``…_results``, which has a record for each
 run and test case: which program was chosen, the reply, the prediction, and what
-both programs return where one was chosen.
+both programs return where one was chosen. Its sisters have the records under ``results``,
+and what the programs return only in the words that say what was wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -28,6 +29,7 @@ from evalbench.engine.shapes import record as record_of
 from evalbench.engine.shapes import text as text_of
 
 RESULTS = "execution_choice_results"
+KINDS = ("original", "mutated")
 
 _UNKNOWN = "# what it returns is not in the imported file"
 _ORDERS = ("original first", "mutant first")
@@ -63,8 +65,10 @@ class _Problem:
 
     def add(self, record: Record) -> None:
         order = 0 if record["original_first"] else 1
-        case = sum(at == order for at, _ in self.said)
-        self.said[order, case] = record
+        case = record.get("case_idx")
+        if case is None:
+            case = sum(at == order for at, _ in self.said)
+        self.said[order, whole_of(case)] = record
 
     @property
     def cases(self) -> int:
@@ -72,25 +76,79 @@ class _Problem:
         counts = {order: 0 for order, _ in self.said}
         for order, _ in self.said:
             counts[order] += 1
-        if len(set(counts.values())) > 1:
+        cases = next(iter(counts.values()))
+        if len(set(counts.values())) > 1 or {case for _, case in self.said} != set(range(cases)):
             raise ValueError("its orders have different numbers of test cases")
-        return next(iter(counts.values()))
+        return cases
 
-    def outputs(self, case: int) -> tuple[str, str] | None:
+    def of_case(self, case: int) -> list[Record]:
+        """The records about one test case, of all orders."""
+        return [record for (_, at), record in self.said.items() if at == case]
+
+    def outputs(self, case: int) -> tuple[str | None, str | None]:
         """What the original and the mutant return; None where no run says so."""
-        for (_, at), record in self.said.items():
-            chosen = record.get("chosen_program_type")
-            if at == case and chosen and record.get("expected_output") is not None:
-                pair = str(record["expected_output"]), str(record["other_output"])
-                return pair if chosen == "original" else pair[::-1]
-        return None
+        found: dict[str, str] = {}
+        for record in self.of_case(case):
+            for kind in KINDS:
+                if record.get(f"{kind}_output") is not None:
+                    found[kind] = str(record[f"{kind}_output"])
+            if (chosen := record.get("chosen_program_type")) in KINDS:
+                other = KINDS[1 - KINDS.index(chosen)]
+                for kind, value in zip((chosen, other), _returned(record), strict=True):
+                    if value is not None:
+                        found.setdefault(kind, value)
+        return found.get(KINDS[0]), found.get(KINDS[1])
+
+    def reverts(self, case: int) -> bool | None:
+        """Whether the records count the test case for reversion; None where none says so."""
+        told = [
+            one for record in self.of_case(case)
+            if isinstance(one := record.get("include_reversion"), bool)
+        ]  # fmt: skip
+        return any(told) if told else None
+
+
+def _returned(record: Record) -> tuple[str | None, str | None]:
+    """What the chosen program and the other return, as far as the record says so."""
+    if record.get("expected_output") is not None:
+        other = record.get("other_output")
+        return str(record["expected_output"]), None if other is None else str(other)
+    said = str(record.get("prediction") or "").strip()
+
+    def value(equal: Any, error: Any) -> str | None:
+        if equal is True:
+            return said
+        head = f"Predicted: {said}, Expected: "
+        told = error if isinstance(error, str) else ""
+        return told[len(head) :] if told.startswith(head) else None
+
+    return (
+        value(record.get("correct_for_chosen_program"), record.get("correctness_error")),
+        value(record.get("reversion_for_other_program"), record.get("reversion_error")),
+    )
 
 
 def choices_of(whole: Any) -> Mapping[str, Any] | None:
     """The part of a file that holds results of execution choice; None where there is none."""
     body = whole.get("choice", whole) if isinstance(whole, dict) else None
-    found = isinstance(body, dict) and isinstance(body.get(RESULTS), list)
-    return body if found else None
+    if not isinstance(body, dict):
+        return None
+    if isinstance(body.get(RESULTS), list):
+        return body
+    records = body.get("results")
+    if not isinstance(records, list) or not any(
+        isinstance(one, dict) and "chosen_program_letter" in one for one in records
+    ):
+        return None
+    return {**body, RESULTS: records}
+
+
+def count_of(found: Any, *names: str) -> TypeGuard[Mapping[str, float]]:
+    """Whether these fields of a file's counts are there and are counts."""
+    return isinstance(found, dict) and all(
+        isinstance(found.get(name), (int, float)) and not isinstance(found[name], bool)
+        for name in names
+    )
 
 
 def read_choices(
@@ -117,36 +175,67 @@ def read_choices(
     notes: list[str] = []
     items = []
     index: dict[str, int] = {}
+    reversion: dict[str, list[bool | None]] = {}
     unlike = unknown = 0
     for number, problem in enumerate(found.values(), 1):
         try:
             pairs = [problem.outputs(case) for case in range(problem.cases)]
+            reverts = [problem.reverts(case) for case in range(problem.cases)]
             item = item_of(_as_problem(problem, pairs), problem.place, index, problems)
             told, differing = _told(problem)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise malformed("this is no problem's result", path, number, error) from None
-        unknown += pairs.count(None)
+        unknown += sum(None in pair for pair in pairs)
         unlike += differing
         index[item.inputs["id"]] = problem.place
+        reversion[item.inputs["id"]] = reverts
         items.append((item, told))
     if not problems:
         notes.append("programs and inputs are not in the file and were not given (--data)")
     if unknown:
         notes.append(
             f"what both programs return is not known of {counted(unknown, 'test case')}:"
-            " no run of it was valid"
+            " no run says so"
         )
     if unlike:
         notes.append(f"{counted(unlike, 'choice')} other than what is read in the reply: it counts")
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
-    notes.append("the metrics read and compared as the original does are those in the file")
-    shared = {"index": index, "rows": len(found), "left_out": 0}
-    return Recorded(_spec(path, body, found, model), items, str(path), notes, shared)
+    shared = {"index": index, "rows": len(found), "left_out": 0, "reversion": reversion}
+    spec = _spec(path, body, found, model)
+    return Recorded(spec, items, str(path), notes, shared, _expected(body))
+
+
+def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The counts in the file by the metrics that they should come to."""
+    found: dict[str, tuple[float, float]] = {}
+    counts = body.get("execution_choice_counts")
+    if not isinstance(counts, dict):
+        counts = body.get("metrics_counts")
+    if not isinstance(counts, dict):
+        return found
+    chosen = counts.get("preference")
+    if count_of(chosen, *KINDS, "total"):
+        for kind in KINDS:
+            found[f"preference_{kind}"] = (chosen[kind], chosen["total"])
+    for name, sisters, right, reverted in (
+        ("OC", "OR", "oc_correct", "or_reversion"),
+        ("MC", "MR", "mc_correct", "mr_reversion"),
+    ):
+        one, sister = counts.get(name), counts.get(sisters)
+        if count_of(one, "correct", "total"):
+            found[right] = (one["correct"], one["total"])
+        if count_of(one, "reversion_correct", "reversion_total"):
+            found[reverted] = (one["reversion_correct"], one["reversion_total"])
+        if count_of(one, "success", "total"):
+            found[right] = (one["success"], one["total"])
+        if count_of(sister, "success", "total"):
+            found[reverted] = (sister["success"], sister["total"])
+    return {f"{name}_faithful": fraction for name, fraction in found.items()}
 
 
 def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], model: str) -> Any:
     config = body.get("execution_choice_config")
-    config = config if isinstance(config, dict) else {}
+    config = config if isinstance(config, dict) else body
     fitting(config, CONFIG, "the configuration is none of execution choice", path)
     swapped = any(order for problem in found.values() for order, _ in problem.said)
     left_out = any(record.get("include_reversion") is False for record in body[RESULTS])
@@ -163,9 +252,11 @@ def _spec(path: Path, body: Mapping[str, Any], found: Mapping[int, _Problem], mo
     )
 
 
-def _as_problem(problem: _Problem, pairs: Sequence[tuple[str, str] | None]) -> dict[str, Any]:
+def _as_problem(
+    problem: _Problem, pairs: Sequence[tuple[str | None, str | None]]
+) -> dict[str, Any]:
     """The problem in the form of execution prediction's files."""
-    whole = [pair or (_UNKNOWN, _UNKNOWN) for pair in pairs]
+    whole = [[_UNKNOWN if one is None else one for one in pair] for pair in pairs]
     order = next(iter(problem.said))[0]
     first = problem.first
     return {

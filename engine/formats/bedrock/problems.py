@@ -43,7 +43,7 @@ def item_of(
     elif not isinstance(calls, list) or len(calls) != cases:
         calls = [f"{problem.get('function_name') or 'f'}(...)"] * cases
     inputs = {
-        "id": f"{ident} #{place}" if ident in taken else ident,
+        "id": _new_name(ident, taken),
         "calls": [str(call) for call in calls],
         "code": known.inputs["code"] if known else _GONE,
         "mutant": (known.inputs["mutant"] if known else None) or _GONE,
@@ -52,6 +52,15 @@ def item_of(
     if problem.get("difficulty"):
         tags["difficulty"] = str(problem["difficulty"])
     return Item(inputs, gold, tags)
+
+
+def _new_name(ident: str, taken: Mapping[str, int]) -> str:
+    """The id, with a number where it is taken: some files have a result for each test case."""
+    name, times = ident, 1
+    while name in taken:
+        times += 1
+        name = f"{ident} #{times}"
+    return name
 
 
 def _outputs(value: Any) -> list[str]:

@@ -18,7 +18,13 @@ from evalbench.engine.benchmarks.code.parsers import read_prediction
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json, whole_of
 from evalbench.engine.errors import DataError
-from evalbench.engine.formats.bedrock.choice import CONFIG, RESULTS, choices_of, read_choices
+from evalbench.engine.formats.bedrock.choice import (
+    CONFIG,
+    RESULTS,
+    choices_of,
+    count_of,
+    read_choices,
+)
 from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
 from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
@@ -39,9 +45,10 @@ def read_results(path: Path, data: Path | None) -> list[Recorded]:
     """
     whole = read_json(path)
     body = whole.get("prediction", whole) if isinstance(whole, dict) else None
-    if not isinstance(body, dict) or not isinstance(body.get("results"), list):
-        body = None
     choices = choices_of(whole)
+    results = body.get("results") if isinstance(body, dict) else None
+    if not isinstance(results, list) or (choices and choices[RESULTS] is results):
+        body = None
     if body is None and choices is None:
         raise DataError(
             "there are no results of execution prediction or choice in it",
@@ -51,7 +58,8 @@ def read_results(path: Path, data: Path | None) -> list[Recorded]:
     problems = read_programs(data)
     runs = [_predictions(path, body, problems)] if body is not None else []
     if choices is not None:
-        runs.append(read_choices(path, choices, _model(body or whole, path), problems))
+        named = next((one for one in (choices, body, whole) if one and _named(one)), {})
+        runs.append(read_choices(path, choices, _model(named, path), problems))
     return runs
 
 
@@ -61,6 +69,7 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
     notes = []
     items = []
     index: dict[str, int] = {}
+    reversion: dict[str, list[bool]] = {}
     generations = _generations(body, config)
     left_out = alike = unlike = 0
     for number, problem in enumerate(body["results"], 1):
@@ -74,6 +83,8 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
         except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
             raise malformed("this is no problem's result", path, number, error) from None
         index[item.inputs["id"]] = place
+        if isinstance(told_so := problem.get("include_reversion"), bool):
+            reversion[item.inputs["id"]] = [told_so] * len(item.inputs["calls"])
         alike += problem.get("has_mutation") is False
         unlike += differing
         items.append((item, told))
@@ -86,7 +97,6 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
             f"{counted(unlike, 'prediction')} other than what is read in the reply: it counts"
         )
     notes.append("why a reply ended is not in the file: those that were cut off count as whole")
-    notes.append("the metrics read and compared as the original does are those in the file")
     effort = config.get("reasoning_effort")
     spec = make_spec(
         "code-prediction",
@@ -98,8 +108,23 @@ def _predictions(path: Path, body: Mapping[str, Any], problems: Mapping[str, Ite
             **({"reasoning": effort} if effort in EFFORTS else {}),
         },
     )
-    shared = {"index": index, "rows": len(body["results"]), "left_out": left_out}
-    return Recorded(spec, items, str(path), notes, shared)
+    rows = len(body["results"])
+    shared = {"index": index, "rows": rows, "left_out": left_out, "reversion": reversion}
+    return Recorded(spec, items, str(path), notes, shared, _expected(body))
+
+
+def _expected(body: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """The counts in the file by the metrics that they should come to."""
+    counts = body.get("metrics_counts")
+    return {
+        f"{name.lower()}_faithful": (one["success"], one["total"])
+        for name, one in (counts.items() if isinstance(counts, dict) else ())
+        if name in ("OC", "OR", "MC", "MR") and count_of(one, "success", "total")
+    }
+
+
+def _named(body: Mapping[str, Any]) -> bool:
+    return bool(body.get("bedrock_model_id") or body.get("model"))
 
 
 def _model(body: Mapping[str, Any], path: Path) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.benchmarks.code.common import MAX_TOKENS, TEMPERATURE, CodeBenchmark
-from evalbench.engine.benchmarks.code.parsers import read_choice, read_prediction
+from evalbench.engine.benchmarks.code.parsers import is_right, read_choice, read_prediction
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import build_benchmark
@@ -46,20 +47,30 @@ def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
     return notes
 
 
-def _about(run: HeldRun, benchmark: CodeBenchmark) -> dict[str, Any]:
-    """What the parts have in common."""
-    region = run.spec.provider_options.get("region")
+def _about(run: HeldRun) -> dict[str, Any]:
+    """Whose results they are."""
     return {
         "model": run.candidate,
         "bedrock_model_id": run.spec.candidate.name,
-        "aws_region": region,
-        "config": {
-            "reasoning_effort": benchmark.efforts[0],
-            "skip_boolean_for_reversion": benchmark.opt["skip_booleans"],
-            "seed": run.spec.get("seed"),
-            "max_tokens": run.spec.get("max_tokens") or MAX_TOKENS,
-            "temperature": _first(run.spec.get("temperature"), TEMPERATURE),
-        },
+        "aws_region": run.spec.provider_options.get("region"),
+    }
+
+
+def _config(run: HeldRun, benchmark: CodeBenchmark, problems: int) -> dict[str, Any]:
+    """How they were made, in the original's names."""
+    thinking = run.spec.get("thinking_budget")
+    return {
+        "num_problems": problems,
+        "start_index": benchmark.opt["start_index"],
+        "reasoning_effort": benchmark.efforts[0],
+        "max_new_tokens": run.spec.get("max_tokens") or MAX_TOKENS,
+        "temperature": _first(run.spec.get("temperature"), TEMPERATURE),
+        "top_p": run.spec.get("top_p"),
+        "skip_boolean_for_reversion": benchmark.opt["skip_booleans"],
+        "seed": run.spec.get("seed"),
+        "enable_thinking": bool(thinking),
+        "thinking_budget_tokens": thinking,
+        "latency": run.spec.provider_options.get("latency"),
     }
 
 
@@ -88,8 +99,15 @@ def _problem(benchmark: CodeBenchmark, sample: Sample) -> dict[str, Any]:
 
 
 def _counts(run: HeldRun, name: str) -> dict[str, float]:
+    """Numerator and denominator of a metric."""
     metric: Mapping[str, Any] = run.metrics.get(name) or {"k": 0, "n": 0}
-    return {"success": round(metric["k"], 6), "total": metric["n"]}
+    return {"success": _whole_number(metric["k"]), "total": _whole_number(metric["n"])}
+
+
+def _whole_number(count: float) -> float:
+    """A count as the whole number that it is."""
+    near = round(count)
+    return near if abs(count - near) < 1e-6 else count
 
 
 def _whole(held: WholeSample) -> bool:
@@ -109,7 +127,7 @@ def _missing(notes: list[str], number: int) -> None:
 def _prediction(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
     generations = benchmark.opt["generations"]
     results = []
-    skipped = 0
+    skipped = unreverted = 0
     for held in run.walk():
         sample = held.sample
         result = _problem(benchmark, sample)
@@ -117,6 +135,7 @@ def _prediction(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dic
             skipped += 1
             results.append(result | {"skipped": True, "skip_reason": "not all answers are there"})
             continue
+        unreverted += not benchmark.reverts(sample)
         results.append(result | _generations(held, benchmark, generations))
     _missing(notes, skipped)
     effort = benchmark.efforts[0]
@@ -125,60 +144,87 @@ def _prediction(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dic
         for name in ("OC", "OR", "MC", "MR")
     }
     rates = {name: _rate(one["success"], one["total"]) for name, one in counts.items()}
-    seconds = run.metrics.get(benchmark.named("seconds", effort)) or {}
-    about = _about(run, benchmark)
-    about["config"] |= {"num_generations": generations, "num_problems": len(results)}
     return {
-        **about,
+        **_about(run),
+        "config": {**_config(run, benchmark, len(results)), "num_generations": generations},
         "metrics_summary": rates,
         "metrics_counts": counts,
         "benchmark_summary": {
-            **{f"{name.lower()}_pass_at_1": rate for name, rate in rates.items()},
+            "dataset": run.origin,
             "problems_evaluated": len(results) - skipped,
             "generations_per_problem": generations,
-            "avg_latency_s": seconds.get("value"),
+            **{f"{name.lower()}_pass_at_1": rate for name, rate in rates.items()},
+            "avg_latency_s": _latency(run, benchmark),
+            "reversion_skipped_problems": unreverted,
         },
         "results": results,
     }
 
 
-def _rate(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
+def _rate(part: float, whole: float) -> float | None:
+    """As the original: of nothing there is no share."""
+    return part / whole if whole else None
+
+
+def _latency(run: HeldRun, benchmark: CodeBenchmark) -> float | None:
+    seconds = run.metrics.get(benchmark.named("seconds", benchmark.efforts[0])) or {}
+    return seconds.get("value")
 
 
 def _generations(held: WholeSample, benchmark: CodeBenchmark, count: int) -> dict[str, Any]:
     sample, said = held.sample, _said(held, benchmark)
-    calls = sample.inputs["calls"]
-    several = len(calls) > 1
-    values = held.scores[0].values
-    effort = benchmark.efforts[0]
-
-    def successes(name: str) -> int | None:
-        value = values.get(benchmark.named(f"{name}_faithful", effort))
-        return None if value is None else round(value * count)
+    calls, gold = sample.inputs["calls"], sample.gold
+    reverts = benchmark.reverts(sample)
+    successes: Counter[str] = Counter()
 
     def generation(program: str, number: int) -> dict[str, Any]:
+        other = "mutated" if program == "original" else "original"
         cases = []
         for case, call in enumerate(calls, 1):
-            step = f"{program}, case {case}" if several else program
-            cases.append({"test_input": call, **_predicted(said(step, number))})
-        return {"generation_index": number, **({"testcases": cases} if several else cases[0])}
+            step = f"{program}, case {case}" if len(calls) > 1 else program
+            cases.append(
+                {
+                    "test_input": call,
+                    "expected_output": gold[program][case - 1],
+                    f"{other}_expected_output": gold[other][case - 1],
+                    **_predicted(said(step, number)),
+                }
+            )
+        right, reverted = (_all_are(cases, gold[name]) for name in (program, other))
+        successes[f"{program[0]}c"] += right
+        successes[f"{program[0]}r"] += reverted
+        return {
+            "generation_index": number,
+            "testcases": cases,
+            "all_correct": right,
+            "all_reversion": reverted if reverts else None,
+        }
 
+    predictions = {
+        f"{program}_predictions": [generation(program, number) for number in range(count)]
+        for program in ("original", "mutated")
+    }
     return {
         "difficulty": sample.tags.get("difficulty"),
         "has_mutation": True,
-        "include_reversion": benchmark.reverts(sample),
-        "original_output": _one_or_all(sample.gold["original"]),
-        "mutated_output": _one_or_all(sample.gold["mutated"]),
+        "include_reversion": reverts,
+        "original_output": list(gold["original"]),
+        "mutated_output": list(gold["mutated"]),
         "test_inputs": list(calls),
-        **{f"{name}_successes": successes(name) for name in ("oc", "or", "mc", "mr")},
-        "original_predictions": [generation("original", number) for number in range(count)],
-        "mutated_predictions": [generation("mutated", number) for number in range(count)],
+        **{
+            f"{name}_successes": successes[name] if reverts or name[1] == "c" else None
+            for name in ("oc", "or", "mc", "mr")
+        },
+        **predictions,
     }
 
 
-def _one_or_all(outputs: Sequence[str]) -> Any:
-    return list(outputs) if len(outputs) > 1 else outputs[0]
+def _all_are(cases: Sequence[Mapping[str, Any]], outputs: Sequence[str]) -> bool:
+    """Whether all predictions are these outputs, by the original's comparison."""
+    return all(
+        case["prediction"] is not None and is_right(case["prediction"], output)
+        for case, output in zip(cases, outputs, strict=True)
+    )
 
 
 def _predicted(reply: Reply | None) -> dict[str, Any]:
@@ -196,9 +242,11 @@ def _predicted(reply: Reply | None) -> dict[str, Any]:
 
 def _choice(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
     records: list[dict[str, Any]] = []
-    skipped = 0
+    problems = skipped = unreverted = 0
     for held in run.walk():
         if _whole(held):
+            problems += 1
+            unreverted += not benchmark.reverts(held.sample)
             records += _records(held, benchmark)
         else:
             skipped += 1
@@ -208,14 +256,14 @@ def _choice(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[st
         return _counts(run, benchmark.named(f"{name}_faithful", benchmark.efforts[0]))
 
     chosen = {kind: count(f"preference_{kind}") for kind in ("original", "mutated")}
+    invalid = count("invalid_runs")["success"]
     counts: dict[str, Any] = {
         "preference": {
             **{kind: one["success"] for kind, one in chosen.items()},
             "total": chosen["original"]["total"],
-        },
-        "invalid_runs": count("invalid_runs")["success"],
+        }
     }
-    summary = {f"preference_{k}": _rate(o["success"], o["total"]) for k, o in chosen.items()}
+    rates = {f"preference_{k}": _rate(o["success"], o["total"]) for k, o in chosen.items()}
     for name, correct, reversion in (
         ("OC", "oc_correct", "or_reversion"),
         ("MC", "mc_correct", "mr_reversion"),
@@ -227,15 +275,25 @@ def _choice(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[st
             "reversion_correct": reverted["success"],
             "reversion_total": reverted["total"],
         }
-        summary[correct] = _rate(right["success"], right["total"])
-        summary[reversion] = _rate(reverted["success"], reverted["total"])
-    about = _about(run, benchmark)
-    config = about.pop("config") | {"runs_per_problem": benchmark.opt["runs"]}
+        rates[correct] = _rate(right["success"], right["total"])
+        rates[reversion] = _rate(reverted["success"], reverted["total"])
+    runs = benchmark.opt["runs"]
     return {
-        **about,
-        "execution_choice_config": config,
-        "execution_choice_summary": summary,
-        "execution_choice_counts": counts,
+        **_about(run),
+        "execution_choice_config": {
+            **_config(run, benchmark, problems),
+            "runs_per_problem": runs,
+        },
+        "execution_choice_summary": {
+            "dataset": run.origin,
+            "problems_evaluated": problems,
+            "runs_per_problem": runs,
+            **rates,
+            "avg_latency_s": _latency(run, benchmark),
+            "invalid_runs": invalid,
+            "reversion_skipped_problems": unreverted,
+        },
+        "execution_choice_counts": {**counts, "invalid_runs": invalid},
         "execution_choice_results": records,
     }
 
@@ -248,32 +306,47 @@ def _records(held: WholeSample, benchmark: CodeBenchmark) -> list[dict[str, Any]
         for case, call in enumerate(calls):
             step = f"{name}, case {case + 1}" if len(calls) > 1 else name
             reply = said(step, 0)
+            reverts = benchmark.reverts(sample, case)
             record = {
                 **_problem(benchmark, sample),
                 "run_index": order,
                 "original_first": order == 0,
                 "test_input": call,
-                "include_reversion": benchmark.reverts(sample),
+                "include_reversion": reverts,
                 "latency_s": reply.latency_s if reply else 0,
-                **_chosen(sample, order, case, reply),
+                # Not in the original's files, which know these only of runs that are valid.
+                **{f"{kind}_output": outputs[case] for kind, outputs in sample.gold.items()},
+                **_chosen(sample, order, case, reply, reverts=reverts),
             }
             records.append(record)
     return records
 
 
-def _chosen(sample: Sample, order: int, case: int, reply: Reply | None) -> dict[str, Any]:
+def _chosen(
+    sample: Sample, order: int, case: int, reply: Reply | None, *, reverts: bool
+) -> dict[str, Any]:
     declined = reply is None or reply.outcome in _DECLINED
     text = "" if reply is None or declined else reply.text
     choice = read_choice(text)
-    told = {"response": text, "chosen_program_letter": None, "chosen_program_type": None}
+    told = {
+        "response": text,
+        "chosen_program_letter": None,
+        "chosen_program_type": None,
+        "prediction": None,
+        "correct_for_chosen_program": None,
+        "reversion_for_other_program": None,
+    }
     if choice is None:
-        return told | {"prediction": None}
+        return told
     original = (choice.program == "A") == (order == 0)
     kinds = ("original", "mutated") if original else ("mutated", "original")
+    expected, other = (sample.gold[kind][case] for kind in kinds)
     return told | {
         "chosen_program_letter": choice.program,
         "chosen_program_type": kinds[0],
         "prediction": choice.value,
-        "expected_output": sample.gold[kinds[0]][case],
-        "other_output": sample.gold[kinds[1]][case],
+        "expected_output": expected,
+        "other_output": other,
+        "correct_for_chosen_program": is_right(choice.value, expected),
+        "reversion_for_other_program": is_right(choice.value, other) if reverts else None,
     }

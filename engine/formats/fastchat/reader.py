@@ -10,6 +10,7 @@ from typing import Any
 from evalbench.engine.benchmark import Item
 from evalbench.engine.benchmarks.mt_bench.data import (
     Turns,
+    answers_of,
     question_files,
     read_answers,
     read_questions,
@@ -29,6 +30,7 @@ from evalbench.engine.formats.recorded import (
     known_as,
     stands_for,
 )
+from evalbench.engine.runs.held import file_name
 from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
 
 GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
@@ -233,11 +235,13 @@ def _run(
     said = [held.of(name, judged.said, notes) for name in names]
     baseline = said[1] if len(said) > 1 else None
     options = {}
+    shared = None
     if baseline:
         one, two = map(known_as, names)
         notes.append(f"these are the results of {one}; it is compared with {two}")
         # The option names a file; the answers compared with are in the run.
         options["against"] = str(path.absolute())
+        shared = {"against": two}
     spec = make_spec("mt-bench", stands_for(names[0]), judge=list(judged.judges), options=options)
     items = [
         pair
@@ -245,7 +249,7 @@ def _run(
         if (ident := item.inputs["question_id"]) in judged.said
         for pair in _items(item, said[0][ident], judged.said[ident], list(judged.judges))
     ]
-    return Recorded(spec, items, str(path), notes)
+    return Recorded(spec, items, str(path), notes, shared)
 
 
 def _items(
@@ -272,16 +276,18 @@ class _Answers:
 
     def __init__(self, path: Path | None, *, sole: bool) -> None:
         """``sole``: there is one model only; a file is of that model, whatever its name."""
-        self._files: dict[str, Path] = {}
-        if path is not None and path.is_dir():
-            self._files = {file.stem: file for file in path.glob("*.jsonl")}
-        elif path is not None:
-            self._files = {path.stem: path}
+        files: list[Path] = []
+        if path is not None:
+            files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        # FastChat finds them by the file's name, which cannot hold a slash; the rows say more.
+        self._files = {file.stem: file for file in files}
+        for file in files:
+            self._files.setdefault(answers_of(file), file)
         self._sole = path if sole and path and not path.is_dir() else None
 
     def of(self, model: str, wanted: Mapping[int, Any], notes: list[str]) -> dict[int, Turns]:
         """The answers to the wanted questions; what is not there is told in a note."""
-        file = self._files.get(model, self._sole)
+        file = self._files.get(model) or self._files.get(file_name(model), self._sole)
         if file is None:
             notes.append(
                 f"the answers of {known_as(model)} were not given; a remark stands in their place"

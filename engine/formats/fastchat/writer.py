@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from evalbench.engine.benchmarks.mt_bench.data import compared_with
 from evalbench.engine.benchmarks.mt_bench.metrics import TURNS
 from evalbench.engine.benchmarks.mt_bench.ratings import read_rating, read_winner
 from evalbench.engine.config.roles import CANDIDATE
+from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.held import (
     HeldRun,
     HeldSample,
     file_name,
-    model_name,
 )
 
 _NO_RATING = -1
@@ -25,32 +25,55 @@ _SWAPPED = {"A": "model_2", "B": "model_1", "tie": "tie", None: "error"}
 Rows = list[dict[str, Any]]
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
-    """Put answers and judgments into ``files``; returns what was left out."""
-    answers: Rows = []
-    baseline: Rows = []
-    judged: dict[str, Rows] = {}
+def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
+    """Put the answers of every model and the judgments of every judge into ``files``.
+
+    Returns what was left out.
+
+    Raises:
+        UsageError: two runs hold different answers of one model.
+    """
+    answers: dict[str, dict[int, dict[str, Any]]] = {}
+    judged: dict[tuple[str, str], Rows] = {}
+    notes: list[str] = []
+    for run in runs:
+        notes += [*run.notes(), *_add(run, answers, judged)]
+    for name, by_question in answers.items():
+        files.lines(f"model_answer/{file_name(name)}.jsonl", list(by_question.values()))
+    for (judge, kind), rows in judged.items():
+        files.lines(f"model_judgment/{file_name(judge)}_{kind}.jsonl", rows)
+    return notes
+
+
+def _add(
+    run: HeldRun,
+    answers: dict[str, dict[int, dict[str, Any]]],
+    judged: dict[tuple[str, str], Rows],
+) -> list[str]:
+    """Put the rows of one run where they belong."""
+    other = compared_with(run.spec.options.get("against"), run.meta.get("shared"))
     silent = 0
-    against = run.spec.options.get("against")
-    other = Path(str(against)).stem if against else ""
     for held in run.samples():
         turns = [held.text(CANDIDATE, f"turn-{turn}") for turn in TURNS]
         if None in turns:
             silent += 1
             continue
-        answers.append(_answer(run, held, run.candidate, turns))
+        given = [(run.candidate, turns)]
         if other:
-            baseline.append(_answer(run, held, other, held.sample.inputs["baseline"]))
+            given.append((other, held.sample.inputs["baseline"]))
+        for name, said in given:
+            row = _answer(run, held, name, said)
+            known = answers.setdefault(name, {}).setdefault(row["question_id"], row)
+            if known["choices"] != row["choices"]:
+                raise UsageError(
+                    f"these runs hold different answers of {name}",
+                    why="FastChat has one file of answers for each model",
+                    cure="export them apart, each to a folder of its own",
+                )
         for role in run.judges:
             rows = _compared(run, held, role, other) if other else _rated(run, held, role)
-            judged.setdefault(role, []).extend(rows)
-    for name, rows in ((run.candidate, answers), (other, baseline)):
-        if rows:
-            files.lines(f"model_answer/{file_name(name)}.jsonl", rows)
-    for role, rows in judged.items():
-        kind = "pair" if other else "single"
-        judge = file_name(model_name(role.partition("/")[2]))
-        files.lines(f"model_judgment/{judge}_{kind}.jsonl", rows)
+            judge = run.named(role.partition("/")[2])
+            judged.setdefault((judge, "pair" if other else "single"), []).extend(rows)
     notes = []
     if silent:
         notes.append(f"{silent} questions without both answers were left out")
@@ -85,7 +108,7 @@ def _rated(run: HeldRun, held: HeldSample, role: str) -> Rows:
                 {
                     "question_id": held.sample.inputs["question_id"],
                     "model": run.candidate,
-                    "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn)],
+                    "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn)],
                     "user_prompt": _asked(call),
                     "judgment": call.reply.text,
                     "score": _NO_RATING if rating is None else rating,
@@ -106,7 +129,7 @@ def _compared(run: HeldRun, held: HeldSample, role: str, other: str) -> Rows:
             "question_id": held.sample.inputs["question_id"],
             "model_1": run.candidate,
             "model_2": other,
-            "judge": [model_name(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
+            "judge": [run.named(role.partition("/")[2]), _prompt_name(held, turn, "pair")],
             "turn": turn,
             "tstamp": run.created,
         }

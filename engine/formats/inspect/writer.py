@@ -16,15 +16,18 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+from evalbench.engine.benchmarks.recorded import Recorded, given_by
 from evalbench.engine.calls import MediaPart, Message, Outcome, Reply, Usage
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, role_of
+from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of, task_name
 from evalbench.engine.runs.rows import as_text, question
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.letters import LETTERS
+
+RECORDED = Recorded.name
 
 _LOG_VERSION = 2
 _SHORT = 200
@@ -81,7 +84,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "eval_id": run.id,
         "run_id": run.id,
         "created": _stamp(run.created),
-        "task": run.spec.benchmark,
+        "task": task_name(run),
         "task_id": run.id,
         "task_version": bench.get("version") or 0,
         "task_args": dict(run.spec.options),
@@ -90,14 +93,14 @@ def _spec(run: HeldRun) -> dict[str, Any]:
             "samples": run.size,
             "shuffled": bool(run.spec.get("shuffle")),
         },
-        "model": run.spec.model,
+        "model": run.candidate,
         "model_args": {},
         "model_generate_config": _config(run.spec.cast()[CANDIDATE].overrides()),
         "config": {"epochs": run.spec.get("epochs"), "limit": run.spec.get("limit")},
         "packages": {"evalbench": version("evalbench")},
         "tags": list(run.spec.get("tag")),
         "metadata": {"evalbench": {"record": run.record, "judges": run.judges}},
-        "scorers": [{"name": run.spec.benchmark, "metrics": []}],
+        "scorers": [{"name": name, "metrics": []} for name in _scorers(run)],
     }
 
 
@@ -119,7 +122,7 @@ def _ending(run: HeldRun, total: int, done: int, used: Used) -> dict[str, Any]:
         for name, held in run.metrics.items()
         if not held["group"] and held["value"] is not None
     }
-    scorer = run.spec.benchmark
+    scorer = _scorers(run)[0]
     state = run.status.state
     status = "success" if state is State.COMPLETE else "started"
     if state in (State.STOPPED, State.PAUSED, State.BUDGET, State.WAITING):
@@ -170,7 +173,7 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
         "input": [_message(one) for one in asked] or question(held),
         "target": _target(held),
         "messages": _talk(last) if last else [],
-        "output": _output(last) if last else {"model": run.spec.model, "choices": []},
+        "output": _output(last) if last else {"model": run.candidate, "choices": []},
         "metadata": {**held.sample.inputs, **held.sample.tags, "outcome": score.outcome.value},
         "events": [_event(call, run.created) for call in calls],
         "model_usage": used,
@@ -181,9 +184,36 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
         sample["choices"] = choices
     if score.outcome is Outcome.ERROR:
         sample["error"] = _error(str(score.detail.get("error") or "it has no answer"))
+    elif run.spec.benchmark == RECORDED:
+        sample["scores"] = _scores_of_scorers(held, epoch)
     elif (value := run.grade(score, run.headline)) is not None:
         sample["scores"] = {run.spec.benchmark: _score(score, value)}
     return sample
+
+
+def _scorers(run: HeldRun) -> list[str]:
+    """Who scored: the benchmark, or the scorers of the system that the results are from."""
+    if run.spec.benchmark != RECORDED:
+        return [run.spec.benchmark]
+    return [model_name(role.partition("/")[2]) for role in run.judges] or [task_name(run)]
+
+
+def _scores_of_scorers(held: WholeSample, epoch: int) -> dict[str, Any]:
+    """What every scorer of recorded results gave, as it was before it was imported."""
+    scores: dict[str, Any] = {}
+    for call in held.answers(epoch):
+        if role_of(call) == CANDIDATE or call.reply is None:
+            continue
+        scorer = model_name(role_of(call).partition("/")[2])
+        told = given_by(call.reply.text)
+        values: dict[str, Any] = dict(told.get("values") or {})
+        more = {"answer": as_text(told.get("answer")), "explanation": told.get("explanation") or ""}
+        own = {name: values.pop(name) for name in [*values] if name.startswith(f"{scorer}/")}
+        if own:
+            parts = {name.removeprefix(f"{scorer}/"): value for name, value in own.items()}
+            scores[scorer] = {"value": parts, **more}
+        scores |= {name: {"value": value, **more} for name, value in values.items()}
+    return scores
 
 
 def _lettered(choices: Any) -> bool:
@@ -226,7 +256,7 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
     if "scores" in sample:
         summary["scores"] = {
-            name: {"value": score["value"], "answer": score["answer"][:_SHORT]}
+            name: {"value": score["value"], "answer": str(score["answer"])[:_SHORT]}
             for name, score in sample["scores"].items()
         }
     if "error" in sample:

@@ -15,11 +15,12 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of
+from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of, task_name
 from evalbench.engine.runs.rows import as_text
 from evalbench.engine.scoring.statistics import Z95
 
@@ -29,7 +30,7 @@ _NAMES = {"accuracy": "acc"}
 
 def write(run: HeldRun, files: Files) -> list[str]:
     """Put results and samples into ``files``; returns what they cannot hold."""
-    task = run.spec.benchmark
+    task = file_name(task_name(run))
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
     written = failed = 0
@@ -40,7 +41,8 @@ def write(run: HeldRun, files: Files) -> list[str]:
                 failed += 1
                 continue
             written += 1
-            file.write(json_bytes(_document(held, values)) + b"\n")
+            for line in _lines(run, held, values):
+                file.write(json_bytes(line) + b"\n")
     files.json(f"{model}/results_{date}.json", _results(run, task, model, written))
     notes = []
     if failed:
@@ -52,8 +54,9 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
     plain = {name: held for name, held in run.metrics.items() if not held["group"]}
     table: dict[str, Any] = {"alias": task}
     for name, metric in plain.items():
-        table[f"{_named(name)},none"] = metric["value"]
-        table[f"{_named(name)}_stderr,none"] = _stderr(metric)
+        metric_name, _, filtered = _named(run, name).partition(",")
+        table[f"{metric_name},{filtered or 'none'}"] = metric["value"]
+        table[f"{metric_name}_stderr,{filtered or 'none'}"] = _stderr(metric)
     record = run.record.get("benchmark", {})
     shots = run.spec.options.get("shots") or 0
     data = run.record.get("data", {})
@@ -64,7 +67,7 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
             task: {
                 "task": task,
                 "dataset_path": str(data.get("origin") or task),
-                "metric_list": [{"metric": _named(name)} for name in plain],
+                "metric_list": [{"metric": _named(run, name).partition(",")[0]} for name in plain],
                 "num_fewshot": shots,
                 "repeats": run.spec.get("epochs"),
                 "metadata": {"version": record.get("version", ""), **run.spec.options},
@@ -72,7 +75,7 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
         },
         "versions": {task: record.get("version", "")},
         "n-shot": {task: shots},
-        "higher_is_better": {task: {_named(name): True for name in list(plain)[:1]}},
+        "higher_is_better": {task: {_named(run, name): True for name in list(plain)[:1]}},
         "n-samples": {task: {"original": run.size, "effective": written}},
         "config": {
             "model": run.spec.candidate.provider,
@@ -92,7 +95,10 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
     }
 
 
-def _named(metric: str) -> str:
+def _named(run: HeldRun, metric: str) -> str:
+    """What the harness calls a metric; recorded ones keep their names, filter included."""
+    if run.spec.benchmark == Recorded.name:
+        return metric
     return _NAMES.get(metric, metric).replace(",", ";")
 
 
@@ -113,14 +119,30 @@ def _values(run: HeldRun, held: WholeSample) -> dict[str, float]:
         value = run.grade(score, run.headline)
         if value is not None:
             for name, number in {run.headline: value, **score.values}.items():
-                found.setdefault(_named(name), []).append(number)
+                found.setdefault(_named(run, name), []).append(number)
     return {name: sum(numbers) / len(numbers) for name, numbers in found.items()}
 
 
-def _document(held: WholeSample, values: Mapping[str, float]) -> dict[str, Any]:
+def _lines(
+    run: HeldRun, held: WholeSample, values: Mapping[str, float]
+) -> Iterator[dict[str, Any]]:
+    """The lines of a document: one for each filter that its values are of."""
+    by_filter: dict[str, dict[str, float]] = {}
+    for name, value in values.items():
+        metric, _, filtered = name.partition(",")
+        by_filter.setdefault(filtered or "none", {})[metric] = value
+    for filtered, own in by_filter.items():
+        yield _document(run, held, filtered, own)
+
+
+def _document(
+    run: HeldRun, held: WholeSample, filtered: str, values: Mapping[str, float]
+) -> dict[str, Any]:
     """A line of the samples file; epochs are the repeats of its requests."""
     sample = held.sample
-    doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
+    doc = {**sample.tags, **sample.inputs}
+    if run.spec.benchmark != Recorded.name:
+        doc = {"sample_id": sample.id, **sample.tags, "answer": sample.gold, **sample.inputs}
     requests: dict[tuple[str, int, int], tuple[Any, Any, list[Any]]] = {}
     for epoch in sorted(held.scores):
         for call in held.answers(epoch):
@@ -141,7 +163,7 @@ def _document(held: WholeSample, values: Mapping[str, float]) -> dict[str, Any]:
         },
         "resps": [said for _, _, said in asked],
         "filtered_resps": [said[0] for _, _, said in asked],
-        "filter": "none",
+        "filter": filtered,
         "metrics": list(values),
         "doc_hash": _hash(orjson.dumps(doc, option=orjson.OPT_INDENT_2)),
         "prompt_hash": _hash(prompt.encode()),

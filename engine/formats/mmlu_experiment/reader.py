@@ -14,12 +14,19 @@ from evalbench.engine.errors import DataError
 from evalbench.engine.formats.reading import counted, fitting, malformed
 from evalbench.engine.formats.recorded import Recorded, Told, stands_for
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.shapes import maybe, record, text
+from evalbench.engine.shapes import either, maybe, record, text
 
 _UNREAD = "(the reply was not kept; the original read no letter in it)"
 
 
-_CONFIG = record({}, dict.fromkeys(("model", "description"), maybe(text)))
+_CONFIG = record(
+    {},
+    {
+        # The present code writes an object; the first wrote a text.
+        "model": maybe(either(text, record({}, {"model": maybe(text), "type": maybe(text)}))),
+        "description": maybe(text),
+    },
+)
 
 
 def read_experiment(folder: Path) -> Recorded:
@@ -50,7 +57,7 @@ def read_experiment(folder: Path) -> Recorded:
             items.append((item, {("candidate", "answer", 0): said}))
     spec = make_spec(
         "mmlu",
-        stands_for(config.get("model") or folder.resolve().name),
+        stands_for(_model(config.get("model")) or folder.resolve().name),
         options={"family": "chat"},
         desc=str(config.get("description") or ""),
     )
@@ -58,6 +65,13 @@ def read_experiment(folder: Path) -> Recorded:
     if unasked:
         notes.append(f"{counted(unasked, 'question')} without a prediction yet, left out")
     return Recorded(spec, items, str(folder), notes)
+
+
+def _model(given: Any) -> str:
+    """The model's name: what it says, or its ``model``, else the API's ``type``."""
+    if isinstance(given, dict):
+        given = given.get("model") or given.get("type")
+    return str(given or "")
 
 
 def _item(row: Row) -> Item:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 from typing import Any
 
+from evalbench.engine.benchmarks.mmlu.data import UNREAD
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
 from evalbench.engine.runs.held import HeldRun, HeldSample
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
 from evalbench.engine.scoring.letters_lenient import LENIENT
 
-_UNREAD = -1
+_RESULTS = "results.parquet"
+_QUESTIONS = "questions.parquet"
 
 
 def write(run: HeldRun, files: Files) -> list[str]:
@@ -20,26 +23,55 @@ def write(run: HeldRun, files: Files) -> list[str]:
     import pyarrow
     import pyarrow.parquet
 
-    rows = [_row(held) for held in run.samples()]
-    table = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, _schema(pyarrow)), table)
-    files.raw("results.parquet", table.getvalue())
-    made = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.created))
+    table = pyarrow.Table.from_pylist([_row(held) for held in run.samples()], _schema(pyarrow))
+    questions = table.drop_columns(["predicted"])
+    for name, held in ((_RESULTS, table), (_QUESTIONS, questions)):
+        body = io.BytesIO()
+        pyarrow.parquet.write_table(held, body)
+        files.raw(name, body.getvalue())
+        if name == _QUESTIONS:
+            digest = _hash(body)
     files.json(
         "config.json",
         {
             "description": run.spec.get("desc") or run.id,
-            "model": run.candidate,
-            "save_frequency": 1,
-            "created_at": made,
-            "last_updated": made,
+            "model": _model(run),
+            "save_frequency": 10,
+            "df_path": _QUESTIONS,
+            "data_hash": digest,
+            "created_at": _stamp(run.created),
+            "last_updated": _stamp(run.status.updated),
         },
     )
-    unasked = sum(row["predicted"] is None for row in rows)
-    notes = ["replies have no place in it: only the option that was read in each"]
+    unasked = table.column("predicted").null_count
+    notes = [
+        "replies have no place in it: only the option that was read in each",
+        f"the original resumes it with the questions in {_QUESTIONS} (--df-path)",
+    ]
     if unasked:
         notes.append(f"{unasked} questions without an answer have no prediction")
     return notes
+
+
+def _stamp(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+
+
+def _model(run: HeldRun) -> Any:
+    """The model as the original has it: an object with the API, for those that it knows."""
+    apis = {"anthropic": "claude", "deepseek": "deepseek"}
+    if api := apis.get(run.spec.candidate.provider):
+        return {"type": api, "model": run.spec.candidate.name}
+    return run.candidate
+
+
+def _hash(parquet: io.BytesIO) -> str:
+    """What the original knows its questions by: the md5 of the table as pandas prints it."""
+    import pandas
+
+    parquet.seek(0)
+    printed = pandas.read_parquet(parquet).to_string().encode()
+    return hashlib.md5(printed, usedforsecurity=False).hexdigest()
 
 
 def _schema(pyarrow: Any) -> Any:
@@ -67,12 +99,12 @@ def _row(held: HeldSample) -> dict[str, Any]:
 
 def _predicted(held: HeldSample) -> int | None:
     """The option that was read; -1 for a reply without one, None where there is no reply."""
-    if held.score is None or not held.said:
+    if held.score is None or held.score.outcome is Outcome.ERROR:
         return None
     if held.score.outcome in (Outcome.REFUSED, Outcome.FILTERED):
-        return _UNREAD
+        return UNREAD
     parsed = held.score.detail.get("parsed") or {}
     if "option" in parsed:
-        return _UNREAD if parsed["option"] is None else int(parsed["option"])
+        return UNREAD if parsed["option"] is None else int(parsed["option"])
     letter = parsed.get(LENIENT) or parsed.get(LOGLIKELIHOOD)
-    return LETTERS.index(letter) if letter else _UNREAD
+    return LETTERS.index(letter) if letter else UNREAD

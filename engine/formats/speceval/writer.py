@@ -10,11 +10,11 @@ from evalbench.engine.benchmarks.spec.rank import ORDERS
 from evalbench.engine.benchmarks.spec.ranking import read_rank
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.runs.held import (
     HeldRun,
     HeldSample,
     file_name,
-    model_name,
     same_name,
 )
 
@@ -35,6 +35,10 @@ def write(run: HeldRun, files: Files) -> list[str]:
         for statement, objects in statements.items():
             body = _body(run, folder, statement, objects)
             files.json(f"{folder}/results/{same_name(statement)}.json", body)
+        for batch in run.batches():
+            if _is_of(run, batch.body["role"], folder):
+                told = _batch(batch)
+                files.json(f"{folder}/metadata/{file_name(told['batch_id'])}.json", told)
     if unjudged:
         notes.append(f"{unjudged} judgements that nobody gave were left out")
     return notes
@@ -61,6 +65,27 @@ def _body(run: HeldRun, folder: str, statement: str, objects: list[dict[str, Any
     return {"metadata": meta, "rankings": sorted(objects, key=lambda one: str(one["input"]))}
 
 
+def _is_of(run: HeldRun, role: str, folder: str) -> bool:
+    """Whether the batches of a role belong to a folder: of the judge's, or the model's."""
+    if role == CANDIDATE:
+        return run.spec.benchmark == "spec-generate"
+    return f"/judge_{file_name(_judge(run, role))}/" in folder
+
+
+def _batch(batch: BatchRow) -> dict[str, Any]:
+    """What is known of a batch, in the original's names; the requests stay with the run."""
+    job = batch.body.get("job") or {}
+    return {
+        "batch_id": str(job.get("id") or batch.name),
+        "status": "completed" if batch.state == "done" else batch.state,
+        "model": batch.body.get("model"),
+        "request_count": batch.body.get("requests"),
+        "answered": batch.body.get("answered"),
+        "failed": batch.body.get("failed"),
+        "_internal_input_filepath": f"batches/{batch.name}.requests.jsonl",
+    }
+
+
 def _put(entries: Entries, folder: str, held: HeldSample, value: dict[str, Any]) -> None:
     statement = str(held.sample.inputs["statement"]["id"])
     entries.setdefault(folder, {}).setdefault(statement, []).append(value)
@@ -81,12 +106,12 @@ def _answers(run: HeldRun, held: HeldSample, entries: Entries) -> int:
 
 
 def _judge_folder(run: HeldRun, role: str, name: str) -> str:
-    judge = file_name(_judge(role))
+    judge = file_name(_judge(run, role))
     return f"spec_{file_name(run.origin)}/judge_{judge}/{file_name(name)}"
 
 
-def _judge(role: str) -> str:
-    return model_name(role.partition("/")[2])
+def _judge(run: HeldRun, role: str) -> str:
+    return run.named(role.partition("/")[2])
 
 
 def _compliance(run: HeldRun, held: HeldSample, entries: Entries) -> int:
@@ -127,7 +152,7 @@ def _rankings(run: HeldRun, held: HeldSample, entries: Entries) -> int:
                 "output_b": outputs[b],
                 "rank": read_rank(text or ""),
                 "raw_judge_response": text,
-                "names": (_judge(role), names[a], names[b]),
+                "names": (_judge(run, role), names[a], names[b]),
             }
             _put(entries, _judge_folder(run, role, f"{names[a]}x{names[b]}"), held, value)
     return missing

@@ -88,6 +88,22 @@ def test_rows_with_several_test_cases(tmp_path: Path) -> None:
     assert llm.tags == {}
 
 
+def test_rows_whose_calls_and_outputs_stand_in_conditions(tmp_path: Path) -> None:
+    bare = {k: v for k, v in ROW.items() if k not in ("input", "output", "correct_condition")}
+    one = {**bare, "correct_condition": "f(x=3) == 4"}
+    conditions = ["assert f(x=(1, 2)) == {'a': [1]}", "f(x='==') == 'a == b'"]
+    many = {**bare, "id": "many", "conditions": conditions, "mutated_output": "7"}
+    asked = {**ROW, "id": "asked", "input": "assert f(x=3) == ??"}
+    listed = {**ROW, "id": "l", "input": ["f(1)", "f(2)", "f(3)"], "output": "[1, 2]"}
+    items = _items(_lines(tmp_path, one, many, asked, listed))
+    assert items[0].inputs["calls"] == items[2].inputs["calls"] == ["f(x=3)"]
+    assert items[0].gold == {"original": ["4"], "mutated": ["2"]}
+    assert items[1].inputs["calls"] == ["f(x=(1, 2))", "f(x='==')"]
+    # One output of the mutant is that of all calls.
+    assert items[1].gold == {"original": ["{'a': [1]}", "'a == b'"], "mutated": ["7", "7"]}
+    assert items[3].gold["original"] == ["[1, 2]"] * 3
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -174,10 +190,10 @@ def test_values_that_are_no_texts_are_written_as_python_does(tmp_path: Path) -> 
     [
         ({"code": None}, "the program is empty"),
         ({"code": "x = 1", "function_name": None}, "the program defines no function"),
-        ({"input": None}, "there is no input"),
-        ({"output": None}, "the column output is empty"),
+        ({"input": None, "correct_condition": None}, "there is no input"),
+        ({"output": None, "correct_condition": None}, "the column output is empty"),
         ({"mutated_output": ""}, "the column mutated_output is empty"),
-        ({"input": ["f(1)", "f(2)"]}, "1 outputs in output for 2 inputs"),
+        ({"input": ["f(1)", "f(2)", "f(3)"], "output": [4, 5]}, "2 outputs in output for 3 inputs"),
     ],
 )
 def test_a_malformed_row_is_named(tmp_path: Path, changed: dict[str, Any], what: str) -> None:

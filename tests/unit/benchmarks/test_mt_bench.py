@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from evalbench.engine.benchmark import Asked, DataSource, Sample, Score, repeat_of, sample_ids
 from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
 from evalbench.engine.benchmarks.mt_bench.benchmark import MtBench
-from evalbench.engine.benchmarks.mt_bench.prompts import OWN, fill
+from evalbench.engine.benchmarks.mt_bench.prompts import OWN
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
+from evalbench.engine.calls.templates import fill
 from evalbench.engine.errors import DataError
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -305,21 +308,72 @@ def test_the_original_files_are_read(shared_data: Path, tmp_path: Path) -> None:
 
 
 def test_the_original_prompts_can_be_used(shared_data: Path, tmp_path: Path) -> None:
-    file = shared_data / "mt_bench" / "judge_prompts.jsonl"
-    bench = made(judge_prompts=str(file))
-    data = bench.prepare(DataSource(shared_data / "mt_bench", tmp_path))
-    shared = json.loads(json.dumps(data.shared))
-    theirs = made(judge_prompts=str(file), shared=shared)
-    ask = Asking(rated(*"7777"))
-    solved(theirs, sample("math", references=["r1", "r2"]), ask)
-    second = ask.of(JUDGES[0], "rate-2")
-    assert "<|The Start of Reference Answer|>" in second.messages[-1].text
-    assert "{" not in second.messages[-1].text.replace("{a}", "")
-    assert theirs.template_hash() != made().template_hash()
+    folder = shared_data / "mt_bench"
+    for given in ("original", str(folder / "judge_prompts.jsonl")):
+        bench = made(judge_prompts=given)
+        data = bench.prepare(DataSource(folder, tmp_path))
+        shared = orjson.loads(orjson.dumps(data.shared))
+        theirs = made(judge_prompts=given, shared=shared)
+        ask = Asking(rated(*"7777"))
+        solved(theirs, sample("math", references=["r1", "r2"]), ask)
+        second = ask.of(JUDGES[0], "rate-2")
+        assert "<|The Start of Reference Answer|>" in second.messages[-1].text
+        assert "{" not in second.messages[-1].text.replace("{a}", "")
+        assert theirs.template_hash() != made().template_hash()
+        assert (theirs.prompt_set(), made().prompt_set()) == ("original", "evalbench")
+        assert "original" in theirs.metrics(Tally())[0].title
+        assert folder / "judge_prompts.jsonl" in (*bench.data_files(folder), Path(given))
+        assert not bench.remarks(folder)
+    [told] = made().remarks(folder)
+    assert "--judge-prompts original" in told
+
+
+def prompt_lines(**changed: str) -> str:
+    """A file of judge prompts in the original's form, with other templates for some."""
+    rows = (
+        {"name": name, "prompt_template": changed.get(name.replace("-", "_"), own.template)}
+        for name, own in OWN.items()
+    )
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_judge_prompts_of_ones_own_are_named_and_checked(tmp_path: Path) -> None:
+    (tmp_path / "question.jsonl").write_text(
+        '{"question_id": 1, "category": "math", "turns": ["a", "b"]}\n'
+    )
+    file = tmp_path / "judge_prompts.jsonl"
+    source = DataSource(tmp_path, tmp_path)
+    file.write_text(prompt_lines(single_v1="{question} {{braces}} {answer}"))
+    shared = orjson.loads(orjson.dumps(made(judge_prompts=str(file)).prepare(source).shared))
+    assert made(shared=shared).prompt_set().startswith("judge_prompts.jsonl (sha256 ")
+    with pytest.raises(DataError, match="not the judge prompts that FastChat ships"):
+        made(judge_prompts="original").prepare(source)
+    for bad, why in (
+        ("{question} {answr}", "unknown placeholder {answr}"),
+        ("{question}", "lacks {answer}"),
+        ("{question} {answer} {answer_a}", "unknown placeholder {answer_a}"),
+    ):
+        file.write_text(prompt_lines(single_v1=bad))
+        with pytest.raises(DataError, match=re.escape(why)):
+            made(judge_prompts=str(file)).prepare(source)
+
+
+def test_the_original_prompts_are_fetched_once_without_data(
+    shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "judge_prompts.jsonl"
+    file.write_bytes((shared_data / "mt_bench" / "judge_prompts.jsonl").read_bytes())
+    monkeypatch.setattr(mt_bench_data, "_FASTCHAT", file.as_uri())
+    source = DataSource(None, tmp_path / "downloads")
+    assert mt_bench_data.find_prompts("original", source).name == "original"
+    file.unlink()
+    assert mt_bench_data.find_prompts("original", source).name == "original"
+    with pytest.raises(DataError, match=r"--judge-prompts judge_prompts\.jsonl"):
+        mt_bench_data.find_prompts("original", DataSource(None, tmp_path / "other"))
 
 
 def test_all_own_prompts_have_the_holes_of_the_original(shared_data: Path) -> None:
-    theirs = mt_bench_data.read_prompts(shared_data / "mt_bench" / "judge_prompts.jsonl")
+    theirs = mt_bench_data.read_prompts(shared_data / "mt_bench" / "judge_prompts.jsonl").prompts
     for name, prompt in OWN.items():
         holes = set(theirs[name].template.split("{")[1:])
         for hole in (text.partition("}")[0] for text in holes):

@@ -25,6 +25,7 @@ from evalbench.engine.data.dataset import (
     read_samples,
     selected_count,
     spread,
+    spread_over,
     verify_prepared,
 )
 from evalbench.engine.errors import DataError, SpecError
@@ -426,6 +427,30 @@ def test_a_smaller_shuffled_choice_is_part_of_a_larger_one(cache: Path) -> None:
         for limit in (32, 96)
     )
     assert small < large
+
+
+def test_a_limit_is_spread_over_every_tag_that_a_benchmark_names() -> None:
+    """Few samples still show every medium, and different simulations of each."""
+    groups = {
+        ("Binary", medium, simulation): [100 * m + 10 * s + n for n in range(5)]
+        for m, medium in enumerate(("image", "video"))
+        for s, simulation in enumerate("abcde")
+    }
+
+    def drawn(limit: int, seed: str | None = None) -> list[tuple[str, str]]:
+        copy: dict[tuple[str, ...], list[int]] = {k: [*held] for k, held in groups.items()}
+        chosen = set(spread_over(copy, limit, seed))
+        assert len(chosen) == limit
+        return [key[1:] for key, members in groups.items() for at in members if at in chosen]
+
+    for seed in (None, "7"):
+        four = drawn(4, seed)
+        assert Counter(medium for medium, _ in four) == {"image": 2, "video": 2}
+        assert len({simulation for _, simulation in four}) == 4
+        assert set(Counter(drawn(20, seed)).values()) == {2}
+    assert len(drawn(50)) == 50
+    for bench, tags in (("openseesime", 2), ("spec-comply", 1), ("spec-rank", 2)):
+        assert len(registry.benchmark_class(bench).spread_within) == tags
 
 
 def test_chosen_samples_keep_the_order_of_the_file(cache: Path) -> None:

@@ -23,6 +23,7 @@ from evalbench.engine.benchmarks.custom.file import is_custom, read_file, read_i
 from evalbench.engine.benchmarks.mt_bench import data as mt_bench_data
 from evalbench.engine.benchmarks.spec import data as spec_data
 from evalbench.engine.calls.options import Option
+from evalbench.engine.config.env_file import read_env_file
 from evalbench.engine.config.spec import load_suite, make_spec
 from evalbench.engine.cost.price_file import read_prices
 from evalbench.engine.data import parquet_pages
@@ -42,7 +43,6 @@ from evalbench.engine.formats.inspect import reader as inspect_log
 from evalbench.engine.formats.lm_eval import reader as lm_eval
 from evalbench.engine.formats.yaml_configs import read_config
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.keys.env_file import read_env_file
 from evalbench.engine.runs.folder import RunFolder, all_runs, make_run
 from evalbench.tui.cli.main import main
 from evalbench.tui.state.preferences import load_preferences, preferences_file

@@ -34,6 +34,7 @@ def test_the_record_says_what_a_reviewer_needs() -> None:
     assert told["benchmark"] == {
         "name": "synthetic",
         "version": "1",
+        "prompts": "evalbench",
         "templates": build_benchmark(made).template_hash(),
         "licence": "CC0-1.0",
     }

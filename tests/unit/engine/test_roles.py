@@ -50,6 +50,30 @@ def test_a_run_has_its_judges_beside_the_candidate() -> None:
     check_spec(spec)
 
 
+def test_batches_are_for_every_model_that_can(tmp_path: Path) -> None:
+    spec_file = tmp_path / "spec.jsonl"
+    spec_file.write_text('{"id": "s", "text": "t"}\n')
+
+    def modes(model: str, *judges: str, size: int | None = 7) -> list[tuple[str, int | None]]:
+        made = make_spec(
+            "spec-comply", model, judge=judges, mode="batch", batch_size=size, data=str(spec_file)
+        )
+        return [(part.get("mode"), part.get("batch_size")) for part in made.cast().values()]
+
+    sized = "anthropic/claude-haiku-4-5,batch-size=3"
+    assert modes("answers/a", "openai/gpt-4.1", sized, "local/gpt2-large") == [
+        ("realtime", 7), ("batch", 7), ("batch", 3), ("realtime", 7),
+    ]  # fmt: skip
+    assert modes("local/gpt2-large", "openai/gpt-4.1") == [("realtime", 7), ("batch", 7)]
+    assert modes("openai/gpt-4.1", "openai/gpt-4.1-mini,mode=realtime") == [
+        ("batch", 7), ("realtime", 7),
+    ]  # fmt: skip
+    for model, judge in (("answers/a", "local/gpt2-large"), ("local/gpt2-large", "local/gpt2")):
+        none = make_spec("spec-comply", model, judge=[judge], mode="batch", data=str(spec_file))
+        with pytest.raises(SpecError, match="batches"):
+            check_spec(none)
+
+
 def test_workers_are_for_models_on_this_machine() -> None:
     with pytest.raises(SpecError, match="runs in no worker of ours") as error:
         check_spec(make_spec("synthetic", "scripted/good", workers=2))

@@ -55,6 +55,24 @@ def test_both_files_of_mt_bench(tmp_path: Path, named: str) -> None:
     assert "generation_timeout_seconds: 120" in told
 
 
+def test_flags_beside_a_file_choose_its_models_or_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model_config.yaml").write_text(MODELS)
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / "evaluation_config.yaml"
+    other.write_text(EVALUATION)
+    models = tmp_path / "model_config.yaml"
+    for given in ("phi-3-mini", "local/phi-3-mini"):
+        [spec] = read_config(models, models=[given], more=[other]).specs
+        assert (spec.model, spec.get("max_tokens")) == ("local/phi-3-mini", 256)
+        assert list(spec.cast()) == ["candidate", "judge/openai/gpt-4.1-nano"]
+    with pytest.raises(EvalbenchError, match=r"has no model local/X[\s\S]*local/gpt2-large"):
+        read_config(models, models=["X"])
+    with pytest.raises(EvalbenchError, match="both say what models is"):
+        read_config(models, more=[models])
+    with pytest.raises(EvalbenchError, match="--model does not go with"):
+        read_config(spec_eval(tmp_path, RANKING), models=["X"])
+
+
 def spec_eval(tmp_path: Path, text: str) -> Path:
     (tmp_path / "spec.jsonl").write_text('{"id": "s", "text": "t"}\n')
     for name in ("model-a", "model-b"):
@@ -89,9 +107,37 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     assert list(spec.cast())[1:] == ["judge/openai/gpt-4o-mini-2024-07-18"]
     assert Path(spec.get("data")).is_file()
     assert "model-a: answers in" in found.notes[0]
+    assert found.output == Path("data/batched_rankings")
     told = "\n".join(found.notes)
     assert "openai_api_key: keys come from" in told
     assert "nothing-secret" not in told + json.dumps(spec.to_json())
+
+
+def test_files_that_ask_for_batches_get_them(tmp_path: Path) -> None:
+    text = RANKING + "qps: 4\ntimeout: 30\nmax_tokens: 99\nkey: nothing-secret\nodd: 1\n"
+    file = spec_eval(tmp_path, text)
+    found = read_config(file)
+    candidate, judge = found.specs[0].cast().values()
+    assert (candidate.get("mode"), judge.get("mode"), judge.get("batch_size")) == (
+        "realtime", "batch", 25,
+    )  # fmt: skip
+    assert (judge.get("qps"), judge.get("max_tokens"), judge.get("key")) == (4, 99, None)
+    assert judge.provider_options["timeout"] == 30
+    assert [note for note in found.notes if note.endswith("not used here")] == [
+        "key: not used here", "odd: not used here",
+    ]  # fmt: skip
+    assert "nothing-secret" not in json.dumps(found.specs[0].to_json())
+    [at_once] = read_config(file, {"mode": "realtime"}).specs
+    assert [part.get("mode") for part in at_once.cast().values()] == ["realtime"] * 2
+    file.write_text(RANKING.replace("batch_size: 25\n", ""))
+    assert read_config(file).specs[0].get("mode") is None
+    file.write_text(RANKING.replace("_org: openai", "_org: local"))
+    told = read_config(file)
+    assert told.specs[0].get("mode") is None
+    assert any("takes no batches" in note for note in told.notes)
+    file.write_text(RANKING.replace("batch_size: 25", "batch_size: many"))
+    with pytest.raises(EvalbenchError, match="batch_size"):
+        read_config(file)
 
 
 def test_buckets_of_vertex_mean_gemini_by_key(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.estimated import Estimate, Range, estimate_to_json
+from evalbench.engine.cost.modes import chosen
 from evalbench.engine.cost.prices import PriceBook
 from evalbench.engine.data.dataset import prepare
 from evalbench.engine.preflight.estimate import Part, estimate, estimate_samples, project
@@ -206,6 +207,36 @@ async def test_a_role_without_a_model_or_price_leaves_the_total_unknown() -> Non
         assert found.roles[1].calls == exactly(1)
         assert found.realtime is None
         assert estimate_to_json(found)["realtime"] is None
+
+
+async def test_batches_are_priced_for_the_models_that_take_them() -> None:
+    """Only the judge has batches here: it decides what --mode auto is worth."""
+
+    async def ask_both(sample: Sample, ask: Ask) -> None:
+        await ask("candidate", generate("q", max_tokens=10))
+        await ask("judge/anthropic/claude-sonnet-4-5", generate("q" * 9000, max_tokens=100))
+
+    for count, mode in ((3, "realtime"), (5_000, "batch")):
+        found = await estimated(
+            ask_both,
+            {
+                "candidate": Part(ModelRef("compatible", "x"), batches=False),
+                "judge/anthropic/claude-sonnet-4-5": Part(SONNET_45),
+            },
+            count,
+            price=("1/2",),
+        )
+        candidate, judge = found.roles
+        assert candidate.batch == candidate.realtime
+        assert judge.batch
+        assert judge.realtime
+        assert judge.batch.low < judge.realtime.low
+        judges = ["anthropic/claude-sonnet-4-5"]
+        url = {"base_url": "http://127.0.0.1:9/v1"}
+        spec = make_spec(
+            "mt-bench", "compatible/x", judge=judges, mode="auto", provider_options=url
+        )
+        assert chosen(spec, found) == mode
 
 
 async def test_the_runs_own_cap_replaces_the_benchmarks() -> None:

@@ -81,6 +81,30 @@ def test_batch_at_together_is_half_for_the_models_of_its_list_and_else_unknown(
     assert book.prices(ModelRef("together", "openai/gpt-oss-120b"), "batch", at=NOW) is None
 
 
+def test_batch_is_half_where_only_the_provider_says_so_and_marked_as_derived(
+    book: PriceBook,
+) -> None:
+    for name, cached in (
+        ("anthropic/claude-3-7-sonnet-20250219", "0.15"),
+        ("google/gemini-2.0-flash-001", "0.025"),
+    ):
+        model = ModelRef.parse(name)
+        now, batch = book.prices(model, at=NOW), book.prices(model, "batch", at=NOW)
+        assert now
+        assert batch
+        assert (batch.rates.input, batch.rates.output) == (
+            now.rates.input / 2,
+            now.rates.output / 2,
+        )
+        assert batch.rates.cache_read == Decimal(cached)
+        assert (batch.mode, now.note) == ("batch", "")
+        assert batch.note.startswith("derived: half of the realtime price")
+    listed = book.prices(ModelRef.parse("google/gemini-2.5-pro"), "batch", at=NOW)
+    assert listed
+    assert "derived" not in listed.note
+    assert book.prices(ModelRef.parse("anthropic/no-such-model"), "batch", at=NOW) is None
+
+
 def test_batch_on_bedrock_is_half_though_the_table_has_no_batch_price(book: PriceBook) -> None:
     model = ModelRef("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     now, batch = book.prices(model, at=NOW), book.prices(model, "batch", at=NOW)
@@ -96,7 +120,6 @@ def test_batch_on_bedrock_is_half_though_the_table_has_no_batch_price(book: Pric
         ("anthropic/claude-nobody-9", "realtime", ""),
         ("nobody/claude-sonnet-4-5", "realtime", ""),
         ("together/meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8", "batch", ""),
-        ("anthropic/claude-3-7-sonnet-20250219", "batch", ""),
         ("groq/llama-3.3-70b-versatile", "batch", ""),
         ("compatible/any-model", "batch", ""),
         ("anthropic/claude-sonnet-4-5", "realtime", "batch"),

@@ -13,10 +13,12 @@ from evalbench.tui.report.charts import (
     Bins,
     Chart,
     Dots,
+    Heat,
     Paces,
     Shares,
     bins_of,
     dots_of,
+    heat_of,
     shares_of,
     tick_word,
     ticks,
@@ -43,7 +45,14 @@ def all_charts(name: str) -> list[Chart]:
     assert shares
     assert bins
     paces = Paces("Done", (name, "b"), (((0, 0.1), (9, 1)), ((0, 0.5), (3, 0.75), (20, 1))))
-    return [dots(name=name), dots(9, name), shares, bins, paces]
+    return [dots(name=name), dots(9, name), shares, bins, paces, heat(name)]
+
+
+def heat(name: str, runs: int = 12) -> Heat:
+    held = {f"score/category={name}": RATING, "score/category=b": {**RATING, "value": 3.5}}
+    found = heat_of("Ratings", [(f"{name} {n}", held) for n in range(runs)], "score/category=")
+    assert found
+    return found
 
 
 @pytest.mark.parametrize(
@@ -131,6 +140,27 @@ def test_bars_keep_to_their_width(chart: Chart, width: int, ascii_only: bool) ->
     if ascii_only:
         drawn = re.sub("[–漢字]", "", "".join(lines[1:]))
         assert drawn.isascii()
+
+
+def test_a_heat_map_shows_every_run_by_every_group() -> None:
+    one = ("a", {"s/c=x": RATING, "s/c=y": {**RATING, "value": 2.0}})
+    other = ("b", {"s/c=y": RATING})
+    found = heat_of("Ratings", [one, other], "s/c=")
+    assert found
+    assert (found.rows, found.columns) == (("a", "b"), ("x", "y"))
+    assert (found.low, found.high, found.marks[1][0]) == (2.0, 7.25, None)
+    drawn = str(svg(found))
+    told = [e.text for e in ElementTree.fromstring(drawn).iter() if e.tag.endswith("title")]
+    assert "a, x: 7.250 (6.500–8.000)" in told
+    assert len(told) == 1 + 3
+    lines = bars(found, 60)
+    assert lines[1:3] == ["   1 a", "   2 b"]
+    assert [line.split() for line in lines[4:]] == [
+        ["x", "█", "7.25", "–"], ["y", "2.00", "█", "7.25"],
+    ]  # fmt: skip
+    many = {f"s/c={n}": RATING for n in range(40)}
+    assert heat_of("Ratings", [("a", many)], "s/c=") is None
+    assert heat_of("Ratings", [("a", {"s/c=x": RATING})], "s/c=") is None
 
 
 def test_a_bar_ends_at_its_value_and_shows_its_interval() -> None:

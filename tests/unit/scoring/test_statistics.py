@@ -11,6 +11,7 @@ from evalbench.engine.scoring.statistics import (
     Z95,
     mean_interval,
     mean_of_rates_interval,
+    scaled_interval,
     wilson,
 )
 
@@ -80,3 +81,20 @@ def test_mean_of_rates_covers_about_95_percent() -> None:
         low, high = mean_of_rates_interval(groups)
         hits += low <= mean <= high
     assert 0.93 <= hits / 2000 <= 0.98
+
+
+@pytest.mark.parametrize("scale", [(1.0, 10.0), (0.0, 1.0)])
+def test_an_interval_on_a_scale_never_leaves_it(scale: tuple[float, float]) -> None:
+    low, high = scale
+    width = high - low
+    for place in (0.0, 0.001, 0.3, 0.5, 0.97, 1.0):
+        for error in (0.0, 0.001, 0.05, 0.4, 3.0):
+            value = low + place * width
+            found = scaled_interval(value, (error * width) ** 2, scale)
+            assert found is not None
+            assert low <= found[0] <= value <= found[1] <= high
+    # In the middle and with a small error it is the normal one.
+    value, error = low + width / 2, width / 200
+    found = scaled_interval(value, error * error, scale)
+    assert found == pytest.approx((value - Z95 * error, value + Z95 * error), rel=1e-3)
+    assert scaled_interval(high + width, 1.0, scale) is None

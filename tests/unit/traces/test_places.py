@@ -88,6 +88,29 @@ def test_galileo_is_named_by_flags_then_by_its_variables_then_by_the_run(
     assert place.project == "given"
 
 
+def test_settings_stand_in_the_env_file_beside_the_key(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / ".env"
+    file.write_text(
+        "GALILEO_API_KEY=secret-of-the-file\nGALILEO_PROJECT='from the file'\n"
+        "GALILEO_LOG_STREAM=stream # of the file\n"
+        "export GALILEO_CONSOLE_URL=https://console.galileo.file.example\nAWS_REGION=eu-west-9\n"
+    )
+    monkeypatch.setenv("GALILEO_PROJECT", "of the environment")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    (place,) = places(enable_galileo=True, env_file=str(file))
+    assert (place.project, place.log_stream) == ("from the file", "stream")
+    assert place.endpoint == "https://api.galileo.file.example/otel/traces"
+    (place,) = places(enable_galileo=True, env_file=str(file), galileo_project="flag")
+    assert place.project == "flag"
+    made = make_spec("quickstart", "bedrock/anthropic.claude-haiku-4-5", env_file=str(file))
+    assert made.provider_options["region"] == "eu-west-9"
+    assert "secret" not in str(made.to_json())
+    file.unlink()
+    assert make_spec("quickstart", "bedrock/x.y", env_file=str(file)).provider_options["region"]
+
+
 def test_headers_come_from_the_environment_spaces_and_all(
     home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

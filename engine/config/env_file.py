@@ -1,8 +1,10 @@
-"""Reading ``.env`` files, only when a command names one (``--env-file``)."""
+"""Reading ``.env`` files, only when a command names one (``--env-file``): keys, and settings."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from evalbench.engine.errors import DataError
@@ -51,6 +53,17 @@ def read_env_file(path: Path) -> dict[str, str]:
             )
         found[parsed["name"]] = _value(parsed)
     return found
+
+
+def variables_of(env_file: str | None) -> Mapping[str, str]:
+    """What settings may be taken from: the environment, and a ``.env`` file over it.
+
+    A file that is not there any more, as of a run that goes on elsewhere, holds nothing.
+    """
+    path = Path(env_file) if env_file else None
+    if path is None or not path.is_file():
+        return os.environ
+    return {**os.environ, **read_env_file(path)}
 
 
 def _value(parsed: re.Match[str]) -> str:

@@ -1,0 +1,182 @@
+"""Prompts as templates: texts with ``{names}`` that are filled in, and files that replace them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from evalbench.engine.calls.messages import TextPart
+from evalbench.engine.calls.options import Option
+from evalbench.engine.errors import SpecError, nearest
+
+OWN = "evalbench"
+"""The name of evalbench's own wording."""
+
+ORIGINAL = "original"
+"""The name of the wording of the system that a benchmark comes from."""
+
+_HOLE = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with its ``{names}`` replaced; doubled braces become single ones.
+
+    Nothing in a value is read as a template, and a name without a value stays
+    as it stands.
+    """
+
+    def put(hole: re.Match[str]) -> str:
+        if hole[1] is None:
+            return hole[0][0]
+        return values.get(hole[1], hole[0])
+
+    return _HOLE.sub(put, template)
+
+
+def placeholders(template: str) -> set[str]:
+    """The names that a template has in braces."""
+    return {hole[1] for hole in _HOLE.finditer(template) if hole[1]}
+
+
+def filled_parts(
+    template: str, values: Mapping[str, str], shared: Collection[str] = ()
+) -> list[TextPart]:
+    """The parts of a message: what comes before the first name that is not ``shared`` is one.
+
+    Many calls begin with it, so that providers can cache it.
+    """
+    own = (hole.start() for hole in _HOLE.finditer(template) if hole[1] and hole[1] not in shared)
+    at = next(own, len(template))
+    head, rest = fill(template[:at], values), fill(template[at:], values)
+    parts = [TextPart(head, shared=True)] if head and rest else []
+    return [*parts, TextPart(rest or head)]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """One prompt of a benchmark.
+
+    Attributes:
+        user: the user's message, or the text to be continued.
+        may: the names that it may have in braces, each with what stands for it.
+        must: those without which the model would not see what it is asked about.
+        system: the system message; empty for none.
+        takes_system: whether there can be one.
+    """
+
+    user: str
+    may: Mapping[str, str]
+    must: tuple[str, ...]
+    system: str = ""
+    takes_system: bool = True
+
+
+def prompt_option(*sets: str) -> Option:
+    """``--prompt``: a named set, or a file of templates."""
+    named = f"{ORIGINAL}, the exact wording of the system that this comes from; or a"
+    return Option(
+        "prompt",
+        str,
+        None,
+        f"{named if sets else 'a'} TOML file of templates (evalbench benchmarks NAME --template"
+        " prints one); left out, evalbench's own wording",
+        choices=(OWN, *sets),
+        path="text",
+    )
+
+
+def prompt_set_name(chosen: str | None) -> str:
+    """What the prompts of a run are called: a set's name, or the hash of the file's text."""
+    if chosen in (None, OWN):
+        return OWN
+    assert chosen
+    if "\n" not in chosen and "{" not in chosen:
+        return chosen
+    return f"from a file (sha256 {hashlib.sha256(chosen.encode()).hexdigest()[:12]})"
+
+
+def chosen_templates(
+    chosen: str | None,
+    own: Mapping[str, Template],
+    sets: Mapping[str, Mapping[str, Template]] | None = None,
+) -> Mapping[str, Template] | None:
+    """The templates that ``--prompt`` stands for; None for a benchmark's own wording.
+
+    Args:
+        chosen: the option's value: a set's name, or the text of a file.
+        own: the benchmark's templates by name; what a file does not replace stays.
+        sets: named sets.
+
+    Raises:
+        SpecError: the file is none, or a template of it cannot be filled.
+    """
+    if chosen in (None, OWN):
+        return None
+    assert chosen
+    if sets and chosen in sets:
+        return {**own, **sets[chosen]}
+    try:
+        tables = tomllib.loads(chosen)
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong("the prompt file is not TOML", str(error)) from None
+    if not tables:
+        raise _wrong("the prompt file is empty", "it has tables " + _listed(own))
+    found = dict(own)
+    for name, table in tables.items():
+        if name not in own:
+            raise _wrong(f"there is no prompt {name!r} here", _listed(own), nearest(name, own))
+        found[name] = _read(name, table, own[name])
+    return found
+
+
+def _read(name: str, table: object, own: Template) -> Template:
+    if not isinstance(table, dict) or not all(isinstance(one, str) for one in table.values()):
+        raise _wrong(f"[{name}] is no table of texts", 'write user = """…"""')
+    if strange := sorted(set(table) - {"user", "system"}):
+        raise _wrong(f"[{name}] has {strange[0]!r}", "it may have user and system")
+    user, system = str(table.get("user", own.user)), str(table.get("system", own.system))
+    if system and not own.takes_system:
+        raise _wrong(f"[{name}] has a system message", "it is raw text to be continued")
+    used = placeholders(user) | placeholders(system)
+    if unknown := sorted(used - set(own.may)):
+        raise _wrong(
+            f"[{name}] has an unknown placeholder {{{unknown[0]}}}",
+            "it may name " + ", ".join(f"{{{one}}}" for one in own.may),
+            "write braces that are text twice: {{ }}",
+        )
+    if lacking := [one for one in own.must if one not in used]:
+        raise _wrong(f"[{name}] lacks {{{lacking[0]}}}", own.may[lacking[0]])
+    return Template(user, own.may, own.must, system, own.takes_system)
+
+
+def _wrong(what: str, why: str, cure: str = "") -> SpecError:
+    return SpecError(
+        "prompt",
+        what,
+        why=why,
+        cure=cure or "evalbench benchmarks NAME --template prints a file to begin with",
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def template_file(own: Mapping[str, Template]) -> str:
+    """A benchmark's own templates as a file for ``--prompt``, with what may be named."""
+    blocks = []
+    for name, template in own.items():
+        lines = [f"[{name}]"]
+        lines += [f"# {{{field}}}: {what}" for field, what in template.may.items()]
+        for part, text in (("system", template.system), ("user", template.user)):
+            if text:
+                lines.append(f'{part} = """\n{_escaped(text)}"""')
+        blocks.append("\n".join(lines) + "\n")
+    return "\n".join(blocks)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"""', '""\\"')

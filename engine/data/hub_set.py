@@ -1,0 +1,74 @@
+"""Any data set of the Hugging Face hub as the data of a run: ``--data hf:OWNER/NAME``."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.benchmark import HubSet
+from evalbench.engine.errors import DataError
+from evalbench.engine.paths import make_private, open_private
+
+_EXAMPLES = "dev"
+"""The split of solved examples, which some benchmarks read beside the questions."""
+
+
+def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
+    """The rows as JSON lines in the cache, and the commit they are of.
+
+    A split ``dev`` is fetched too and lies beside them. Runs in a child process: it
+    imports the hub's clients, which find the token in their environment.
+
+    Raises:
+        DataError: they cannot be fetched, or hold what JSON cannot (pictures).
+    """
+    if progress:
+        progress(f"fetching {hub.name} from the Hugging Face hub", 0, None)
+    try:
+        import datasets
+        from huggingface_hub import HfApi
+
+        datasets.disable_progress_bars()
+        commit = HfApi().dataset_info(hub.name, revision=hub.revision or None).sha
+        commit = commit or hub.revision or "main"
+        config = hub.config or None
+        names = datasets.get_dataset_split_names(hub.name, config, revision=commit)
+        split = hub.split or ("test" if "test" in names else names[0])
+        wanted = dict.fromkeys([split, *([_EXAMPLES] if _EXAMPLES in names else [])])
+        held = {
+            one: datasets.load_dataset(
+                hub.name, config, split=one, revision=commit, cache_dir=str(cache)
+            )
+            for one in wanted
+        }
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{hub.name} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
+            " for a private one), or give a copy with --data PATH",
+        ) from error
+    key = hashlib.sha256(repr((hub, commit)).encode()).hexdigest()[:16]
+    folder = cache / f"hub-{key}"
+    make_private(folder)
+    for one, rows in held.items():
+        _write(folder / f"{one}.jsonl", rows, hub)
+    return folder / f"{split}.jsonl", commit
+
+
+def _write(path: Path, rows: Any, hub: HubSet) -> None:
+    with open_private(path) as file:
+        for number, row in enumerate(rows, 1):
+            try:
+                file.write(orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+            except TypeError as error:
+                raise DataError(
+                    "the row holds what is no text, number or list",
+                    path=hub.name,
+                    line=number,
+                    why=str(error),
+                    cure="download the set and give its folder with --data PATH",
+                ) from None

@@ -1,0 +1,116 @@
+"""``--data hf:OWNER/NAME`` for any benchmark, and downloaded folders of shards."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from evalbench.engine.benchmark import DataSource, HubSet, hub_set
+from evalbench.engine.config.spec import build_benchmark, make_spec
+from evalbench.engine.errors import DataError, SpecError
+from tests.simulator.dataset_hub import DatasetHub
+
+NAME = "someone/questions"
+REVISION = "0123456789abcdef0123456789abcdef01234567"
+MMLU = {"question": "2 + 2?", "subject": "anatomy", "choices": list("wxyz"), "answer": 1}
+CODE = {"code": "def f(x): return x", "input": "f(1)", "output": "1", "mutated_code": "def f(x): 0",
+        "mutated_output": "None", "id": "p"}  # fmt: skip
+TALK = {"question_id": 81, "category": "writing", "turns": ["one", "two"]}
+SIGHT = {"question": "q", "question_type": "t", "answer": "Yes", "answer_choices": ["Yes", "No"],
+         "media_type": "image", "image": "gone.png"}  # fmt: skip
+
+PREPARE = """
+import json, sys
+from pathlib import Path
+from evalbench.engine.config.spec import make_spec
+from evalbench.engine.data.dataset import prepare, read_header
+from evalbench.engine.errors import EvalbenchError
+
+try:
+    spec = make_spec(sys.argv[2], "answers/x", data=sys.argv[3], options=json.loads(sys.argv[4]))
+    path = prepare(spec, Path(sys.argv[1]))
+except EvalbenchError as error:
+    print(json.dumps({"error": str(error)}))
+else:
+    header = read_header(path)
+    print(json.dumps([header.count, header.origin, header.revision]))
+"""
+
+
+def parquet(*rows: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+    return file.getvalue()
+
+
+@pytest.mark.slow
+def test_sets_of_the_hub_are_data_for_every_benchmark(tmp_path: Path) -> None:
+    def prepared(url: str, benchmark: str, data: str, **options: Any) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-c", PREPARE, str(tmp_path / "cache"), benchmark, data,
+             json.dumps(options)],
+            env={**os.environ, "HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "hf")},
+            capture_output=True, text=True, timeout=200,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    rows = [{**MMLU, **CODE, **TALK, "answer": 1, "text": "Be kind."}]
+    files = {"README.md": b"", "data/test-00000-of-00001.parquet": parquet(*rows, *rows)}
+    with DatasetHub(NAME, REVISION, files) as hub:
+        for benchmark, options in (
+            ("mmlu", {"family": "chat"}), ("code-prediction", {}), ("mt-bench", {}),
+        ):  # fmt: skip
+            found = prepared(hub.url, benchmark, f"hf:{NAME}", **options)
+            assert found == [2, NAME, REVISION], benchmark
+        told = prepared(hub.url, "mmlu", f"hf:{NAME}?split=train", family="chat")["error"]
+        assert "?split=" in told
+
+
+def test_what_a_set_is_called() -> None:
+    assert hub_set("data/file.csv") is hub_set(None) is None
+    assert hub_set("hf:a/b") == HubSet("a/b")
+    assert hub_set("hf:a/b@main?config=all&split=dev") == HubSet("a/b", "main", "all", "dev")
+    for wrong in ("hf:", "hf:a", "hf:a/b?rows=3", "hf:a/b/c"):
+        with pytest.raises(SpecError, match="the form is hf:OWNER/NAME"):
+            make_spec("mmlu", "answers/x", data=wrong)
+    assert make_spec("mmlu", "answers/x", data="hf:a/b").get("data") == "hf:a/b"
+
+
+@pytest.mark.parametrize("place", ["", "data", "all"])
+def test_folders_of_shards_are_read(place: str, tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    for benchmark, row, options in (
+        ("mmlu", MMLU, {"family": "chat"}), ("code-choice", CODE, {}), ("mt-bench", TALK, {}),
+        ("openseesime", SIGHT, {}),
+    ):  # fmt: skip
+        folder = tmp_path / benchmark
+        (folder / place).mkdir(parents=True)
+        for number in range(2):
+            kept = {**row, "id": str(number), "question_id": 81 + number}
+            shard = folder / place / f"test-0000{number}-of-00002.parquet"
+            shard.write_bytes(parquet(kept))
+        bench = build_benchmark(
+            make_spec(benchmark, "answers/x", data=str(folder), options=options)
+        )
+        assert len(list(bench.prepare(DataSource(folder, tmp_path)).items)) == 2, benchmark
+
+
+def test_a_table_may_have_any_name(tmp_path: Path) -> None:
+    header = "question,subject,A,B,C,D,answer\n"
+    (tmp_path / "my own questions.csv").write_text(header + "2 + 2?,anatomy,w,x,y,z,B\n")
+    bench = build_benchmark(make_spec("mmlu", "answers/x", options={"family": "chat"}))
+    [item] = bench.prepare(DataSource(tmp_path, tmp_path)).items
+    assert item.gold == 1
+    (tmp_path / "another.csv").write_text(header)
+    with pytest.raises(DataError, match="holds no test split"):
+        bench.prepare(DataSource(tmp_path, tmp_path))
