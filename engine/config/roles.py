@@ -18,6 +18,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.installed import install_command
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
@@ -235,7 +236,7 @@ class RoleSpec:
             raise SpecError(
                 "mode",
                 "--mode cluster needs Ray, which is not installed",
-                cure="pip install 'evalbench[cluster]', on every node",
+                cure=f"on every node: {install_command('cluster')}",
             )
         if self.get("workers") and not isinstance(provider, WorkerProvider):
             raise SpecError(

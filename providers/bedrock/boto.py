@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.installed import install_command
 from evalbench.engine.paths import open_private
 from evalbench.providers.bedrock.credentials import Credentials
 from evalbench.providers.wire.address import proxy_for
@@ -108,7 +109,7 @@ class Boto:
             raise RunFatal(
                 "the Python package boto3 is not installed, which Amazon Bedrock needs",
                 why=str(error),
-                cure="pip install 'evalbench[bedrock]'",
+                cure=install_command("bedrock"),
             ) from None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.errors import ProviderError
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
@@ -119,14 +119,7 @@ class Http:
             raise connection_error(error, self._title, self._address, self._scrub) from None
 
     async def _open(self) -> aiohttp.ClientSession:
-        try:
-            client = await asyncio.to_thread(_aiohttp)
-        except ImportError as error:
-            raise RunFatal(
-                f"aiohttp is not installed, which {self._title} needs",
-                why=str(error),
-                cure="pip install 'evalbench[compatible]'",
-            ) from None
+        client = await asyncio.to_thread(_aiohttp)
         headers = {"Content-Type": "application/json", "User-Agent": "evalbench"}
         if self._secret:
             headers["Authorization"] = f"Bearer {self._secret}"

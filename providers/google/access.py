@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import RunFatal
+from evalbench.engine.installed import install_command
 from evalbench.providers.google.errors import credentials_error
 from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.reached import note_connections
@@ -110,7 +111,7 @@ async def open_client(access: Access, address: Address, version: str, title: str
         raise RunFatal(
             f"the Python package for {title} is not installed",
             why=str(error),
-            cure="pip install 'evalbench[google]'",
+            cure=install_command("google"),
         ) from None
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),

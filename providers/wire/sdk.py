@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
@@ -234,7 +235,7 @@ class SdkClient:
             raise RunFatal(
                 f"the Python package for {self._title} is not installed",
                 why=str(error),
-                cure=f"pip install 'evalbench[{extra}]'",
+                cure=install_command(extra),
             ) from None
         except Exception as error:
             raise client_error(error, self._title, self._scrub) from None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ssl
 
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
+from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.reached import reached
 from evalbench.providers.wire.scrub import Scrub
@@ -80,11 +81,11 @@ def _cut(address: Address, reason: str) -> ProviderError:
 
 def client_error(error: Exception, who: str, scrub: Scrub) -> RunFatal:
     """A client could not be made: its package is broken, or a proxy's address is none."""
+    again = install_command("providers")
     return RunFatal(
         f"the client for {who} cannot be made",
         why=scrub.text(str(error), 300),
-        cure="check the address in HTTPS_PROXY, if there is one, or: "
-        "pip install --upgrade 'evalbench[providers]'",
+        cure=f"check the address in HTTPS_PROXY, if there is one; or install it again: {again}",
     )
 
 

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from evalbench.engine import installed
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError
@@ -32,8 +33,7 @@ _EXTRAS = {
     "anthropic": ("anthropic",),
     "openai": ("openai",),
     "bedrock": ("boto3",),
-    "compatible": ("aiohttp",),
-    "google": ("google-genai", "aiohttp"),
+    "google": ("google-genai",),
     "together": ("together",),
     "local": (
         *("torch", "transformers", "safetensors", "gguf", "accelerate"),
@@ -48,7 +48,7 @@ _EXTRAS = {
     "web": ("textual-serve",),
     "flash": ("flash-attn",),
 }
-_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google", "together")
+_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "google", "together")
 """Told with the providers that need them."""
 
 
@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _system() -> Iterator[Check]:
-    yield Check("ok", f"evalbench {version('evalbench')}")
+    yield Check("ok", f"evalbench {installed.version()}")
     yield Check("ok", f"Python {platform.python_version()} at {sys.executable}")
     wsl = ", inside WSL" if "microsoft" in platform.release().lower() else ""
     yield Check("ok", f"{platform.platform()}{wsl}")
@@ -156,7 +156,7 @@ def _providers() -> Iterator[Check]:
         if missing:
             told.insert(0, f"not installed: {', '.join(missing)}")
             yield Check(
-                "note", f"{name}: {'; '.join(told)}", f"pip install 'evalbench[{_extra(cls)}]'"
+                "note", f"{name}: {'; '.join(told)}", installed.install_command(_extra(cls))
             )
         else:
             yield Check("ok", f"{name}: {'; '.join(['installed', *told])}")
@@ -212,7 +212,7 @@ def _extras() -> Iterator[Check]:
             yield Check(
                 "note",
                 f"extra {extra}: without {', '.join(missing)}",
-                f"pip install 'evalbench[{extra}]'",
+                installed.install_command(extra),
             )
         else:
             told = ", ".join(f"{name} {installed}" for name, installed in found.items())
@@ -221,7 +221,7 @@ def _extras() -> Iterator[Check]:
         yield Check(
             "note",
             f"extras that are not installed: {', '.join(absent)}",
-            "pip install 'evalbench[EXTRA]', if you need one",
+            f"{installed.install_command(absent[0])}, if you need {absent[0]}, say",
         )
 
 

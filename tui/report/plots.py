@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import install_command
 from evalbench.engine.paths import cache_dir, write_file
 from evalbench.tui.report.charts import Bins, Chart, Dots, Mark, Paces, Shares, tick_word, ticks
 from evalbench.tui.report.svg import svg_file
@@ -31,8 +32,6 @@ _WIDTH_IN, _ROW_IN, _FRAME_IN = 8.0, 0.22, 1.1
 _MOST_IN = 200.0
 """Higher pictures than this no program draws."""
 _LONGEST_NAME = 46
-
-_NO_PNG = "no PNG was made: pip install 'evalbench[report]' brings what draws them"
 
 
 def write_plots(charts: Sequence[Chart], folder: Path) -> tuple[list[Path], list[str]]:
@@ -63,7 +62,7 @@ def write_plots(charts: Sequence[Chart], folder: Path) -> tuple[list[Path], list
         raise UsageError(
             f"{folder} cannot be written to", why=error.strerror or str(error)
         ) from None
-    return files, [] if drawing else [_NO_PNG]
+    return files, [] if drawing else [_no_png()]
 
 
 def _slug(title: str) -> str:
@@ -223,3 +222,7 @@ def _paces(axes: Any, chart: Paces) -> None:
     )
     axes.grid(color="#d5dae0", linewidth=0.6)
     _legend(axes, chart.series)
+
+
+def _no_png() -> str:
+    return f"no PNG was made, for lack of matplotlib: {install_command('report')}"
