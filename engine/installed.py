@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from evalbench.engine.errors import UsageError
+
 DISTRIBUTION = "evalbench-tui"
 
 
@@ -28,6 +30,24 @@ def version() -> str:
         return version(DISTRIBUTION)
     except PackageNotFoundError:
         return "unknown"
+
+
+def require(extra: str, purpose: str, *modules: str) -> None:
+    """Stop before modules of an extra are used, if they are not there.
+
+    Args:
+        extra: what brings them.
+        purpose: what needs them, as the beginning of a sentence.
+        modules: names to import.
+
+    Raises:
+        UsageError: one is not installed.
+    """
+    if missing := [name for name in modules if find_spec(name) is None]:
+        raise UsageError(
+            f"{purpose} needs {' and '.join(missing)}, which this installation lacks",
+            cure=install_command(extra),
+        )
 
 
 def install_command(*extras: str) -> str:

@@ -30,6 +30,7 @@ from evalbench.engine.errors import (
     error_from_json,
     nearest,
 )
+from evalbench.engine.installed import require
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.paths import expand
 from evalbench.engine.preflight.desk import Checked
@@ -220,6 +221,7 @@ class Run:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row for each sample and epoch; columns as those of the CSV export."""
+        require("data", "to_pandas()", "pandas")
         import pandas
 
         with HeldRun(self._folder) as held:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from evalbench.engine.installed import require
 from evalbench.engine.scoring.statistics import Z95, Interval
 
 Array = Any
@@ -83,6 +84,7 @@ def mcnemar(first_only: int, second_only: int) -> float:
     Source: Q. McNemar, Psychometrika 12 (1947) 153-157; the exact form:
     A. Agresti, "Categorical Data Analysis", 3rd edition, section 11.1.
     """
+    _require_scipy()
     from scipy.special import bdtr
 
     differing = first_only + second_only
@@ -138,6 +140,7 @@ def clustered_t(sums: Array, sizes: Array) -> Mean:
 
 
 def _by_t(mean: float, error: float, freedom: int) -> Mean:
+    _require_scipy()
     from scipy.special import stdtr, stdtrit
 
     # Equal differences leave the dust of rounding, which is no spread to go by.
@@ -157,6 +160,7 @@ def wilcoxon(differences: Array) -> float:
     """
     if not np.any(differences):
         return 1.0
+    _require_scipy()
     from scipy.stats import wilcoxon as of_scipy
 
     return float(of_scipy(differences, zero_method="wilcox").pvalue)
@@ -184,3 +188,7 @@ def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
         clusters: the number of each one's cluster, from 0 without a gap.
     """
     return np.bincount(clusters, weights=differences), np.bincount(clusters).astype(float)
+
+
+def _require_scipy() -> None:
+    require("stats", "comparing runs", "scipy")

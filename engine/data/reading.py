@@ -27,6 +27,7 @@ from evalbench.engine.files import (
     read_plain,
     why_unread,
 )
+from evalbench.engine.installed import require
 from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".csv")
@@ -182,6 +183,7 @@ def _letters(value: Any) -> int:
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
+    require("data", "reading Parquet files", "pyarrow")
     import pyarrow
     import pyarrow.parquet
 

@@ -30,6 +30,8 @@ from evalbench.tui.state.clean import one_line
 _LEAST_FREE = 2_000_000_000
 
 _EXTRAS = {
+    "data": ("datasets", "pandas", "pyarrow"),
+    "stats": ("scipy",),
     "anthropic": ("anthropic",),
     "openai": ("openai",),
     "bedrock": ("boto3",),

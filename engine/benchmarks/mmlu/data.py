@@ -12,6 +12,7 @@ from evalbench.engine.benchmark import DataSet, DataSource, Item
 from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.data.reading import SUFFIXES, Row, read_csv_records, read_rows
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.installed import require
 
 HUB_ID = "cais/mmlu"
 REVISION = "c30699e8356da336a370243923dbaf21066bb9fe"
@@ -80,6 +81,7 @@ def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
     Files that an earlier fetch left in the Hugging Face cache are read from it
     without asking the hub, so other options work without a network too.
     """
+    require("data", f"{HUB_ID} of the Hugging Face hub", "datasets", "pyarrow")
     if source.progress:
         source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
     try:
