@@ -31,7 +31,7 @@ _LEAST_FREE = 2_000_000_000
 
 _EXTRAS = {
     "data": ("datasets", "pandas", "pyarrow"),
-    "stats": ("scipy",),
+    "stats": ("numpy", "scipy"),
     "anthropic": ("anthropic",),
     "openai": ("openai",),
     "bedrock": ("boto3",),
