@@ -43,11 +43,19 @@ def require(extra: str, purpose: str, *modules: str) -> None:
     Raises:
         UsageError: one is not installed.
     """
-    if missing := [name for name in modules if find_spec(name) is None]:
+    if missing := [name for name in modules if not _there(name)]:
         raise UsageError(
             f"{purpose} needs {' and '.join(missing)}, which this installation lacks",
             cure=install_command(extra),
         )
+
+
+def _there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        # The package that it is in is not there either.
+        return False
 
 
 def install_command(*extras: str) -> str:

@@ -18,7 +18,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, nearest
-from evalbench.engine.installed import install_command
+from evalbench.engine.installed import install_command, require
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
@@ -201,8 +201,10 @@ class RoleSpec:
         Raises:
             SpecError: the model cannot do what is asked.
             NoSuchModel: the provider knows no such model.
+            UsageError: packages that it needs are not installed.
         """
         provider, name = self.provider(), self.ref.name
+        require(getattr(provider, "extra", ""), self.model, *getattr(provider, "modules", ()))
         provider.check_model(name)
         able = provider.capabilities(name)
         if self.batched and self.batch_terms() is None:

@@ -39,6 +39,8 @@ class Anthropic(MessageBatches):
 
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
+    extra: ClassVar[str] = "anthropic"
+    modules: ClassVar[tuple[str, ...]] = ("anthropic",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(

@@ -56,6 +56,8 @@ class Bedrock(InvocationJobs):
 
     name: ClassVar[str] = "bedrock"
     title: ClassVar[str] = "Amazon Bedrock"
+    extra: ClassVar[str] = "bedrock"
+    modules: ClassVar[tuple[str, ...]] = ("boto3",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(

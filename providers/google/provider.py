@@ -80,6 +80,8 @@ OPTIONS: tuple[Option, ...] = (
 class Gemini(NetworkProvider):
     """What the Gemini API and Vertex AI have in common."""
 
+    extra: ClassVar[str] = "google"
+    modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     files: Uploads | None = None
     """Where media go that are too large for a request; None: nowhere."""
     takes_batches: ClassVar[bool] = False

@@ -44,6 +44,8 @@ class Local:
 
     name: ClassVar[str] = "local"
     title: ClassVar[str] = "This machine"
+    extra: ClassVar[str] = "local"
+    modules: ClassVar[tuple[str, ...]] = _NEEDS
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "device",

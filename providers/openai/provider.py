@@ -41,6 +41,8 @@ class OpenAI(FileBatches):
 
     name: ClassVar[str] = "openai"
     title: ClassVar[str] = "OpenAI"
+    extra: ClassVar[str] = "openai"
+    modules: ClassVar[tuple[str, ...]] = ("openai",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(

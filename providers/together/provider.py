@@ -48,6 +48,8 @@ class Together(TogetherBatches):
 
     name: ClassVar[str] = "together"
     title: ClassVar[str] = "Together"
+    extra: ClassVar[str] = "together"
+    modules: ClassVar[tuple[str, ...]] = ("together",)
     options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("TOGETHER_API_KEY",),

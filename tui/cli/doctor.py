@@ -165,9 +165,7 @@ def _providers() -> Iterator[Check]:
 
 
 def _extra(cls: type[object]) -> str:
-    """The extra that a provider of ours needs is called like its folder."""
-    path = cls.__module__.split(".")
-    return path[2] if path[:2] == ["evalbench", "providers"] else ""
+    return str(getattr(cls, "extra", ""))
 
 
 def _key_words(name: str, need: KeyNeed, refs: list[KeyRef]) -> str:

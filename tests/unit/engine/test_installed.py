@@ -17,6 +17,7 @@ import pytest
 
 import evalbench_tui
 from evalbench.engine import installed
+from evalbench.engine.config.spec import check_spec, make_spec
 from evalbench.engine.errors import UsageError
 from evalbench.engine.installed import install_command, packages_of, require
 
@@ -106,9 +107,33 @@ def test_tools_that_keep_an_environment_of_their_own(
 def test_what_is_missing_is_named_with_the_command(environment: Path) -> None:
     require("openai", "asking", "json", "shlex")
     with pytest.raises(UsageError) as error:
-        require("openai", "asking", "json", "made_up_a", "made_up_b")
-    assert error.value.what == "asking needs made_up_a and made_up_b, which this installation lacks"
+        require("openai", "asking", "json", "made_up_a", "made_up_b.c")
+    assert (
+        error.value.what == "asking needs made_up_a and made_up_b.c, which this installation lacks"
+    )
     assert error.value.cure == install_command("openai")
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [
+        ("anthropic", "anthropic/claude-sonnet-5"),
+        ("boto3", "bedrock/some"),
+        ("google.genai", "vertex/gemini-3-pro"),
+        ("torch", "local/smollm2-135m-instruct"),
+    ],
+)
+def test_a_missing_package_stops_a_run_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, module: str, model: str
+) -> None:
+    found = installed.find_spec
+    monkeypatch.setattr(
+        installed, "find_spec", lambda name: None if name == module else found(name)
+    )
+    with pytest.raises(UsageError) as error:
+        check_spec(make_spec("quickstart", model))
+    assert f"needs {module}" in error.value.what
+    assert "install" in error.value.cure
 
 
 def test_every_extra_that_the_code_names_exists() -> None:
