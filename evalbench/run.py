@@ -95,6 +95,7 @@ def start_run(
             foreground=foreground,
             progress=progress,
             approve=None if allowed else _refuse_costs,
+            typed=list(settings),
         )
 
     engine = _apart(start)

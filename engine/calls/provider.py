@@ -114,7 +114,8 @@ class Provider(Protocol):
     title: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
     key: ClassVar[KeyNeed | None]
-    # Besides, ``tells_prices``: true where the model list has ``rates``; ``modules``: those that
+    # Besides, ``address_variables``: environment variables that its SDK takes its address from;
+    # ``tells_prices``: true where the model list has ``rates``; ``modules``: those that
     # it imports besides evalbench's own, and ``extra``: what installs them.
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None: ...

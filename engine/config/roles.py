@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -256,6 +257,24 @@ def make_provider(
     if getattr(cls, "key", None) is None:
         return cls(settings)
     return cls(settings, secret)  # type: ignore[call-arg]
+
+
+def environment_address(provider: str) -> tuple[str, str] | None:
+    """The variable that leads a provider elsewhere, as its SDK reads it, and the address in it."""
+    cls = registry.provider_class(provider)
+    for variable in getattr(cls, "address_variables", ()):
+        if address := os.environ.get(variable, "").strip():
+            return variable, address
+    return None
+
+
+def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's settings, with the address that the environment names where none is given.
+
+    A run keeps it with its settings, so that its record says where its questions went.
+    """
+    found = None if settings.get("base_url") else environment_address(provider)
+    return {**settings, "base_url": found[1]} if found else dict(settings)
 
 
 def parse_model(text: str) -> ModelRef:

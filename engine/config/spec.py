@@ -20,6 +20,7 @@ from evalbench.engine.config.roles import (
     ROLE_OPTIONS,
     RoleSpec,
     parse_judge,
+    with_address,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
@@ -64,6 +65,13 @@ COMMON: tuple[Option, ...] = (
         str,
         None,
         "ask at once what a batch has not answered after so long, for example 6h or 30m",
+    ),
+    Option(
+        "wait_for_server",
+        str,
+        None,
+        "how long to try for a server that was not reached yet, for example 10m; left out, some"
+        " seconds",
     ),
     *TRACE_OPTIONS,
     Option(
@@ -211,8 +219,12 @@ def _in_mode(judge: RoleSpec, mode: str | None) -> RoleSpec:
     return replace(judge, settings={**judge.settings, "mode": mode if fits else "realtime"})
 
 
-def seconds_of(text: str | None) -> float | None:
+def seconds_of(name: str, text: str | None) -> float | None:
     """A length of time as users type it: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+
+    Args:
+        name: of the setting.
+        text: its value; None: it is not set.
 
     Raises:
         SpecError: it is none.
@@ -222,8 +234,8 @@ def seconds_of(text: str | None) -> float | None:
     found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
     if found is None:
         raise SpecError(
-            "batch_fallback",
-            f"--batch-fallback cannot be {text!r}",
+            name,
+            f"--{name.replace('_', '-')} cannot be {text!r}",
             why="it is a length of time",
             cure="for example 6h, 30m or 1d",
         )
@@ -281,7 +293,9 @@ def make_spec(
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
-    seconds_of(values["batch_fallback"])
+    values["judge"] = tuple(map(_addressed, values["judge"]))
+    seconds_of("batch_fallback", values["batch_fallback"])
+    seconds_of("wait_for_server", values["wait_for_server"])
     if values["mode"] == "cluster":
         check_address(values["address"])
     return RunSpec(
@@ -289,13 +303,24 @@ def make_spec(
         model,
         values,
         parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
-        parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
+        with_address(
+            ref.provider,
+            parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
+        ),
         _filters(bench, filters or {}),
     )
 
 
 def _files_in(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def _addressed(judge: str) -> str:
+    """A judge with the address that the environment names, where it is given none."""
+    part = parse_judge(judge)
+    address = with_address(part.ref.provider, part.provider_options).get("base_url")
+    known = part.provider_options.get("base_url")
+    return f"{judge},base_url={address}" if address and not known else judge
 
 
 def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:

@@ -141,7 +141,8 @@ class HostedRun:
             on_changes=self._take_changes,
             wishes=BatchWishes(
                 poll_s=self.spec.get("batch_poll"),
-                fallback_s=seconds_of(self.spec.get("batch_fallback")),
+                fallback_s=seconds_of("batch_fallback", self.spec.get("batch_fallback")),
+                wait_for_server_s=seconds_of("wait_for_server", self.spec.get("wait_for_server")),
                 leave=leave,
                 cancel=frozenset(cancel),
                 resend_unfetched=resend_unfetched,

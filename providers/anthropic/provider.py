@@ -40,6 +40,7 @@ class Anthropic(MessageBatches):
     name: ClassVar[str] = "anthropic"
     title: ClassVar[str] = "Anthropic"
     extra: ClassVar[str] = "anthropic"
+    address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("anthropic",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,

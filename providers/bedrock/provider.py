@@ -57,6 +57,7 @@ class Bedrock(InvocationJobs):
     name: ClassVar[str] = "bedrock"
     title: ClassVar[str] = "Amazon Bedrock"
     extra: ClassVar[str] = "bedrock"
+    address_variables: ClassVar[tuple[str, ...]] = ("AWS_ENDPOINT_URL",)
     modules: ClassVar[tuple[str, ...]] = ("boto3",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.address import Address, proxy_for, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_connections
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-_CONNECT_S = 20.0
+_CONNECT_S = 10.0
 _IDLE_S = 4.0
 """Shorter than the 5 seconds after which common servers hang up, so that no
 request runs into a connection that is just being closed."""
@@ -120,11 +120,14 @@ class Http:
 
     async def _open(self) -> aiohttp.ClientSession:
         client = await asyncio.to_thread(_aiohttp)
+        trusted = await asyncio.to_thread(tls, self._address.url)
         headers = {"Content-Type": "application/json", "User-Agent": "evalbench"}
         if self._secret:
             headers["Authorization"] = f"Bearer {self._secret}"
         session: aiohttp.ClientSession = client.ClientSession(
-            connector=client.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
+            connector=client.TCPConnector(
+                ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
+            ),
             headers=headers,
             timeout=client.ClientTimeout(total=None, sock_connect=_CONNECT_S),
             cookie_jar=client.DummyCookieJar(),

@@ -260,6 +260,7 @@ class Google(Gemini, GeminiBatches):
 
     name: ClassVar[str] = "google"
     title: ClassVar[str] = "Google"
+    address_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_GEMINI_BASE_URL",)
     options: ClassVar[tuple[Option, ...]] = (
         *OPTIONS,
         Option(

@@ -42,6 +42,7 @@ class OpenAI(FileBatches):
     name: ClassVar[str] = "openai"
     title: ClassVar[str] = "OpenAI"
     extra: ClassVar[str] = "openai"
+    address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("openai",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,

@@ -49,6 +49,7 @@ class Together(TogetherBatches):
     name: ClassVar[str] = "together"
     title: ClassVar[str] = "Together"
     extra: ClassVar[str] = "together"
+    address_variables: ClassVar[tuple[str, ...]] = ("TOGETHER_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("together",)
     options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
     key: ClassVar[KeyNeed | None] = KeyNeed(

@@ -19,7 +19,7 @@ import orjson
 
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.installed import install_command
-from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.address import Address, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
@@ -33,7 +33,7 @@ from evalbench.providers.wire.streams import (
 )
 from evalbench.providers.wire.transport import client_error, connection_error
 
-CONNECT_S = 20.0
+CONNECT_S = 10.0
 MOST_CONNECTIONS = 10_000
 """As many as the highest concurrency that a run can have: the SDK must never queue."""
 IDLE_S = 30.0
@@ -54,6 +54,7 @@ def anthropic_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         http_client=anthropic.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx2.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -72,6 +73,7 @@ def openai_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         http_client=openai.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx2.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -90,6 +92,7 @@ def together_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx.Timeout(None, connect=CONNECT_S),
         http_client=together.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -237,6 +240,8 @@ class SdkClient:
                 why=str(error),
                 cure=install_command(extra),
             ) from None
+        except ProviderError:
+            raise
         except Exception as error:
             raise client_error(error, self._title, self._scrub) from None
 

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from evalbench.engine import installed
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import environment_address
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
@@ -154,6 +155,8 @@ def _providers() -> Iterator[Check]:
         need = getattr(cls, "key", None)
         held = [ref for ref in refs if ref.provider == name]
         told = [_key_words(name, need, held)] if need else []
+        if found := environment_address(name):
+            told.append("asked at {1} ({0})".format(*found))
         missing = [package for package in _EXTRAS.get(_extra(cls), ()) if not _version(package)]
         if missing:
             told.insert(0, f"not installed: {', '.join(missing)}")

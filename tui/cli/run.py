@@ -72,6 +72,7 @@ def execute(args: argparse.Namespace) -> int:
         )
 
     key_hosts.check(args, specs)
+    notes += key_hosts.told(args, specs)
 
     def start(view: View) -> Engine:
         approve = None
@@ -86,6 +87,7 @@ def execute(args: argparse.Namespace) -> int:
             pilot=pilot,
             approve=approve,
             begun=begun,
+            typed=key_hosts.typed(args),
         )
 
     return launch(args, start, notes=notes, pilot=pilot)

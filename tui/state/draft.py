@@ -294,6 +294,7 @@ _UNSET = {
     "batch_size": "the provider's",
     "workers": "one",
     "batch_fallback": "never",
+    "wait_for_server": "some seconds",
     "qps": "no limit",
     "stop": "none",
     "thinking_budget": "the model's own",

@@ -23,12 +23,18 @@ _SILENT = ("started", "ended", "problem", "command")
 
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "wait": lambda body: (
-        f"waiting: {body.get('reason')}: {body.get('what')}"
+        f"waiting: {body.get('what')}"
         + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
     ),
     "provider-down": lambda body: (
         f"no call is answered any more: {body.get('reason')}: {body.get('what')}; all wait,"
         " and one tries again from time to time" + _until(body.get("until"))
+    ),
+    "server-unreached": lambda body: (
+        f"{body.get('what')}"
+        + (f" ({body['why']})" if body.get("why") else "")
+        + "; trying again"
+        + _until(body.get("until"), seconds=True)
     ),
     "provider-back": lambda body: (
         f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
@@ -177,6 +183,7 @@ def event_tone(event: Event) -> str:
     if event.kind in (
         "wait",
         "provider-down",
+        "server-unreached",
         "budget-reached",
         "cut-off",
         "loss-accepted",
@@ -187,11 +194,11 @@ def event_tone(event: Event) -> str:
     return "dim" if event.kind in ("started", "ended", "command") else ""
 
 
-def _until(moment: Any) -> str:
+def _until(moment: Any, *, seconds: bool = False) -> str:
     """Up to when something goes on, by the clock of whoever reads it."""
     if not isinstance(moment, int | float):
         return ""
-    return time.strftime(", until %H:%M", time.localtime(moment))
+    return time.strftime(f", until %H:%M{':%S' if seconds else ''}", time.localtime(moment))
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:
