@@ -21,6 +21,7 @@ from evalbench.engine.calls.messages import (
     user,
 )
 from evalbench.engine.calls.provider import (
+    GATEWAY_OPTIONS,
     NETWORK_OPTIONS,
     PLACES,
     Capabilities,
@@ -33,6 +34,7 @@ from evalbench.engine.calls.provider import (
 from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply, Reused, Usage
 
 __all__ = [
+    "GATEWAY_OPTIONS",
     "NETWORK_OPTIONS",
     "PLACES",
     "BatchJob",

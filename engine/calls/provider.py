@@ -99,7 +99,30 @@ NETWORK_OPTIONS: tuple[Option, ...] = (
 )
 """Options that every network provider takes."""
 
-PLACES = ("base_url", "region", "profile", "project", "location")
+GATEWAY_OPTIONS: tuple[Option, ...] = (
+    *NETWORK_OPTIONS,
+    Option(
+        "header",
+        str,
+        (),
+        "a header of every request, 'NAME: VALUE', for gateways; ${VARIABLE} in it stands for a"
+        " secret of the environment or of --env-file",
+        many=True,
+    ),
+    Option(
+        "query",
+        str,
+        (),
+        "a query parameter of every request, NAME=VALUE, such as api-version=2024-10-21",
+        many=True,
+    ),
+)
+"""Options of providers whose requests may go through a gateway."""
+
+PLACES = (
+    *("base_url", "region", "profile", "project", "location", "endpoint", "account", "host"),
+    *("workspace", "api_version", "header", "query"),
+)
 """Names of options that say where a provider is asked, and as whom: also for its model list."""
 
 

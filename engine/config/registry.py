@@ -6,13 +6,17 @@ package adds its own by declaring an entry point; nothing else is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from importlib import import_module
+from pathlib import Path
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Provider, WorkerProvider
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import read_toml
+from evalbench.engine.paths import config_dir
 
 ProviderClass = type[Provider] | type[WorkerProvider]
 
@@ -21,6 +25,9 @@ Found = Mapping[str, Mapping[str, str]]
 """Where each name leads, ``module:attribute``, by group."""
 
 _handed: Found | None = None
+_PROVIDERS, _SERVERS = "evalbench.providers", "evalbench.servers"
+SERVERS_FILE = "providers.toml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
 @cache
@@ -32,13 +39,54 @@ def _found() -> Found:
     points = entry_points()
     return {
         group: {point.name: f"{point.module}:{point.attr}" for point in points.select(group=group)}
-        for group in ("evalbench.benchmarks", "evalbench.providers")
+        for group in ("evalbench.benchmarks", _PROVIDERS, _SERVERS)
     }
+
+
+@lru_cache(4)
+def _with_servers(path: Path, changed: int) -> Found:
+    """What is installed, with the servers that the user describes; read anew when changed.
+
+    Raises:
+        SpecError: the file is not right.
+    """
+    found = _found()
+    if not changed:
+        return found
+    (maker,) = found[_SERVERS].values()
+    try:
+        tables = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(SERVERS_FILE, f"{path} cannot be read", why=str(error)) from None
+    for name, table in tables.items():
+        why = ""
+        if not isinstance(table, dict):
+            why = "every server is a table of its own"
+        elif name in found[_PROVIDERS]:
+            why = "a provider of this name is built in"
+        elif not _NAME.fullmatch(name):
+            why = "names are small letters, digits, dashes and underscores"
+        if why:
+            raise SpecError(
+                SERVERS_FILE,
+                f"{path}: {name!r} is no server",
+                why=why,
+                cure="for example [my-server], and below it base_url",
+            )
+    own = {name: f"{maker}.{name}" for name in tables}
+    return {**found, _PROVIDERS: {**found[_PROVIDERS], **own}}
 
 
 def installed() -> Found:
     """All that is installed, to be handed to a process that is started; see :func:`hand`."""
-    return _found() if _handed is None else _handed
+    if _handed is not None:
+        return _handed
+    path = config_dir() / SERVERS_FILE
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return _with_servers(path, changed)
 
 
 def hand(found: Found) -> None:
@@ -88,6 +136,8 @@ def _load(group: str, what: str, name: str):  # type: ignore[no-untyped-def]
     try:
         module, _, attribute = points[name].partition(":")
         return reduce(getattr, attribute.split("."), import_module(module))
+    except SpecError:
+        raise
     except Exception as error:
         # A plug-in is somebody else's code: it may fail in any way, and harms no other.
         raise SpecError(

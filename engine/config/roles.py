@@ -273,8 +273,32 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     A run keeps it with its settings, so that its record says where its questions went.
     """
-    found = None if settings.get("base_url") else environment_address(provider)
-    return {**settings, "base_url": found[1]} if found else dict(settings)
+    if settings.get("base_url"):
+        return dict(settings)
+    if found := environment_address(provider):
+        return {**settings, "base_url": found[1]}
+    cls = registry.provider_class(provider)
+    own = str(getattr(cls, "own_address", ""))
+    # What is made of the user's own words: a server of theirs, or an address with parts to fill.
+    if getattr(cls, "configured", False) or "{" in own:
+        return {**settings, "base_url": cls.address_for(settings).url}  # type: ignore[union-attr]
+    return dict(settings)
+
+
+def with_defaults(
+    cls: registry.ProviderClass, options: Iterable[Option], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Raw values of options, over those that the user's own server has for them."""
+    defaults: Mapping[str, Any] = getattr(cls, "defaults", {})
+    declared = {option.name for option in options}
+    return {**{name: defaults[name] for name in declared & defaults.keys()}, **given}
+
+
+def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
+    """The headers and query parameters of a provider's requests, which may name variables."""
+    cls = registry.provider_class(provider)
+    own = [*getattr(cls, "own_headers", {}).values(), *getattr(cls, "own_query", {}).values()]
+    return [*own, *(settings.get("header") or ()), *(settings.get("query") or ())]
 
 
 def parse_model(text: str) -> ModelRef:
@@ -327,6 +351,12 @@ def parse_judge(text: str) -> RoleSpec:
     return RoleSpec(
         f"{JUDGE}/{model}",
         model,
-        parse_options(ROLE_OPTIONS, given["role"], f"judge {model}"),
-        parse_options(provider.options, given["provider"], f"provider {provider.name}"),
+        parse_options(
+            ROLE_OPTIONS, with_defaults(provider, ROLE_OPTIONS, given["role"]), f"judge {model}"
+        ),
+        parse_options(
+            provider.options,
+            with_defaults(provider, provider.options, given["provider"]),
+            f"provider {provider.name}",
+        ),
     )

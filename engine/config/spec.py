@@ -21,6 +21,7 @@ from evalbench.engine.config.roles import (
     RoleSpec,
     parse_judge,
     with_address,
+    with_defaults,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
@@ -287,7 +288,10 @@ def make_spec(
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
+    common = with_defaults(provider, ROLE_OPTIONS, common)
     values = completed(parse_options(COMMON, common, "run"))
+    if price := getattr(provider, "prices", {}).get(ref.name):
+        values["price"] = (f"{model}={price}", *values["price"])
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
@@ -305,7 +309,11 @@ def make_spec(
         parse_options(bench.options, options or {}, f"benchmark {benchmark}"),
         with_address(
             ref.provider,
-            parse_options(provider.options, provider_options or {}, f"provider {ref.provider}"),
+            parse_options(
+                provider.options,
+                with_defaults(provider, provider.options, provider_options or {}),
+                f"provider {ref.provider}",
+            ),
         ),
         _filters(bench, filters or {}),
     )

@@ -32,6 +32,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import Outcome
+from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config import registry
 from evalbench.engine.config.traces import OTLP
 from evalbench.engine.core_dumps import no_core_dumps
@@ -155,7 +156,7 @@ def main() -> None:
         secret
         for item in request["runs"]
         for role, key in item["keys"].items()
-        for secret in (header_secrets(key["secret"]) if role == OTLP else [key["secret"]])
+        for secret in (header_secrets(key["secret"]) if role == OTLP else singly(key["secret"]))
     )
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.

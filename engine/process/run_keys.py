@@ -17,6 +17,7 @@ from evalbench.engine.config.roles import (
     RoleSpec,
     environment_address,
     make_provider,
+    texts_of,
 )
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import GALILEO, OTLP
@@ -28,6 +29,7 @@ from evalbench.engine.keys import (
     fingerprint,
     looks_like_key,
     not_here,
+    with_variables,
 )
 from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
 from evalbench.engine.telemetry.credentials import trace_keys
@@ -367,7 +369,9 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
     # Not required: the keychain is asked only for keys that were set.
     need = replace(part.key_need, required=False)
     try:
-        return find_key(part.ref.provider, need, part.get("key"), env_file=file, profile=profile)[1]
+        name = part.ref.provider
+        _, secret = find_key(name, need, part.get("key"), env_file=file, profile=profile)
+        return with_variables(name, secret, texts_of(name, part.provider_options), file)
     except EvalbenchError:
         return ""
 
@@ -396,4 +400,8 @@ def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
     named = named if provider != "huggingface" else None
     file = Path(env_file) if env_file else None
     profile = part.provider_options.get("profile")
-    return HeldKey(*find_key(provider, need, named, env_file=file, profile=profile))
+    ref, secret = find_key(provider, need, named, env_file=file, profile=profile)
+    if part.key_need is not None:
+        texts = texts_of(provider, part.provider_options)
+        secret = with_variables(provider, secret, texts, file)
+    return HeldKey(ref, secret)

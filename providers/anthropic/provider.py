@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
@@ -43,7 +43,7 @@ class Anthropic(MessageBatches):
     address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
     modules: ClassVar[tuple[str, ...]] = ("anthropic",)
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "legacy_sampling",
             str,
@@ -94,7 +94,14 @@ class Anthropic(MessageBatches):
         )
         self._legacy = (settings.get("legacy_sampling") or "auto") == "auto"
         self._agreed = Agreed()
-        self._client = SdkClient(anthropic_client, self.secret, self.address, self.title)
+        self._client = SdkClient(
+            anthropic_client,
+            self.secret,
+            self.address,
+            self.title,
+            headers=self.headers,
+            query=self.query,
+        )
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

@@ -38,11 +38,22 @@ _LARGE = 1 << 20
 class Http:
     """Sends requests to one server."""
 
-    def __init__(self, secret: str, address: Address, title: str) -> None:
+    def __init__(
+        self,
+        secret: str,
+        address: Address,
+        title: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> None:
+        """``headers`` go with every request, also that of the key; ``query`` with its address."""
         self._secret = secret
         self._address = address
         self._title = title
-        self._scrub = Scrub(secret)
+        self._headers = dict(headers or {})
+        self._query = dict(query or {})
+        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
 
@@ -103,7 +114,10 @@ class Http:
         if url is None:
             from yarl import URL
 
-            url = self._urls[path] = URL(path if "://" in path else self._address.url + path)
+            url = URL(path if "://" in path else self._address.url + path)
+            if self._query:
+                url = url.update_query(self._query)
+            self._urls[path] = url
         return url
 
     async def _answered(self, request: Any) -> Answered:
@@ -121,9 +135,7 @@ class Http:
     async def _open(self) -> aiohttp.ClientSession:
         client = await asyncio.to_thread(_aiohttp)
         trusted = await asyncio.to_thread(tls, self._address.url)
-        headers = {"Content-Type": "application/json", "User-Agent": "evalbench"}
-        if self._secret:
-            headers["Authorization"] = f"Bearer {self._secret}"
+        headers = {"Content-Type": "application/json", "User-Agent": "evalbench", **self._headers}
         session: aiohttp.ClientSession = client.ClientSession(
             connector=client.TCPConnector(
                 ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     KeyNeed,
     ModelInfo,
@@ -34,7 +34,7 @@ class Groq(Compatible):
     title: ClassVar[str] = "Groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "reasoning_format",
             str,
@@ -72,7 +72,7 @@ class OpenRouter(Compatible):
     title: ClassVar[str] = "OpenRouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "require_parameters",
             bool,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, ModelInfo, Reply
 from evalbench.engine.calls.options import Option
+from evalbench.engine.calls.secrets import filled, header, query, unbundled
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -50,19 +51,27 @@ class NetworkProvider(ABC):
     title: ClassVar[str]
     options: ClassVar[tuple[Option, ...]]
     key: ClassVar[KeyNeed | None]
+    own_headers: ClassVar[Mapping[str, str]] = {}
+    own_query: ClassVar[Mapping[str, str]] = {}
+    """Headers and query parameters of every request; values may refer to ``${VARIABLE}``."""
     account: str = ""
     """Stands for the key where the SDK finds credentials itself: who shares it shares limits."""
 
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
+        key, found = unbundled(secret)
         self.address = address
         self.settings = settings
-        self.scrub = Scrub(secret)
+        self.scrub = Scrub(key, *found.values())
+        given = [header(text) for text in settings.get("header") or ()]
+        asked = [query(text) for text in settings.get("query") or ()]
+        self.headers = {n: filled(v, found) for n, v in {**self.own_headers, **dict(given)}.items()}
+        self.query = {n: filled(v, found) for n, v in {**self.own_query, **dict(asked)}.items()}
         self.facts = Shelf(self.name, address.host)
         self.refusals = Refusals(self.name, address.host)
         page = self.key.page if self.key else ""
         self.who = Who(self.name, self.title, page, address)
         self.timeout: float = settings.get("timeout") or 600.0
-        self.secret = secret.strip()
+        self.secret = key
         self._spoke = False
         self._warmed: set[str] = set()
         self._asides: dict[str, asyncio.Task[None]] = {}

@@ -113,14 +113,19 @@ class SdkClient:
         address: Address,
         title: str,
         http: str = "httpx2",
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         self._make = make
+        self._headers = dict(headers or {})
+        self._query = dict(query or {})
         self._http = http
         self._secret = secret
         self._address = address
         self._title = title
         self._notes = False
-        self._scrub = Scrub(secret)
+        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -247,6 +252,8 @@ class SdkClient:
 
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)
+        if self._headers or self._query:
+            client = client.with_options(default_headers=self._headers, default_query=self._query)
         self._notes = note_sdk_connections(client._client)
         # Their debug logs, which the environment can switch on, hold headers.
         for name in ("anthropic", "openai", "together", "httpx", "httpx2"):
