@@ -44,23 +44,30 @@ def _found() -> Found:
 
 
 @lru_cache(4)
-def _with_servers(path: Path, changed: int) -> Found:
-    """What is installed, with the servers that the user describes; read anew when changed.
+def _tables(path: Path, _changed: int) -> list[tuple[str, bool]]:
+    """The names in the user's file of servers, and whether each is a table; read when changed.
 
     Raises:
         SpecError: the file is not right.
     """
-    found = _found()
-    if not changed:
-        return found
-    (maker,) = found[_SERVERS].values()
     try:
         tables = read_toml(path)
     except (OSError, ValueError) as error:
         raise SpecError(SERVERS_FILE, f"{path} cannot be read", why=str(error)) from None
-    for name, table in tables.items():
+    return [(name, isinstance(table, dict)) for name, table in tables.items()]
+
+
+def _with_servers(found: Found, path: Path, changed: int) -> Found:
+    """What is installed, with the servers that the user describes.
+
+    Raises:
+        SpecError: the file is not right.
+    """
+    (maker,) = found[_SERVERS].values()
+    own = {}
+    for name, is_table in _tables(path, changed):
         why = ""
-        if not isinstance(table, dict):
+        if not is_table:
             why = "every server is a table of its own"
         elif name in found[_PROVIDERS]:
             why = "a provider of this name is built in"
@@ -73,7 +80,7 @@ def _with_servers(path: Path, changed: int) -> Found:
                 why=why,
                 cure="for example [my-server], and below it base_url",
             )
-    own = {name: f"{maker}.{name}" for name in tables}
+        own[name] = f"{maker}.{name}"
     return {**found, _PROVIDERS: {**found[_PROVIDERS], **own}}
 
 
@@ -85,8 +92,8 @@ def installed() -> Found:
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        changed = 0
-    return _with_servers(path, changed)
+        return _found()
+    return _with_servers(_found(), path, changed)
 
 
 def hand(found: Found) -> None:

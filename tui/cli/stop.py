@@ -6,9 +6,11 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from evalbench.engine.errors import UsageError
 from evalbench.engine.process.launch import stop_run, wait_for_rest
 from evalbench.engine.process.stopping import Stop
-from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.engine.runs.folder import RunFolder, find_run, short_id
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 
@@ -38,8 +40,16 @@ def execute(args: argparse.Namespace) -> int:
     stop = None if args.pause else Stop(folder)
     asked = stop.asked if stop else stop_run(folder, pause=True)
     if not asked:
-        out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
-        return 0
+        if before.state in (State.PAUSED, State.WAITING):
+            out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
+            return 0
+        raise UsageError(
+            f"{folder.id} is over: it is {folder.shown_state(before)}",
+            why="no engine drives it",
+            cure=""
+            if before.state is State.COMPLETE
+            else f"go on with it: evalbench resume {short_id(folder)}",
+        )
     in_flight = before.gauges.get("in_flight", 0)
     if stop and args.now:
         out.line(stop.insist())
