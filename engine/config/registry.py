@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import Provider, WorkerProvider
-from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.errors import SpecError, UsageError, nearest
 from evalbench.engine.files import read_toml
 from evalbench.engine.paths import config_dir
 
@@ -88,10 +88,11 @@ def installed() -> Found:
     """All that is installed, to be handed to a process that is started; see :func:`hand`."""
     if _handed is not None:
         return _handed
-    path = config_dir() / SERVERS_FILE
     try:
+        path = config_dir() / SERVERS_FILE
         changed = path.stat().st_mtime_ns
-    except OSError:
+    except (OSError, UsageError):
+        # There is no such file, or no home folder.
         return _found()
     return _with_servers(_found(), path, changed)
 

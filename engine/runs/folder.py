@@ -26,6 +26,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ from evalbench.engine.errors import (
     RunBusy,
     RunNotFound,
     UsageError,
-    nearest,
     system_limit,
 )
 from evalbench.engine.files import (
@@ -470,10 +470,11 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
     if matching:
         shown = "\n    ".join(run.id for run in matching[:8])
         raise RunNotFound(f"{name!r} could be any of\n    {shown}", cure="give more of the id")
+    near = get_close_matches(name, ["last", *ids, *map(short_id, runs)], n=3)
     raise RunNotFound(
         f"there is no run {name!r}",
         why="" if runs else f"no run is in {parent or runs_dir()}",
-        cure=nearest(name, ["last", *ids, *map(short_id, runs)]) or "list them: evalbench runs",
+        cure=f"did you mean {' or '.join(near)}?" if near else "list them: evalbench runs",
     )
 
 
