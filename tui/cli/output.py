@@ -73,6 +73,15 @@ class Out:
         self._guard(self._stream.write, text)
         return len(text)
 
+    def raw(self, data: bytes) -> None:
+        """Write bytes as they are, where the stream behind takes them."""
+        self.flush()
+        if buffer := getattr(self._stream, "buffer", None):
+            self._guard(buffer.write, data)
+        else:
+            self.write(data.decode("utf-8", "replace"))
+        self.flush()
+
     def flush(self) -> None:
         """Hand everything written to the reader."""
         self._guard(self._stream.flush)

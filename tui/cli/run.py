@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.config.spec import RunSpec
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.process.launch import PILOT, Engine, launch_runs
 from evalbench.engine.runs.folder import RunFolder, newest_runs
 from evalbench.engine.runs.status import State
@@ -15,6 +15,7 @@ from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
+from evalbench.tui.cli.gate import declare_gate, gate_code, gates
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -35,6 +36,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "--again", action="store_true", help="of a suite, also the runs that are complete already"
     )
     key_hosts.declare(following)
+    declare_gate(following)
     add_options(parser, [PILOT], following)
     declare_target_settings(parser, words)
     parser.examples(
@@ -52,6 +54,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
+    wanted = gates(args.fail_under)
     specs, notes = wanted_specs(args)
     begun: dict[int, RunFolder] = {}
     if is_suite(args.target) and not args.again:
@@ -74,11 +77,17 @@ def execute(args: argparse.Namespace) -> int:
     key_hosts.check(args, specs)
     notes += key_hosts.told(args, specs)
 
+    if wanted and args.detach:
+        raise UsageError(
+            "--fail-under is for a command that waits for its runs", cure="leave --detach out"
+        )
+    folders: list[RunFolder] = []
+
     def start(view: View) -> Engine:
         approve = None
         if can_ask(json=args.json):
             approve = approval(view, specs, pilot=pilot, yes=args.yes)
-        return launch_runs(
+        engine = launch_runs(
             specs,
             run_dir=args.run_dir,
             foreground=args.foreground,
@@ -89,8 +98,14 @@ def execute(args: argparse.Namespace) -> int:
             begun=begun,
             typed=key_hosts.typed(args),
         )
+        folders.extend(engine.runs)
+        return engine
 
-    return launch(args, start, notes=notes, pilot=pilot)
+    code = launch(args, start, notes=notes, pilot=pilot)
+    if not wanted:
+        return code
+    scores = {folder.id: metrics for folder in folders if (metrics := folder.status().metrics)}
+    return gate_code(code, wanted, scores, json=args.json)
 
 
 def _missing(

@@ -72,10 +72,15 @@ def _slug(title: str) -> str:
 def _matplotlib() -> bool:
     # Where it keeps what it knows of fonts: with everything else that evalbench writes.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
+    # A notebook's backend, which its variable may name, need not be installed here.
+    named = os.environ.pop("MPLBACKEND", None)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         return False
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
     return True
 
 
