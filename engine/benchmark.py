@@ -213,6 +213,7 @@ class Benchmark(ABC):
             for every judge of the run.
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
         filters: tags that users may filter by (``--subject``), with help text.
+        filter_values: of those the tags whose values are known without the data, with them.
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
@@ -231,6 +232,7 @@ class Benchmark(ABC):
     roles: ClassVar[tuple[str, ...]] = ("candidate",)
     spread_by: ClassVar[str] = ""
     filters: ClassVar[Mapping[str, str]] = {}
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
     seeded_data: ClassVar[bool] = False

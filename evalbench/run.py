@@ -457,7 +457,8 @@ def _refuse_costs(checked: Sequence[Checked]) -> None:
             continue
         cost = one.estimate["batch" if one.mode == "batch" else "realtime"]
         low, high = cost or (None, None)
-        told = "costs an unknown amount" if high is None else f"may cost up to {high:.2f} dollars"
+        most = "" if high is None else f"{high:.2f}" if high >= 0.01 else "less than 0.01"
+        told = f"may cost up to {most} dollars" if most else "costs an unknown amount"
         raise NotApproved(
             f"this run {told}, and nothing says that it may",
             cure="start it with budget=DOLLARS, a ceiling, or with approve=True",

@@ -53,6 +53,7 @@ class Quickstart(Benchmark):
         "kind": "only these kinds: " + ", ".join(_ORDERS),
         "topic": "only these topics, for example geography",
     }
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"kind": tuple(_ORDERS)}
     takes_data = False
     data_source = "72 questions that come with evalbench"
 

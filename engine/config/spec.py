@@ -372,7 +372,16 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
                 f"{bench.name} cannot be filtered by {tag!r}",
                 cure=nearest(tag, bench.filters),
             )
-        if items := Option(tag, str, (), bench.filters[tag], many=True).parse(values):
+        items = Option(tag, str, (), bench.filters[tag], many=True).parse(values)
+        known = bench.filter_values.get(tag)
+        for item in items if known else ():
+            if item not in known:
+                raise SpecError(
+                    tag,
+                    f"{bench.name} has no {tag} {item!r}",
+                    cure=nearest(item, known),
+                )
+        if items:
             result[tag] = items
     return result
 

@@ -127,7 +127,7 @@ def _tell(out: Out, folder: RunFolder, notes: Sequence[str], *, json: bool) -> N
         return
     failed = f", {figures.count(status.failed)} of them failed" if status.failed else ""
     out.line(f"{folder.id}: {one_line(status.benchmark)} × {one_line(status.model)}")
-    out.line(f"  {figures.count(status.total)} samples{failed}")
+    out.line(f"  {figures.counted(status.total, 'sample')}{failed}")
     for note in notes:
         out.line(f"  note: {one_line(note)}")
     print_scores(out, status.metrics, all_groups=False)

@@ -51,7 +51,7 @@ class Plain:
             status = watch.status
             self._out.line(
                 f"run {watch.id}: {one_line(status.benchmark)} × {one_line(status.model)},"
-                f" {figures.count(status.total)} samples"
+                f" {figures.counted(status.total, 'sample')}"
             )
             self._told[watch.id] = time.monotonic(), 0
 

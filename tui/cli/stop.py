@@ -13,6 +13,7 @@ from evalbench.engine.runs.folder import RunFolder, find_run, short_id
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
 
 _WAIT_S = 30.0
 _LOOK_S = 0.1
@@ -59,9 +60,8 @@ def execute(args: argparse.Namespace) -> int:
         out.line(f"still waiting; it will rest by itself: evalbench attach {folder.id}")
         return 0
     status = folder.status()
-    out.line(
-        f"{folder.id} is {folder.shown_state(status)}: {status.done} of {status.total} samples"
-    )
+    samples = figures.counted(status.total, "sample")
+    out.line(f"{folder.id} is {folder.shown_state(status)}: {status.done} of {samples}")
     if not status.at_rest or status.done - status.failed < status.total:
         out.line(f"go on with: evalbench resume {folder.id}")
     return 0

@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.state import figures
 from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_list import RunLine, RunList, matching
 from evalbench.tui.widgets.footer import Footer
@@ -199,7 +200,8 @@ class HomePage(FilteredPage):
         if line is None:
             return
         question = f"Delete {line.folder.id}?"
-        note = f"{line.benchmark} × {line.model}, {line.done} samples. This cannot be undone."
+        samples = figures.counted(line.done, "sample")
+        note = f"{line.benchmark} × {line.model}, {samples}. This cannot be undone."
         if await self.app.push_screen_wait(Confirm(question, yes="Delete", note=note)):
             try:
                 delete_run(line.folder)

@@ -39,11 +39,13 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "provider-back": lambda body: (
         f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
     ),
-    "model-loaded": lambda body: "model loaded: " + _facts(body) + _unpacked(body),
+    "model-loaded": lambda body: "model loaded" + _where(body) + _unpacked(body),
     "model-unloaded": lambda body: (
         f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
     ),
-    "pilot-started": lambda body: f"pilot: {body.get('samples')} samples first, drawn at random",
+    "pilot-started": lambda body: (
+        f"pilot: {figures.counted(body.get('samples') or 0, 'sample')} first, drawn at random"
+    ),
     "budget-reached": lambda body: (
         f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
         f" US dollars and {body.get('left_usd')} are left"
@@ -199,6 +201,14 @@ def _until(moment: Any, *, seconds: bool = False) -> str:
     if not isinstance(moment, int | float):
         return ""
     return time.strftime(f", until %H:%M{':%S' if seconds else ''}", time.localtime(moment))
+
+
+def _where(body: Mapping[str, Any]) -> str:
+    """On what, in which numbers and how quickly; all the rest is in ``evalbench show``."""
+    told = [str(body[name]) for name in ("device", "dtype") if body.get(name)]
+    if body.get("quantize") not in (None, "", "none"):
+        told.append(str(body["quantize"]))
+    return f": {', '.join(told)}" if told else ""
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:

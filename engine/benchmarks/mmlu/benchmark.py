@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.mmlu import prompts
 from evalbench.engine.benchmarks.mmlu.data import dev_files, read_data
 from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, show
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
@@ -52,6 +53,10 @@ class Mmlu(Benchmark):
     filters: ClassVar[Mapping[str, str]] = {
         "subject": "only these subjects, for example anatomy",
         "category": "only these categories: STEM, humanities, social sciences, other",
+    }
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "subject": tuple(SUBJECTS),
+        "category": tuple(dict.fromkeys(map(category_tag, SUBJECTS))),
     }
     options = (
         Option(

@@ -242,7 +242,7 @@ def test_the_block_has_one_line_for_each_fact(
         assert lines[2].endswith("4 in flight · 12 s")
         assert lines[3] == "accuracy 25.0 %  20.0–31.0  25/100"
         assert lines[5] == "sending pauses for 12 s: RateLimited"
-        assert lines[6] == "model loaded: device cpu, dtype float32"
+        assert lines[6] == "model loaded: cpu, float32"
         assert lines[7] == watch.id
 
 
