@@ -17,8 +17,15 @@ from evalbench.engine.calls import (
     RateLimits,
     Reply,
 )
+from evalbench.engine.calls.messages import system_in_first_turn
 from evalbench.engine.calls.options import Option
-from evalbench.engine.errors import CallRejected, RateLimited, ServerFault, SpecError
+from evalbench.engine.errors import (
+    CallRejected,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+    SpecError,
+)
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http
@@ -26,7 +33,8 @@ from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.compatible.terms import terms
-from evalbench.providers.modelfacts import ModelFacts, Refused
+from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
+from evalbench.providers.modelfacts.refusals import ANY
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
@@ -36,6 +44,15 @@ from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import counted, wire_name
 
+SYSTEM = "messages.system"
+"""Stands for the system role among what a model may refuse."""
+_NO_SYSTEM_ROLE = re.compile(
+    r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not|n't|un)\s?(?:support|allow|accept)"
+    r"|(?:does not|doesn't|cannot|can't) (?:support|accept|take|have) (?:a |the )?system"
+    r"|only user(?:,| and| or) (?:assistant|model|tool).{0,40}roles? (?:are|is) supported"
+    r"|roles must alternate",
+    re.IGNORECASE,
+)
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
@@ -131,7 +148,27 @@ class Compatible(FileBatches):
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
-        return prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+        messages = call.prompt.messages
+        refusal = refused.reason(SYSTEM, ANY)
+        if refusal is not None and (merged := system_in_first_turn(messages)):
+            call = replace(call, prompt=replace(call.prompt, messages=merged))
+            note = ParamNote("system", "refused", f"put into the first user turn: {refusal}")
+            made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+            return replace(made, notes=(*made.notes, note))
+        made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+        if system_in_first_turn(messages):
+            made = replace(made, negotiable=(*made.negotiable, Negotiable(SYSTEM, ANY)))
+        return made
+
+    def _without_blamed(
+        self, error: ProviderError, prepared: Prepared, call: Call
+    ) -> Prepared | None:
+        """See :class:`NetworkProvider`; a chat template may refuse the system role."""
+        system = Negotiable(SYSTEM, ANY)
+        if system in prepared.negotiable and _NO_SYSTEM_ROLE.search(error.why):
+            self.refusals.learn(prepared.model, system, error.why, value_only=False)
+            return self.prepare(call)
+        return super()._without_blamed(error, prepared, call)
 
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""
