@@ -373,9 +373,9 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
                 cure=nearest(tag, bench.filters),
             )
         items = Option(tag, str, (), bench.filters[tag], many=True).parse(values)
-        known = bench.filter_values.get(tag)
-        for item in items if known else ():
-            if item not in known:
+        known = bench.filter_values.get(tag, ())
+        for item in items:
+            if known and item not in known:
                 raise SpecError(
                     tag,
                     f"{bench.name} has no {tag} {item!r}",

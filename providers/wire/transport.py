@@ -150,5 +150,7 @@ def _reason(chain: list[BaseException]) -> str:
     """The most telling text: the operating system's, else the innermost non-empty one."""
     for link in reversed(chain):
         if isinstance(link, OSError) and link.strerror and not isinstance(link, ssl.SSLError):
-            return link.strerror
+            # asyncio's own words hide the cause.
+            hidden = link.errno and link.strerror.startswith("Connect call failed")
+            return os.strerror(link.errno) if hidden else link.strerror
     return next((text for link in reversed(chain) if (text := str(link).strip())), "")

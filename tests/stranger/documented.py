@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 
-_COMMAND = re.compile(r"(?:^|[|;&(]\s*|\s)(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
+_COMMAND = re.compile(r"(?:^|[|;&(]\s*|(?<!from)\s)(?:\.venv/bin/)?evalbench(?=\s|$)(.*)")
 _INLINE = re.compile(r"`(evalbench(?: [^`]+)?)`")
 _ENDS = re.compile(r"\s(?:\||>|>>|<|2>&1|&&|&|;)(?=\s|$)|\s#\s|\s{3,}\S|;")
 _ELSEWHERE = re.compile(r"(?:docker|podman)\s(?!(?:run|exec)\s)|(?:apptainer|singularity)\s")
@@ -125,6 +125,9 @@ def spoken_flags(page: Path) -> Iterator[tuple[int, str]]:
     for number, line in _joined(page.read_text("utf-8").splitlines()):
         if line.startswith("    "):
             continue
+        # There the first column is what one types elsewhere.
+        if page.parent.name == "coming-from" and line.startswith("|"):
+            line = line.split("|", 2)[2]
         for code in _CODE.findall(line):
             if not _OTHERS.search(code):
                 for flag in _LONG_FLAG.findall(code.partition(" -- ")[0]):

@@ -70,9 +70,7 @@ def test_a_key_goes_to_a_new_host_only_when_somebody_says_so(
         check_hosts(specs, "OPENAI_BASE_URL", environment=True)
     assert "OPENAI_BASE_URL would send the key of openai to gateway.test" in error.value.what
     assert "--allow-host gateway.test" in error.value.cure
-    asked = []
-    check_hosts(specs, "it", environment=True, ask=lambda bound: bool(asked.append(bound)) or True)
-    assert len(asked) == 1
+    check_hosts(specs, "it", environment=True, ask=lambda bound: len(bound) == 1)
     # Known from now on.
     check_hosts(specs, "it", environment=True)
     # What was typed is the user's own word, and other addresses are not the environment's.
