@@ -5,7 +5,7 @@
 The worker is a script that answers at once, so that only the way there and back
 counts. Runs of both kinds alternate, so that what else the machine does falls on
 both. Seconds are those from the first call to the last score, without the start
-of Ray and of workers. Needs ``pip install 'evalbench[cluster]'``.
+of Ray and of workers. Needs the extra ``cluster``.
 """
 
 from __future__ import annotations

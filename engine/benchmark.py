@@ -252,6 +252,7 @@ class Benchmark(ABC):
         spread_by: tag over which ``--limit`` is spread evenly, or empty.
         spread_within: further tags that it is spread over within those groups, in order.
         filters: tags that users may filter by (``--subject``), with help text.
+        filter_values: of those the tags whose values are known without the data, with them.
         data_source: where its questions come from, in one line for people; left out, it
             has its own.
         takes_data: whether ``--data`` may replace the benchmark's own source.
@@ -273,6 +274,7 @@ class Benchmark(ABC):
     spread_by: ClassVar[str] = ""
     spread_within: ClassVar[tuple[str, ...]] = ()
     filters: ClassVar[Mapping[str, str]] = {}
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     data_source: ClassVar[str] = ""
     takes_data: ClassVar[bool] = True
     streams_hub: ClassVar[bool] = False

@@ -61,9 +61,9 @@ __all__ = ["__version__", *(name for names in _HOMES.values() for name in names)
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version
+        from evalbench.engine.installed import version
 
-        return version("evalbench")
+        return version()
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(home), name)

@@ -30,6 +30,7 @@ from evalbench.engine.errors import (
     error_from_json,
     nearest,
 )
+from evalbench.engine.installed import require
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.paths import expand
 from evalbench.engine.preflight.desk import Checked
@@ -99,6 +100,7 @@ def start_run(
             foreground=foreground,
             progress=progress,
             approve=None if allowed else _refuse_costs,
+            typed=list(settings),
         )
 
     engine = _apart(start)
@@ -226,6 +228,7 @@ class Run:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with a row for each sample and epoch; columns as those of the CSV export."""
+        require("data", "to_pandas()", "pandas")
         import pandas
 
         with HeldRun(self._folder) as held:
@@ -486,7 +489,8 @@ def _refuse_costs(checked: Sequence[Checked]) -> None:
             continue
         cost = one.estimate["batch" if one.mode == "batch" else "realtime"]
         low, high = cost or (None, None)
-        told = "costs an unknown amount" if high is None else f"may cost up to {high:.2f} dollars"
+        most = "" if high is None else f"{high:.2f}" if high >= 0.01 else "less than 0.01"
+        told = f"may cost up to {most} dollars" if most else "costs an unknown amount"
         raise NotApproved(
             f"this run {told}, and nothing says that it may",
             cure="start it with budget=DOLLARS, a ceiling, or with approve=True",

@@ -69,6 +69,7 @@ class Quickstart(Benchmark):
     }
     options = (prompt_option(),)
     prompt_templates = TEMPLATES
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"kind": tuple(_ORDERS)}
     takes_data = False
     data_source = "72 questions that come with evalbench"
 

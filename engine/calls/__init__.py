@@ -21,6 +21,7 @@ from evalbench.engine.calls.messages import (
 )
 from evalbench.engine.calls.params import PARAM_OPTIONS, PARAMETERS, Parameter, Params
 from evalbench.engine.calls.provider import (
+    GATEWAY_OPTIONS,
     NETWORK_OPTIONS,
     PLACES,
     BaseProvider,
@@ -34,6 +35,7 @@ from evalbench.engine.calls.provider import (
 from evalbench.engine.calls.replies import Outcome, ParamNote, RateLimits, Reply, Reused, Usage
 
 __all__ = [
+    "GATEWAY_OPTIONS",
     "NETWORK_OPTIONS",
     "PARAMETERS",
     "PARAM_OPTIONS",

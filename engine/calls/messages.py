@@ -10,7 +10,7 @@ dropped, so the same question keeps its answer wherever it was asked.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -239,3 +239,20 @@ def call_to_json(call: Call) -> dict[str, Any]:
 def call_from_json(value: Mapping[str, Any], media: Mapping[str, bytes] | None = None) -> Call:
     """Inverse of :func:`call_to_json`."""
     return Call(ModelRef(**value["model"]), prompt_from_json(value["prompt"], media))
+
+
+def system_in_first_turn(messages: Sequence[Message]) -> tuple[Message, ...] | None:
+    """The messages with their system text at the beginning of the first user turn.
+
+    For models whose chat template knows no system role. None where there is no system message,
+    or no user turn to put it into.
+    """
+    above = [message for message in messages if message.role == "system"]
+    turns = [message for message in messages if message.role != "system"]
+    if not above or not turns or turns[0].role != "user":
+        return None
+    text = "\n\n".join(message.text for message in above)
+    first = Message("user", (TextPart(f"{text}\n\n"), *turns[0].parts))
+    if all(isinstance(part, TextPart) for part in first.parts):
+        first = Message("user", (TextPart(first.text),))
+    return (first, *turns[1:])

@@ -107,7 +107,30 @@ NETWORK_OPTIONS: tuple[Option, ...] = (
 )
 """Options that every network provider takes."""
 
-PLACES = ("base_url", "region", "profile", "project", "location")
+GATEWAY_OPTIONS: tuple[Option, ...] = (
+    *NETWORK_OPTIONS,
+    Option(
+        "header",
+        str,
+        (),
+        "a header of every request, 'NAME: VALUE', for gateways; ${VARIABLE} in it stands for a"
+        " secret of the environment or of --env-file",
+        many=True,
+    ),
+    Option(
+        "query",
+        str,
+        (),
+        "a query parameter of every request, NAME=VALUE, such as api-version=2024-10-21",
+        many=True,
+    ),
+)
+"""Options of providers whose requests may go through a gateway."""
+
+PLACES = (
+    *("base_url", "region", "profile", "project", "location", "endpoint", "account", "host"),
+    *("workspace", "api_version", "header", "query"),
+)
 """Names of options that say where a provider is asked, and as whom: also for its model list."""
 
 
@@ -130,6 +153,14 @@ class BaseProvider(ABC):
         tells_prices: :meth:`models` gives ``rates``.
         trace_name: value of ``gen_ai.provider.name`` in traces, where OpenTelemetry knows the
             provider by another name; empty: ``name``.
+        extra: what installs the packages that it needs;  modules: those that it imports.
+        address_variables: variables of the environment that its SDK takes its address from.
+        own_address: its address, where evalbench holds it; may have ``{parts}`` to fill.
+        own_headers, own_query: headers and query parameters of every request; values may refer
+            to ``${VARIABLE}``.
+        configured: it is a server that the user described.
+        defaults: values of options and settings that such a description has.
+        prices: prices by model that it has, as for ``--price``.
         batch_lacks: why it has no batches, where there is more to say than that.
         account: stands for the key where an SDK finds credentials itself: those who share an
             account share its limits. Empty: the key tells.
@@ -146,6 +177,15 @@ class BaseProvider(ABC):
     trace_name: ClassVar[str] = ""
     batch_lacks: ClassVar[str] = ""
     account: str = ""
+    extra: ClassVar[str] = ""
+    modules: ClassVar[tuple[str, ...]] = ()
+    address_variables: ClassVar[tuple[str, ...]] = ()
+    own_address: ClassVar[str] = ""
+    own_headers: ClassVar[Mapping[str, str]] = {}
+    own_query: ClassVar[Mapping[str, str]] = {}
+    configured: ClassVar[bool] = False
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    prices: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         """Build it in an engine or a preflight child.
@@ -156,6 +196,11 @@ class BaseProvider(ABC):
         """
         self.settings = settings
         self.secret = secret.strip()
+
+    @classmethod
+    def address_in(cls, settings: Mapping[str, Any]) -> str:
+        """The address that settings lead to, where parts of it are the user's own words."""
+        return str(settings.get("base_url") or cls.own_address)
 
     @classmethod
     def half_in_batch(cls, model: str) -> bool:

@@ -1,7 +1,7 @@
 """Comparing runs of one benchmark: the same samples, one metric, every pair of runs.
 
-Imported by the command that compares, never by an engine or the app: it stands
-on NumPy and SciPy. What each number is and where it comes from: docs/comparing.md.
+It stands on NumPy and SciPy, which are imported when runs are compared. What each number is and
+where it comes from: docs/comparing.md.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-
-import numpy as np
+from typing import Any
 
 from evalbench.engine.compare.families import benjamini_hochberg, holm
 from evalbench.engine.compare.pairs import Pair, pair_up, right_or_wrong
 from evalbench.engine.compare.sameness import Sameness, sameness
 from evalbench.engine.compare.scores import RunScores, read_scores
 from evalbench.engine.errors import UsageError, nearest
+from evalbench.engine.installed import require
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.metrics import NORMAL, WILSON
@@ -125,6 +125,9 @@ def compare(
         SpecError: a run's benchmark is not installed here.
         JournalError: a journal cannot be read.
     """
+    require("stats", "comparing runs", "numpy", "scipy")
+    import numpy as np
+
     _check(folders)
     first = read_scores(folders[0], metric)
     runs = [first, *(read_scores(folder, first.metric.name) for folder in folders[1:])]
@@ -183,8 +186,10 @@ def _shared(runs: Sequence[RunScores]) -> list[str]:
     return shared
 
 
-def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tuple[str, np.ndarray]:
+def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tuple[str, Any]:
     """The tag that samples are clustered by, and numbers of each one's cluster; empty for none."""
+    import numpy as np
+
     tag = run.spread_by if cluster is None else cluster
     known = dict.fromkeys(name for ident in shared for name in run.tags[ident])
     if cluster and cluster not in known:
@@ -220,7 +225,7 @@ def _correct(pairs: Sequence[Pair]) -> None:
 
 
 def _contender(
-    place: int, run: RunScores, scores: np.ndarray, runs: Sequence[RunScores], pairs: Sequence[Pair]
+    place: int, run: RunScores, scores: Any, runs: Sequence[RunScores], pairs: Sequence[Pair]
 ) -> Contender:
     n, total = len(scores), float(scores.sum())
     low: float | None = None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from statistics import NormalDist
 from typing import Any
 
-import numpy as np
-
 from evalbench.engine.scoring.statistics import Z95, Interval
 
 Array = Any
@@ -48,6 +46,8 @@ def bootstrap(
     Returns:
         None for fewer than two units, or where all are equal: then no draw differs.
     """
+    import numpy as np
+
     if len(sums) < 2:
         return None
     drawn = np.sort(_resampled(sums, sizes, resamples, np.random.default_rng(seed)))
@@ -69,6 +69,8 @@ def bootstrap(
 
 def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
     """Resampled means. Units of a kind are interchangeable: only their number is drawn."""
+    import numpy as np
+
     units = len(sums)
     # As complex numbers, which are sorted many times faster than rows of two.
     both, counts = np.unique(sums + 1j * sizes, return_counts=True)
@@ -90,6 +92,8 @@ def _resampled(sums: Array, sizes: Array, resamples: int, draw: Any) -> Array:
 
 
 def _acceleration(sums: Array, sizes: Array) -> float:
+    import numpy as np
+
     left_out = (np.sum(sums) - sums) / (np.sum(sizes) - sizes)
     off = np.mean(left_out) - left_out
     spread = float(np.sum(off**2))

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-import numpy as np
-
 from evalbench.engine.scoring.statistics import Z95, Interval
 
 Array = Any
@@ -107,6 +105,8 @@ def paired_t(differences: Array) -> Mean:
     as the paired analysis of E. Miller, "Adding error bars to evals", arXiv
     2411.00640, section 4.2.
     """
+    import numpy as np
+
     n = len(differences)
     if n < 2:
         return Mean(None, None, None)
@@ -128,6 +128,8 @@ def clustered_t(sums: Array, sizes: Array) -> Mean:
         sums: the sum of the differences of every cluster.
         sizes: how many samples each has.
     """
+    import numpy as np
+
     groups = len(sums)
     if groups < 2:
         return Mean(None, None, None)
@@ -155,6 +157,8 @@ def wilcoxon(differences: Array) -> float:
 
     Source: F. Wilcoxon, Biometrics Bulletin 1 (1945) 80-83.
     """
+    import numpy as np
+
     if not np.any(differences):
         return 1.0
     from scipy.stats import wilcoxon as of_scipy
@@ -171,6 +175,8 @@ def detectable(differences: Array) -> float | None:
 
     Source: E. Miller, arXiv 2411.00640, section 5, solved for the difference.
     """
+    import numpy as np
+
     n = len(differences)
     spread = float(np.std(differences, ddof=1)) if n > 1 else 0.0
     return (Z95 + Z80) * spread / sqrt(n) if spread > 0 else None
@@ -183,4 +189,6 @@ def cluster_sums(differences: Array, clusters: Array) -> tuple[Array, Array]:
         differences: of every sample.
         clusters: the number of each one's cluster, from 0 without a gap.
     """
+    import numpy as np
+
     return np.bincount(clusters, weights=differences), np.bincount(clusters).astype(float)

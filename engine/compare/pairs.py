@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from evalbench.engine.compare.bootstrap import bootstrap
 from evalbench.engine.compare.paired import (
     MCNEMAR,
@@ -111,6 +109,8 @@ def pair_up(
         tag, clusters: what samples are clustered by, and the number of each one's cluster.
         lost: scores of samples that failed in one of the two or in both; None: failed.
     """
+    import numpy as np
+
     first, second = scores
     gaps = second - first
     n = len(gaps)
@@ -152,6 +152,8 @@ def pair_up(
 
 def right_or_wrong(scores: Any) -> bool:
     """Whether every score is 0 or 1."""
+    import numpy as np
+
     return bool(np.all((scores == 0) | (scores == 1)))
 
 
@@ -166,6 +168,8 @@ def _clustered(gaps: Any, tag: str, clusters: Any) -> Clustered | None:
 
 
 def _bounds(gaps: Any, lost: Sequence[tuple[float | None, float | None]]) -> tuple[float, float]:
+    import numpy as np
+
     total, n = float(np.sum(gaps)), len(gaps) + len(lost)
     worst = sum(
         (0.0 if second is None else second) - (1.0 if first is None else first)

@@ -6,19 +6,26 @@ package adds its own by declaring an entry point; nothing else is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.calls import BaseProvider
-from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.errors import SpecError, UsageError, nearest
+from evalbench.engine.files import read_toml
+from evalbench.engine.paths import config_dir
 
 Found = Mapping[str, Mapping[str, str]]
 """Where each name leads, ``module:attribute``, by group."""
 
 _handed: Found | None = None
+_PROVIDERS, _SERVERS = "evalbench.providers", "evalbench.servers"
+SERVERS_FILE = "providers.toml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}")
 
 
 @cache
@@ -30,13 +37,62 @@ def _found() -> Found:
     points = entry_points()
     return {
         group: {point.name: f"{point.module}:{point.attr}" for point in points.select(group=group)}
-        for group in ("evalbench.benchmarks", "evalbench.providers")
+        for group in ("evalbench.benchmarks", _PROVIDERS, _SERVERS)
     }
+
+
+@lru_cache(4)
+def _tables(path: Path, _changed: int) -> list[tuple[str, bool]]:
+    """The names in the user's file of servers, and whether each is a table; read when changed.
+
+    Raises:
+        SpecError: the file is not right.
+    """
+    try:
+        tables = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise SpecError(SERVERS_FILE, f"{path} cannot be read", why=str(error)) from None
+    return [(name, isinstance(table, dict)) for name, table in tables.items()]
+
+
+def _with_servers(found: Found, path: Path, changed: int) -> Found:
+    """What is installed, with the servers that the user describes.
+
+    Raises:
+        SpecError: the file is not right.
+    """
+    (maker,) = found[_SERVERS].values()
+    own = {}
+    for name, is_table in _tables(path, changed):
+        why = ""
+        if not is_table:
+            why = "every server is a table of its own"
+        elif name in found[_PROVIDERS]:
+            why = "a provider of this name is built in"
+        elif not _NAME.fullmatch(name):
+            why = "names are small letters, digits, dashes and underscores"
+        if why:
+            raise SpecError(
+                SERVERS_FILE,
+                f"{path}: {name!r} is no server",
+                why=why,
+                cure="for example [my-server], and below it base_url",
+            )
+        own[name] = f"{maker}.{name}"
+    return {**found, _PROVIDERS: {**found[_PROVIDERS], **own}}
 
 
 def installed() -> Found:
     """All that is installed, to be handed to a process that is started; see :func:`hand`."""
-    return _found() if _handed is None else _handed
+    if _handed is not None:
+        return _handed
+    try:
+        path = config_dir() / SERVERS_FILE
+        changed = path.stat().st_mtime_ns
+    except (OSError, UsageError):
+        # There is no such file, or no home folder.
+        return _found()
+    return _with_servers(_found(), path, changed)
 
 
 def hand(found: Found) -> None:
@@ -89,6 +145,8 @@ def _load(group: str, what: str, name: str, base: type) -> Any:
         if not (isinstance(loaded, type) and issubclass(loaded, base)):
             raise TypeError(f"{points[name]} is not a class derived from {base.__name__}")
         return loaded
+    except SpecError:
+        raise
     except Exception as error:
         # A plug-in is somebody else's code: it may fail in any way, and harms no other.
         raise SpecError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.calls.options import Option, parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.installed import install_command, require
 
 CANDIDATE = "candidate"
 JUDGE = "judge"
@@ -193,8 +195,10 @@ class RoleSpec:
         Raises:
             SpecError: the model cannot do what is asked.
             NoSuchModel: the provider knows no such model.
+            UsageError: packages that it needs are not installed.
         """
         provider, name = self.provider(), self.ref.name
+        require(provider.extra, self.model, *provider.modules)
         provider.check_model(name)
         able = provider.capabilities(name)
         if self.batched and self.batch_terms() is None:
@@ -227,7 +231,7 @@ class RoleSpec:
             raise SpecError(
                 "mode",
                 "--mode cluster needs Ray, which is not installed",
-                cure="pip install 'evalbench[cluster]', on every node",
+                cure=f"on every node: {install_command('cluster')}",
             )
         if self.get("workers") and not isinstance(provider, WorkerProvider):
             raise SpecError(
@@ -243,6 +247,47 @@ def make_provider(
 ) -> BaseProvider:
     """A provider from its class; one that takes no key is given none."""
     return cls(settings, secret if cls.key else "")
+
+
+def environment_address(provider: str) -> tuple[str, str] | None:
+    """The variable that leads a provider elsewhere, as its SDK reads it, and the address in it."""
+    cls = registry.provider_class(provider)
+    for variable in cls.address_variables:
+        if address := os.environ.get(variable, "").strip():
+            return variable, address
+    return None
+
+
+def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A provider's settings, with the address that the environment names where none is given.
+
+    A run keeps it with its settings, so that its record says where its questions went.
+    """
+    if settings.get("base_url"):
+        return dict(settings)
+    if found := environment_address(provider):
+        return {**settings, "base_url": found[1]}
+    cls = registry.provider_class(provider)
+    own = cls.own_address
+    # What is made of the user's own words: a server of theirs, or an address with parts to fill.
+    if cls.configured or "{" in own:
+        return {**settings, "base_url": cls.address_in(settings)}
+    return dict(settings)
+
+
+def with_defaults(
+    cls: type[BaseProvider], options: Iterable[Option], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Raw values of options, over those that the user's own server has for them."""
+    declared = {option.name for option in options}
+    return {**{name: cls.defaults[name] for name in declared & cls.defaults.keys()}, **given}
+
+
+def texts_of(provider: str, settings: Mapping[str, Any]) -> list[str]:
+    """The headers and query parameters of a provider's requests, which may name variables."""
+    cls = registry.provider_class(provider)
+    own = [*cls.own_headers.values(), *cls.own_query.values()]
+    return [*own, *(settings.get("header") or ()), *(settings.get("query") or ())]
 
 
 def parse_model(text: str) -> ModelRef:
@@ -295,6 +340,12 @@ def parse_judge(text: str) -> RoleSpec:
     return RoleSpec(
         f"{JUDGE}/{model}",
         model,
-        parse_options(ROLE_OPTIONS, given["role"], f"judge {model}"),
-        parse_options(provider.options, given["provider"], f"provider {provider.name}"),
+        parse_options(
+            ROLE_OPTIONS, with_defaults(provider, ROLE_OPTIONS, given["role"]), f"judge {model}"
+        ),
+        parse_options(
+            provider.options,
+            with_defaults(provider, provider.options, given["provider"]),
+            f"provider {provider.name}",
+        ),
     )

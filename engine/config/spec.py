@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark, hub_set
-from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
+from evalbench.engine.calls import BaseProvider, Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
@@ -24,6 +24,8 @@ from evalbench.engine.config.roles import (
     RoleSpec,
     make_provider,
     parse_judge,
+    with_address,
+    with_defaults,
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
@@ -75,6 +77,13 @@ COMMON: tuple[Option, ...] = (
         str,
         None,
         "ask at once what a batch has not answered after so long, for example 6h or 30m",
+    ),
+    Option(
+        "wait_for_server",
+        str,
+        None,
+        "how long to try for a server that was not reached yet, for example 10m; left out, some"
+        " seconds",
     ),
     *TRACE_OPTIONS,
     Option(
@@ -247,8 +256,12 @@ def _batched_where_it_can(candidate: RoleSpec) -> RoleSpec:
     return replace(candidate, settings={**candidate.settings, "mode": "realtime"})
 
 
-def seconds_of(text: str | None) -> float | None:
+def seconds_of(name: str, text: str | None) -> float | None:
     """A length of time as users type it: ``90s``, ``30m``, ``6h``, ``1d``, also ``after=6h``.
+
+    Args:
+        name: of the setting.
+        text: its value; None: it is not set.
 
     Raises:
         SpecError: it is none.
@@ -258,8 +271,8 @@ def seconds_of(text: str | None) -> float | None:
     found = re.fullmatch(r"(?:after=)?(\d+(?:\.\d+)?)\s*([smhd]?)", text.strip().lower())
     if found is None:
         raise SpecError(
-            "batch_fallback",
-            f"--batch-fallback cannot be {text!r}",
+            name,
+            f"--{name.replace('_', '-')} cannot be {text!r}",
             why="it is a length of time",
             cure="for example 6h, 30m or 1d",
         )
@@ -311,18 +324,24 @@ def make_spec(
     bench = registry.benchmark_class(benchmark)
     ref = parse_model(model)
     provider = registry.provider_class(ref.provider)
+    common = with_defaults(provider, ROLE_OPTIONS, common)
     values = completed(parse_options(COMMON, common, "run"))
+    if price := provider.prices.get(ref.name):
+        values["price"] = (f"{model}={price}", *values["price"])
     if values["data"] is not None:
         if not bench.takes_data:
             raise SpecError("data", f"{benchmark} has its own questions; --data does not apply")
         values["data"] = existing_data(values["data"])
     _check_judges(bench, values["judge"])
-    seconds_of(values["batch_fallback"])
+    values["judge"] = tuple(map(_addressed, values["judge"]))
+    seconds_of("batch_fallback", values["batch_fallback"])
+    seconds_of("wait_for_server", values["wait_for_server"])
     if values["mode"] == "cluster":
         check_address(values["address"])
     environ = variables_of(values["env_file"])
     owner = f"provider {ref.provider}"
-    theirs = parse_options(provider.options, provider_options or {}, owner, environ)
+    with_own = with_defaults(provider, provider.options, provider_options or {})
+    theirs = with_address(ref.provider, parse_options(provider.options, with_own, owner, environ))
     own = parse_options(bench.options, options or {}, f"benchmark {benchmark}")
     able = partial(_abilities, provider, theirs, ref.name)
     given = {name for name, value in (options or {}).items() if value is not None}
@@ -331,7 +350,7 @@ def make_spec(
 
 
 def _abilities(
-    provider: registry.ProviderClass, options: Mapping[str, Any], model: str
+    provider: type[BaseProvider], options: Mapping[str, Any], model: str
 ) -> Capabilities:
     """What a model can be asked for; of a provider that cannot be made, which is told when the
     spec is checked, everything."""
@@ -343,6 +362,14 @@ def _abilities(
 
 def _files_in(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def _addressed(judge: str) -> str:
+    """A judge with the address that the environment names, where it is given none."""
+    part = parse_judge(judge)
+    address = with_address(part.ref.provider, part.provider_options).get("base_url")
+    known = part.provider_options.get("base_url")
+    return f"{judge},base_url={address}" if address and not known else judge
 
 
 def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
@@ -388,7 +415,16 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
                 f"{bench.name} cannot be filtered by {tag!r}",
                 cure=nearest(tag, bench.filters),
             )
-        if items := Option(tag, str, (), bench.filters[tag], many=True).parse(values):
+        items = Option(tag, str, (), bench.filters[tag], many=True).parse(values)
+        known = bench.filter_values.get(tag, ())
+        for item in items:
+            if known and item not in known:
+                raise SpecError(
+                    tag,
+                    f"{bench.name} has no {tag} {item!r}",
+                    cure=nearest(item, known),
+                )
+        if items:
             result[tag] = items
     return result
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalbench.engine.errors import DataError
+from evalbench.engine.installed import install_command
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -225,5 +226,5 @@ def _missing(package: str) -> DataError:
     return DataError(
         "pictures and videos cannot be read here",
         why=f"the package {package} is not installed",
-        cure="pip install 'evalbench[vision]'",
+        cure=install_command("vision"),
     )

@@ -29,6 +29,7 @@ from evalbench.engine.files import (
     read_plain,
     why_unread,
 )
+from evalbench.engine.installed import require
 from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv")
@@ -220,6 +221,7 @@ def _letters(value: Any) -> int:
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
+    require("data", "reading Parquet files", "pyarrow")
     import pyarrow
     import pyarrow.parquet
 

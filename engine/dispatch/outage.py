@@ -33,6 +33,9 @@ LONGEST_KNOCK_S = 60.0
 LONGEST_S = LONGEST_OUTAGE_S
 """An outage that lasts longer ends the run; it can be resumed."""
 _MOMENT_S = 0.001
+UNREACHED_S = 6.0
+"""A server that was not reached once for so long ends the run: its address is probably wrong."""
+_LONGEST_FIRST_KNOCK_S = 5.0
 
 _NOBODY_BEHIND = frozenset({502, 521, 522, 523})
 """What a gateway says that does not reach the server behind it."""
@@ -51,16 +54,62 @@ def says_nobody_is_there(error: ProviderError) -> bool:
     return isinstance(error, Overloaded | RateLimited)
 
 
+def never_connected(error: BaseException | None) -> bool:
+    """Whether an error says that no connection to the server could be made."""
+    return isinstance(error, ConnectionFailed) and not error.possibly_billed
+
+
+class FirstContact:
+    """Whether a server was reached since this engine began, and how long to try for it.
+
+    Attributes:
+        made: it was.
+        told: the user knows that it was not so far.
+    """
+
+    def __init__(self, wait_s: float | None = None) -> None:
+        """``wait_s``: for so long (:data:`UNREACHED_S` if None) failures are no reason to end."""
+        self._wait_s = UNREACHED_S if wait_s is None else wait_s
+        self._since: float | None = None
+        self.made = False
+        self.told = False
+
+    def begin(self) -> None:
+        """The first try is about to leave."""
+        if self._since is None:
+            self._since = _now()
+
+    def left(self, error: ProviderError) -> float:
+        """Seconds for which to go on trying after a try that failed.
+
+        Raises:
+            RunFatal: it was tried for long enough.
+        """
+        self.begin()
+        assert self._since is not None
+        left = self._since + self._wait_s - _now()
+        if left > 0:
+            return left
+        wait = "it may still be starting: --wait-for-server 10m waits for it"
+        raise RunFatal(
+            error.what, why=error.why, cure=f"{error.cure}; {wait}" if error.cure else wait
+        )
+
+
 class Outage:
     """What the calls to one model know of its provider's state.
 
     One that was never reached is not taken for one that is down: its address may be
-    wrong, which should end the run soon. One that refuses for load is there.
+    wrong, which ends the run soon. One that refuses for load is there.
     """
 
-    def __init__(self, report: Report) -> None:
-        """``report`` takes the events that an outage begins and ends."""
+    def __init__(self, report: Report, wait_s: float | None = None) -> None:
+        """``report`` takes the events that an outage begins and ends.
+
+        ``wait_s`` is how long a server is waited for that was never reached.
+        """
         self._report = report
+        self._contact = FirstContact(wait_s)
         self._answered = False
         self._since: float | None = None
         self._next: float | None = None
@@ -85,6 +134,10 @@ class Outage:
         entering then does not mean that the call may leave.
         """
         return Turn(self, unless)
+
+    def begin(self) -> None:
+        """An attempt is about to leave."""
+        self._contact.begin()
 
     def wake(self) -> None:
         """Let all that wait look again."""
@@ -113,15 +166,38 @@ class Outage:
             self._knocking = False
         if error is None or (isinstance(error, ProviderError) and not _says_nothing(error)):
             self._alive()
+        elif not self._contact.made and never_connected(error):
+            assert isinstance(error, ProviderError)
+            if knocked or not self.on:
+                self._unreached(error)
         elif isinstance(error, ProviderError) and says_nobody_is_there(error):
+            self._contact.made = True
             there = self._answered or isinstance(error, RateLimited | Overloaded)
             if there and (knocked or not self.on):
                 self._lost(error)
         elif knocked:
             self.wake()
 
+    def _unreached(self, error: ProviderError) -> None:
+        left = self._contact.left(error)
+        now = _now()
+        if not self.on:
+            self._since = now
+            self.why = error.what
+        if not self._contact.told:
+            self._contact.told = True
+            self._report(
+                "server-unreached",
+                what=error.what,
+                why=error.why,
+                until=round(time.time() + left),
+            )
+        self._next = now + min(self._pause, left)
+        self._pause = min(_LONGEST_FIRST_KNOCK_S, 2 * self._pause)
+        self.wake()
+
     def _alive(self) -> None:
-        self._answered = True
+        self._answered = self._contact.made = True
         if self._since is None:
             return
         if self.on:
@@ -165,6 +241,7 @@ class Turn:
         self._knocks = False
 
     async def __aenter__(self) -> None:
+        self._outage.begin()
         if self._outage.on:
             self._knocks = await self._outage.let_through(self._unless)
 

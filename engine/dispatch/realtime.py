@@ -63,7 +63,9 @@ class Realtime:
         *,
         attempts: int,
         report: Report,
+        wait_s: float | None = None,
     ) -> None:
+        """``wait_s``: how long to try for a server that was never reached; None: some seconds."""
         self._provider = provider
         self.purse = purse
         self._limiter = limiter
@@ -72,7 +74,7 @@ class Realtime:
         self._waiting = 0
         self._retries = 0
         self._admission = Admission(purse.budget, report)
-        self._outage = Outage(report)
+        self._outage = Outage(report, wait_s)
         self._halted = asyncio.Event()
         self._ready = False
         self._warming = Warming(provider.capabilities, report)

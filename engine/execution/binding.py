@@ -151,6 +151,7 @@ class Casting:
             self.purses.at_once[part.role] if batched else purse,
             attempts=part.get("attempts"),
             report=self._journal.event,
+            wait_s=self._wishes.wait_for_server_s,
         )
         if not batched:
             return realtime

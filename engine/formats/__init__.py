@@ -43,6 +43,7 @@ FORMATS: dict[str, Format] = {
         "everything about a run; evalbench import json reads it", "full.writer", (), ".json"
     ),
     "csv": Format("a row for each sample, safe to open in a spreadsheet", "csv_table", (), ".csv"),
+    "jsonl": Format("the same rows as JSON lines", "jsonl_table", (), ".jsonl"),
     "parquet": Format(
         "the same rows for pandas, polars and DuckDB", "parquet_table", (), ".parquet"
     ),

@@ -12,13 +12,13 @@ import time
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.calls import Usage
 from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.harmless import json_bytes
 from evalbench.engine.runs.held import (
@@ -96,7 +96,7 @@ def _record(run: HeldRun) -> dict[str, Any]:
         },
         "eval_library": {
             "name": "evalbench",
-            "version": version("evalbench"),
+            "version": version(),
             "additional_details": {
                 "benchmark_version": as_text(run.record.get("benchmark", {}).get("version")),
                 "prompt_templates": as_text(run.record.get("benchmark", {}).get("templates")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from evalbench.engine.calls import Outcome
@@ -89,7 +90,8 @@ def _case(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> str:
     calls = held.answers(epoch)
     took = sum(call.reply.latency_s for call in calls if call.reply)
     group = next(iter(held.sample.tags.values()), "") or run.spec.benchmark
-    name = held.sample.id + (f" epoch {epoch + 1}" if run.spec.get("epochs") > 1 else "")
+    name = f"{held.row}: {_short(question(held))}"
+    name += f" (epoch {epoch + 1})" if run.spec.get("epochs") > 1 else ""
     head = f"<testcase classname={_attribute(group)} name={_attribute(name)}"
     said = "\n\n".join(call.reply.text for call in calls if call.reply)
     body = "<system-out>" + _text(f"{question(held)}\n\n{said}") + "</system-out>"
@@ -100,10 +102,44 @@ def _case(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> str:
     elif score is not None and kind == "errors":
         what = f"<error message={_attribute(as_text(score.detail.get('error')))}/>"
     elif score is not None and kind == "failures":
-        read = as_text(score.detail.get("parsed"))
-        message = f"{score.outcome.value}; right is {as_text(held.sample.gold)}; read {read}"
+        message = _message(score, held.sample.gold)
         what = f"<failure message={_attribute(message)} type={_attribute(score.outcome.value)}/>"
     return f'{head} time="{took:.3f}">{what}{body}</testcase>\n'
+
+
+_IN_NAME, _IN_MESSAGE = 80, 200
+"""Letters of a question and of an answer that people see in a list of cases."""
+_UNREAD = {
+    Outcome.UNPARSED: "no answer could be read in the reply",
+    Outcome.REFUSED: "the model refused to answer",
+    Outcome.FILTERED: "the answer was filtered",
+    Outcome.TRUNCATED: "the answer was cut off",
+}
+
+
+def _message(score: ScoreRow, gold: object) -> str:
+    """Why a case failed, for people."""
+    wanted = _said(gold)
+    right = f"; right is {_short(wanted, _IN_MESSAGE)}" if wanted else ""
+    if why := _UNREAD.get(score.outcome):
+        return why + right
+    read = _said(score.detail.get("parsed"))
+    return (f"answered {_short(read, _IN_MESSAGE)}" if read else "a wrong answer") + right
+
+
+def _said(value: object) -> str:
+    """An answer as a person would write it: without the names of parsers, several by "or"."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return " or ".join(dict.fromkeys(filter(None, map(_said, value))))
+    return as_text(value)
+
+
+def _short(text: str, most: int = _IN_NAME) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import require
 from evalbench.engine.runs.harmless import visible
 from evalbench.engine.runs.held import HeldRun
 from evalbench.engine.runs.rows import columns, rows
@@ -15,6 +16,7 @@ _AT_ONCE = 2000
 
 def write(run: HeldRun, files: Files) -> list[str]:
     """Put the table into ``files``; control characters in it are written out, as in CSV."""
+    require("data", "writing Parquet files", "pyarrow")
     import pyarrow as arrow
     import pyarrow.parquet
 

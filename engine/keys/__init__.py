@@ -7,7 +7,7 @@ Asking a person is the caller's business. Journals and records hold a
 """
 
 from evalbench.engine.config.env_file import read_env_file
-from evalbench.engine.keys.finding import find_again, find_key, key_in
+from evalbench.engine.keys.finding import find_again, find_key, key_in, with_variables
 from evalbench.engine.keys.keeping import (
     GALILEO_KEY,
     HUGGINGFACE,
@@ -63,4 +63,5 @@ __all__ = [
     "scrub",
     "set_key",
     "strip_environment",
+    "with_variables",
 ]

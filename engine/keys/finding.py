@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evalbench.engine.calls import KeyNeed
+from evalbench.engine.calls.secrets import bundled, variables_in
 from evalbench.engine.config.env_file import read_env_file
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import KeyUnavailable, SpecError, UsageError
 from evalbench.engine.keys import keychain
 from evalbench.engine.keys.keeping import clean_key, known_names, user_name
 from evalbench.engine.keys.keychain import UNATTENDED_S, KeychainState
@@ -116,3 +117,44 @@ def _from_keychain(provider: str, need: KeyNeed, name: str, timeout: float) -> t
         variable = need.variables[0] if need.variables else ""
         raise keychain.unavailable(answer, provider, name, variable)
     return KeyRef(provider, KeySource.KEYCHAIN, name), answer.secret
+
+
+def with_variables(
+    provider: str, secret: str, texts: Sequence[str], env_file: Path | None = None
+) -> str:
+    """A key and the secrets that headers and query parameters refer to, as one secret.
+
+    Args:
+        provider: whose.
+        secret: its key.
+        texts: headers and parameters, with ``${VARIABLE}`` in them.
+        env_file: a ``.env`` file to read first.
+
+    Raises:
+        KeyUnavailable: a variable is nowhere.
+        DataError: the file is not readable as a ``.env`` file.
+    """
+    names = variables_in(texts)
+    if not names:
+        return secret
+    held = {**os.environ, **(read_env_file(env_file) if env_file else {})}
+    if missing := [name for name in names if not held.get(name, "").strip()]:
+        raise KeyUnavailable(
+            f"a header of {provider} needs the variable {missing[0]}, which is not set",
+            cure=f"export {missing[0]}=…, or name a file of variables with --env-file FILE",
+        )
+    return bundled(secret, {name: clean_value(held[name], name) for name in names})
+
+
+def clean_value(raw: str, name: str) -> str:
+    """The value of a variable for a header, without white space and quotation marks around it.
+
+    Raises:
+        UsageError: it holds what no header can.
+    """
+    value = raw.strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    if not (value.isascii() and value.isprintable()):
+        raise UsageError(f"the variable {name} holds what no header can")
+    return value

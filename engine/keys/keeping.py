@@ -83,12 +83,14 @@ def user_name(provider: str, name: str) -> str:
 
 
 def clean_key(raw: str, where: str = "what was typed") -> str:
-    """A key without the white space that pasting leaves around it.
+    """A key without the white space and quotation marks that pasting leaves around it.
 
     Raises:
         UsageError: it is empty, or holds what no key holds. The text does not quote it.
     """
     secret = raw.strip()
+    if len(secret) > 1 and secret[0] == secret[-1] and secret[0] in "'\"`":
+        secret = secret[1:-1].strip()
     if not secret:
         raise UsageError(f"{where} is empty")
     if not (secret.isascii() and secret.isprintable()) or " " in secret:

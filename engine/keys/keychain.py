@@ -135,14 +135,17 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
     set_it = f"evalbench keys set {provider}" + (f" --name {name}" if name != "default" else "")
     match answer.state:
         case KeychainState.ABSENT:
-            what = f"the keychain holds no {provider} key named {name!r}"
+            what = f"there is no key for {provider}"
+            if name != "default":
+                what = f"the keychain holds no {provider} key named {name!r}"
             why, ways = "", [set_it, export]
         case KeychainState.LOCKED:
             what, why = "the keychain is locked", answer.why
             ways = [*_unlocking(), export]
         case KeychainState.NO_KEYCHAIN:
-            what = f"there is no keychain here to hold the {provider} key"
-            why = answer.why
+            what = f"there is no key for {provider}"
+            sought = f"neither in {variable} nor" if variable else "not"
+            why = f"{sought} in a keychain: {answer.why}"
             ways = [
                 export,
                 "name a file of keys with --env-file FILE",

@@ -20,6 +20,9 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import ModelRef
+from evalbench.engine.calls.secrets import singly
+from evalbench.engine.config import registry
+from evalbench.engine.config.roles import texts_of
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.data.dataset import Progress
 from evalbench.engine.errors import EvalbenchError, error_from_json
@@ -30,6 +33,7 @@ from evalbench.engine.keys import (
     known_names,
     scrub,
     strip_environment,
+    with_variables,
 )
 from evalbench.engine.preflight.answers import look_at, nothing_heavy
 
@@ -164,6 +168,7 @@ def models(
     Raises:
         EvalbenchError: the child's error.
     """
+    secret = _whole(provider, secret, settings)
     request = {"ask": "models", "provider": provider, "secret": secret, "settings": settings or {}}
     listed: list[dict[str, Any]] = _ask(request, None)
     return listed
@@ -198,6 +203,7 @@ def check_key(provider: str, secret: str, settings: Mapping[str, Any] | None = N
     Raises:
         ProviderError: the provider refuses it, or cannot be reached.
     """
+    secret = _whole(provider, secret, settings)
     request = {"ask": "key", "provider": provider, "secret": secret, "settings": settings or {}}
     told: str = _ask(request, None)
     return told
@@ -220,13 +226,20 @@ def probe_model(
         "ask": "probe",
         "provider": model.provider,
         "model": str(model),
-        "secret": secret,
+        "secret": _whole(model.provider, secret, settings),
         "settings": settings,
         "params": params,
         "price": list(price),
     }
     told: dict[str, Any] = _ask(request, None)
     return told
+
+
+def _whole(provider: str, secret: str, settings: Mapping[str, Any] | None) -> str:
+    """A key with what the headers of its requests refer to; the child has no such variables."""
+    if provider not in registry.provider_names():
+        return secret
+    return with_variables(provider, secret, texts_of(provider, settings or {}))
 
 
 def _ask(request: dict[str, Any], progress: Progress | None) -> Any:
@@ -280,7 +293,7 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
 
 def _secrets(request: Mapping[str, Any]) -> list[str]:
     by_role = [secret for keys in request.get("secrets", ()) for secret in keys.values()]
-    return [request.get("secret", ""), *by_role]
+    return [one for secret in (request.get("secret", ""), *by_role) for one in singly(secret)]
 
 
 def _converse(

@@ -43,6 +43,7 @@ from evalbench.engine.process.run_keys import (
     AskHosts,
     HeldKey,
     check_hosts,
+    environment_variables,
     find_keys,
     remember_specs,
     secrets_for_prices,
@@ -91,6 +92,7 @@ def launch_runs(
     approve: Callable[[Sequence[desk.Checked]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
     leave: bool = False,
+    typed: Collection[str] = (),
 ) -> Engine:
     """Check the specs, prepare their data, and start one engine that drives them all.
 
@@ -106,6 +108,8 @@ def launch_runs(
             starts; raises to call it off.
         begun: runs to go on with instead of new ones, by the place of their spec.
         leave: do not wait for batches: rest once all that can be sent is out.
+        typed: names of settings that the user gave now; other addresses may be those of the
+            environment, where a key goes only once somebody has said that it may.
 
     Raises:
         RunChanged: what a run was begun with is not there any more as it was.
@@ -126,6 +130,8 @@ def launch_runs(
     ]
     if approve:
         approve(checked)
+    if variables := environment_variables(specs, typed):
+        check_hosts(specs, variables, held=held, typed=typed, environment=True)
     remember_specs(specs, held)
     folders = [
         (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))

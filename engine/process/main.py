@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config import registry
 from evalbench.engine.config.traces import OTLP
 from evalbench.engine.core_dumps import no_core_dumps
@@ -138,7 +139,7 @@ def main() -> None:
         secret
         for run in request.runs
         for role, key in run.secrets.items()
-        for secret in (header_secrets(key) if role == OTLP else [key])
+        for secret in (header_secrets(key) if role == OTLP else singly(key))
     )
     code = 6
     # What is imported is never garbage; calls in flight are many, and end by themselves.

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from evalbench.engine.config import registry
-from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
+from evalbench.engine.config.roles import (
+    CANDIDATE,
+    JUDGE,
+    RoleSpec,
+    environment_address,
+    make_provider,
+    texts_of,
+)
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import GALILEO, OTLP
 from evalbench.engine.errors import EvalbenchError, SpecError
@@ -22,6 +29,7 @@ from evalbench.engine.keys import (
     fingerprint,
     looks_like_key,
     not_here,
+    with_variables,
 )
 from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
 from evalbench.engine.telemetry.credentials import trace_keys
@@ -76,9 +84,15 @@ def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bo
     return list(dict.fromkeys(way.bound for way in _ways(specs, typed)))
 
 
-def unknown_hosts(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
-    """Of :func:`keys_bound` those where the key has never been used; arguments as there."""
-    return list(dict.fromkeys(way.bound for way in _ways(specs, typed) if not way.known))
+def unknown_hosts(
+    specs: Sequence[RunSpec], typed: Collection[str] = (), *, environment: bool = False
+) -> list[Bound]:
+    """Of :func:`keys_bound` those where the key has never been used; arguments as there.
+
+    ``environment``: of those alone that the environment names.
+    """
+    ways = _ways(specs, typed, environment=environment)
+    return list(dict.fromkeys(way.bound for way in ways if not way.known))
 
 
 def check_hosts(
@@ -89,6 +103,7 @@ def check_hosts(
     typed: Collection[str] = (),
     allow: Collection[str] = (),
     ask: AskHosts | None = None,
+    environment: bool = False,
 ) -> None:
     """Let no key go where it has never been, unless somebody says that it may.
 
@@ -101,11 +116,12 @@ def check_hosts(
         typed: names of settings that did not come from it.
         allow: hosts that are right.
         ask: asks a person; None: nobody is there.
+        environment: look at no address but those that the environment names.
 
     Raises:
         SpecError: with the hosts, and the flag that allows them.
     """
-    ways = list(_ways(specs, typed, held))
+    ways = list(_ways(specs, typed, held, environment=environment))
     allowed = {host.strip().lower() for host in allow}
     unknown = [way.bound for way in ways if not way.known and way.bound.host not in allowed]
     unknown = list(dict.fromkeys(unknown))
@@ -115,7 +131,8 @@ def check_hosts(
             "base_url",
             f"{who} would send {bound_words(unknown)}",
             why="that address is named there, and nobody has said that it is right",
-            cure=" ".join(f"--allow-host {host}" for host in hosts),
+            cure=" ".join(f"--allow-host {host}" for host in hosts)
+            + (", or --base-url with the address" if environment else ""),
         )
     remember_hosts((way.mark, way.place) for way in ways)
 
@@ -125,12 +142,36 @@ def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, HeldKey
     remember_hosts((way.mark, way.place) for way in _ways(specs, (), held))
 
 
-def remember_place(provider: str, settings: Mapping[str, Any], secret: str) -> None:
-    """Note that a key has been used at an address that was typed."""
+def remember_place(
+    provider: str,
+    settings: Mapping[str, Any],
+    secret: str,
+    *,
+    typed: bool = True,
+    ask: AskHosts | None = None,
+) -> None:
+    """Note that a key is used at an address, which was ``typed`` or comes from the environment.
+
+    Raises:
+        SpecError: the environment names a host where the key has never been, and ``ask`` did
+            not say that it is right.
+    """
     address = settings.get("base_url")
-    if host := _elsewhere(address, provider):
-        mark = _mark(provider, secret, settings.get("profile"))
-        remember_hosts([(mark, _place(address, host))])
+    host = _elsewhere(address, provider)
+    if not host:
+        return
+    mark, place = _mark(provider, secret, settings.get("profile")), _place(address, host)
+    if not typed and secret and place not in hosts_of(mark):
+        bound = Bound(provider, host)
+        found = environment_address(provider)
+        if not (ask and ask([bound])):
+            raise SpecError(
+                "base_url",
+                f"{found[0] if found else 'the environment'} would send {bound_words([bound])}",
+                why="nobody has said that this address is right",
+                cure=f"if it is: --base-url {address}",
+            )
+    remember_hosts([(mark, place)])
 
 
 def bound_words(bound: Sequence[Bound]) -> str:
@@ -159,19 +200,25 @@ def _ways(
     specs: Sequence[RunSpec],
     typed: Collection[str],
     held: Sequence[Mapping[str, HeldKey]] = (),
+    *,
+    environment: bool = False,
 ) -> Iterator[_Way]:
     for number, spec in enumerate(specs):
-        yield from _ways_of_models(spec, typed, held[number] if held else {})
-        yield from _ways_of_traces(spec, typed)
+        keys = held[number] if held else {}
+        yield from _ways_of_models(spec, typed, keys, environment=environment)
+        if not environment:
+            yield from _ways_of_traces(spec, typed)
 
 
 def _ways_of_models(
-    spec: RunSpec, typed: Collection[str], held: Mapping[str, HeldKey]
+    spec: RunSpec, typed: Collection[str], held: Mapping[str, HeldKey], *, environment: bool
 ) -> Iterator[_Way]:
     for role, part in spec.cast().items():
+        if environment and not _led(part, typed):
+            continue
         if part.clustered and (way := _way_to_cluster(spec, typed)):
             yield way
-        if (JUDGE if role != CANDIDATE else "base_url") in typed:
+        if not environment and (JUDGE if role != CANDIDATE else "base_url") in typed:
             continue
         provider, address = part.ref.provider, part.provider_options.get("base_url")
         if not (host := _elsewhere(address, provider)):
@@ -182,6 +229,37 @@ def _ways_of_models(
         if key or (need and (need.required or need.profile)):
             mark = _mark(provider, key, part.provider_options.get("profile"))
             yield _Way(Bound(provider, host), mark, _place(address, host))
+
+
+def _led(part: RoleSpec, typed: Collection[str]) -> bool:
+    """Whether it is the environment that says where a model is asked."""
+    if part.role == CANDIDATE and "base_url" in typed:
+        return False
+    found = environment_address(part.ref.provider)
+    return found is not None and part.provider_options.get("base_url") == found[1]
+
+
+def environment_words(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[str]:
+    """Where models are asked because the environment says so, each as a line."""
+    parts = [part for spec in specs for part in spec.cast().values() if _led(part, typed)]
+    return list(
+        dict.fromkeys(
+            f"{part.ref.provider} is asked at {part.provider_options['base_url']}"
+            f" ({_variable(part)})"
+            for part in parts
+        )
+    )
+
+
+def environment_variables(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> str:
+    """The variables that lead models of these specs elsewhere, as a list for an error."""
+    parts = [part for spec in specs for part in spec.cast().values() if _led(part, typed)]
+    return ", ".join(dict.fromkeys(map(_variable, parts)))
+
+
+def _variable(part: RoleSpec) -> str:
+    found = environment_address(part.ref.provider)
+    return found[0] if found else ""
 
 
 def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
@@ -291,7 +369,9 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
     # Not required: the keychain is asked only for keys that were set.
     need = replace(part.key_need, required=False)
     try:
-        return find_key(part.ref.provider, need, part.get("key"), env_file=file, profile=profile)[1]
+        name = part.ref.provider
+        _, secret = find_key(name, need, part.get("key"), env_file=file, profile=profile)
+        return with_variables(name, secret, texts_of(name, part.provider_options), file)
     except EvalbenchError:
         return ""
 
@@ -320,4 +400,8 @@ def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
     named = named if provider != "huggingface" else None
     file = Path(env_file) if env_file else None
     profile = part.provider_options.get("profile")
-    return HeldKey(*find_key(provider, need, named, env_file=file, profile=profile))
+    ref, secret = find_key(provider, need, named, env_file=file, profile=profile)
+    if part.key_need is not None:
+        texts = texts_of(provider, part.provider_options)
+        secret = with_variables(provider, secret, texts, file)
+    return HeldKey(ref, secret)

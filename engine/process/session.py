@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from evalbench.engine.calls import WorkerProvider
+from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import seconds_of
 from evalbench.engine.cost.budget import Budget
@@ -110,7 +111,8 @@ class HostedRun:
             on_changes=self._take_changes,
             wishes=BatchWishes(
                 poll_s=self.spec.get("batch_poll"),
-                fallback_s=seconds_of(self.spec.get("batch_fallback")),
+                fallback_s=seconds_of("batch_fallback", self.spec.get("batch_fallback")),
+                wait_for_server_s=seconds_of("wait_for_server", self.spec.get("wait_for_server")),
                 leave=options.leave,
                 cancel=frozenset(options.cancel),
                 resend_unfetched=options.resend_unfetched,
@@ -399,7 +401,10 @@ class HostedRun:
     def _crash(self, error: Exception) -> EvalbenchError:
         problem = EvalbenchError(
             "the run ended by a fault of this program or a plug-in",
-            why=scrub(f"{type(error).__name__}: {error}", self._secrets.values()),
+            why=scrub(
+                f"{type(error).__name__}: {error}",
+                [one for secret in self._secrets.values() for one in singly(secret)],
+            ),
             cure=f"see {self.folder.engine_log}; nothing that was answered is lost",
         )
         problem.exit_code = 6

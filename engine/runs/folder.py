@@ -24,7 +24,9 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,6 @@ from evalbench.engine.errors import (
     RunBusy,
     RunNotFound,
     UsageError,
-    nearest,
     system_limit,
 )
 from evalbench.engine.files import (
@@ -437,8 +438,14 @@ def newest_runs(specs: Sequence[RunSpec], parent: Path | None = None) -> list[Ru
     return found
 
 
+_LAST = re.compile(r"last(?:~(\d{1,6}))?")
+
+
 def find_run(name: str, parent: Path | None = None) -> RunFolder:
     """The run that ``name`` means: a path, an id, an unambiguous part of one, or ``last``.
+
+    ``last~1`` is the one before the last. Of parts, the end of an id (:func:`short_id`) goes
+    before its beginnings, and these before what is within it.
 
     Raises:
         RunNotFound: none or several match.
@@ -447,18 +454,27 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
         return RunFolder(path)
     runs = all_runs(parent)
     ids = [run.id for run in runs]
-    if name == "last" and runs:
-        return runs[0]
+    if found := _LAST.fullmatch(name):
+        back = int(found[1] or 0)
+        if back < len(runs):
+            return runs[back]
+        if runs:
+            raise RunNotFound(
+                f"there is no run {name!r}",
+                why=f"there are {len(runs)}, and last~{len(runs) - 1} is the oldest",
+                cure="list them: evalbench runs",
+            )
     matching = list(_matches(name, runs))
     if len(matching) == 1:
         return matching[0]
     if matching:
         shown = "\n    ".join(run.id for run in matching[:8])
         raise RunNotFound(f"{name!r} could be any of\n    {shown}", cure="give more of the id")
+    near = get_close_matches(name, ["last", *ids, *map(short_id, runs)], n=3)
     raise RunNotFound(
         f"there is no run {name!r}",
         why="" if runs else f"no run is in {parent or runs_dir()}",
-        cure=nearest(name, ids) if len(ids) > 12 else "list them: evalbench runs",
+        cure=f"did you mean {' or '.join(near)}?" if near else "list them: evalbench runs",
     )
 
 
@@ -472,5 +488,30 @@ def _run_path(name: str) -> Path | None:
 
 
 def _matches(name: str, runs: list[RunFolder]) -> Iterator[RunFolder]:
-    exact = [run for run in runs if run.id == name]
-    yield from exact or [run for run in runs if name and name in run.id]
+    if not name:
+        return
+    tiers: tuple[Callable[[str], bool], ...] = (
+        lambda ident: ident == name,
+        lambda ident: _tail(ident) == name,
+        lambda ident: ident.startswith(name) or _tail(ident).startswith(name),
+        lambda ident: name in ident,
+    )
+    for fits in tiers:
+        if found := [run for run in runs if fits(run.id)]:
+            yield from found
+            return
+
+
+def short_id(run: RunFolder) -> str:
+    """The end of a run's id, which is random and nearly always enough to name it."""
+    return _tail(run.id)
+
+
+def short_ids(runs: Sequence[RunFolder]) -> dict[str, str]:
+    """By its id, the shortest text that :func:`find_run` takes for each of all runs there are."""
+    tails = Counter(map(short_id, runs))
+    return {run.id: tail if tails[tail := short_id(run)] == 1 else run.id for run in runs}
+
+
+def _tail(ident: str) -> str:
+    return ident.rpartition("-")[2]

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine import installed
 from evalbench.engine.benchmark import Benchmark
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.data.dataset import DataHeader
 
-_PACKAGES = ("evalbench", "datasets", "torch", "transformers", "accelerate", "tokenizers")
+_PACKAGES = ("datasets", "torch", "transformers", "accelerate", "tokenizers")
 
 
 def identity(spec: RunSpec, benchmark: Benchmark, data_hash: str) -> dict[str, Any]:
@@ -63,7 +64,10 @@ def record(spec: RunSpec, benchmark: Benchmark, header: DataHeader) -> dict[str,
         "seed": spec.get("seed"),
         "python": sys.version.split()[0],
         "platform": platform.platform(),
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "packages": {
+            "evalbench": installed.version(),
+            **{name: found for name in _PACKAGES if (found := _version(name))},
+        },
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalbench.engine.calls import Outcome
 from evalbench.engine.runs.held import HeldRun, WholeSample
 from evalbench.engine.runs.rows import row_of
 
@@ -22,7 +23,8 @@ class Result:
         epoch: from 0.
         outcome: ``ok``, ``truncated``, ``refused``, ``filtered``, ``unparsed``, ``error``,
             or ``waiting`` while it has no score.
-        score: the value that the run's headline metric counts; None for a failure.
+        score: the value that the run's headline metric counts; None for a failure, and where
+            nothing could be read in the reply (``values`` says what that counts as).
         values: every value that metrics are made of, by name.
         tags: labels such as ``subject``.
         inputs: what the benchmark asked with.
@@ -86,6 +88,8 @@ def result_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> Res
     """The result of a sample in an epoch; ``headline`` names the metric that it is scored by."""
     row = row_of(run, held, epoch, headline)
     score = held.scores.get(epoch)
+    if row["outcome"] == Outcome.UNPARSED.value:
+        row["score"] = None
     return Result(
         id=held.sample.id,
         values=dict(score.values) if score else {},

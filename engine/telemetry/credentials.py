@@ -9,6 +9,7 @@ from pathlib import Path
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.config.traces import GALILEO, OTLP
 from evalbench.engine.errors import SpecError
+from evalbench.engine.installed import install_command
 from evalbench.engine.keys import (
     DEFAULT_NAME,
     GALILEO_KEY,
@@ -36,7 +37,7 @@ def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
         raise SpecError(
             "otlp",
             "traces need OpenTelemetry, which is not installed",
-            cure='pip install "evalbench[otlp]"',
+            cure=install_command("otlp"),
         )
     file = Path(spec.get("env_file")) if spec.get("env_file") else None
     found = {}

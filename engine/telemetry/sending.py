@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import requests
@@ -18,6 +17,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.util.re import parse_env_headers
 
+from evalbench.engine.installed import version
 from evalbench.engine.telemetry.spans import Span
 
 ATTEMPT_S = 5.0
@@ -87,9 +87,9 @@ class Sender:
             session=self._session,
         )
         self._resource = Resource(
-            {"service.name": "evalbench", "service.version": _own_version(), **resource}
+            {"service.name": "evalbench", "service.version": version(), **resource}
         )
-        self._scope = InstrumentationScope("evalbench", _own_version())
+        self._scope = InstrumentationScope("evalbench", version())
 
     def send(self, spans: Sequence[Span]) -> Sent:
         """Post spans in one request."""
@@ -144,10 +144,3 @@ class Sender:
 
 def _context(trace: int, span: int) -> SpanContext:
     return SpanContext(trace, span, is_remote=False, trace_flags=_SAMPLED)
-
-
-def _own_version() -> str:
-    try:
-        return version("evalbench")
-    except PackageNotFoundError:
-        return "0"

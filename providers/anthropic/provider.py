@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
@@ -41,8 +41,11 @@ class Anthropic(MessageBatches):
     title: ClassVar[str] = "Anthropic"
     price_table: ClassVar[str] = "anthropic"
     batch_discount: ClassVar[Literal["", "all", "uncached"]] = "all"
+    extra: ClassVar[str] = "anthropic"
+    address_variables: ClassVar[tuple[str, ...]] = ("ANTHROPIC_BASE_URL",)
+    modules: ClassVar[tuple[str, ...]] = ("anthropic",)
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "legacy_sampling",
             str,
@@ -94,7 +97,14 @@ class Anthropic(MessageBatches):
         )
         self._legacy = (settings.get("legacy_sampling") or "auto") == "auto"
         self._agreed = Agreed()
-        self._client = SdkClient(anthropic_client, self.secret, self.address, self.title)
+        self._client = SdkClient(
+            anthropic_client,
+            self.secret,
+            self.address,
+            self.title,
+            headers=self.headers,
+            query=self.query,
+        )
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

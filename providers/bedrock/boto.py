@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import ProviderError, RunFatal
+from evalbench.engine.installed import install_command
 from evalbench.engine.paths import open_private
 from evalbench.providers.bedrock.credentials import Credentials
-from evalbench.providers.wire.address import proxy_for
+from evalbench.providers.wire.address import ca_file, proxy_for
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 1024
 """Calls in flight at once; beyond, they queue here. A thread costs some 100 kB."""
-_CONNECT_S = 20.0
+_CONNECT_S = 10.0
 RUNTIME, CONTROL, IDENTITY, STORE = "bedrock-runtime", "bedrock", "sts", "s3"
 _CHUNK = 1 << 20
 
@@ -108,7 +110,7 @@ class Boto:
             raise RunFatal(
                 "the Python package boto3 is not installed, which Amazon Bedrock needs",
                 why=str(error),
-                cure="pip install 'evalbench[bedrock]'",
+                cure=install_command("bedrock"),
             ) from None
 
 
@@ -294,7 +296,14 @@ class Clients:
             # Where a run's questions went must be in its record.
             ignore_configured_endpoint_urls=True,
         )
-        client = self._session.client(service, endpoint_url=account.endpoint or None, config=config)
+        # botocore knows a variable of its own, which comes first.
+        named = None if os.environ.get("AWS_CA_BUNDLE") else ca_file()
+        client = self._session.client(
+            service,
+            endpoint_url=account.endpoint or None,
+            config=config,
+            verify=named.path if named else None,
+        )
         if watch(client):
             self._noting.add(service)
         return client

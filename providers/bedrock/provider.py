@@ -58,6 +58,9 @@ class Bedrock(InvocationJobs):
     title: ClassVar[str] = "Amazon Bedrock"
     price_table: ClassVar[str] = "aws"
     trace_name: ClassVar[str] = "aws.bedrock"
+    extra: ClassVar[str] = "bedrock"
+    address_variables: ClassVar[tuple[str, ...]] = ("AWS_ENDPOINT_URL",)
+    modules: ClassVar[tuple[str, ...]] = ("boto3",)
     options: ClassVar[tuple[Option, ...]] = (
         *NETWORK_OPTIONS,
         Option(

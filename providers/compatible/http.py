@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evalbench.engine.errors import ProviderError, RunFatal
-from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.engine.errors import ProviderError
+from evalbench.providers.wire.address import Address, proxy_for, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_connections
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-_CONNECT_S = 20.0
+_CONNECT_S = 10.0
 _IDLE_S = 4.0
 """Shorter than the 5 seconds after which common servers hang up, so that no
 request runs into a connection that is just being closed."""
@@ -38,11 +38,22 @@ _LARGE = 1 << 20
 class Http:
     """Sends requests to one server."""
 
-    def __init__(self, secret: str, address: Address, title: str) -> None:
+    def __init__(
+        self,
+        secret: str,
+        address: Address,
+        title: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> None:
+        """``headers`` go with every request, also that of the key; ``query`` with its address."""
         self._secret = secret
         self._address = address
         self._title = title
-        self._scrub = Scrub(secret)
+        self._headers = dict(headers or {})
+        self._query = dict(query or {})
+        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
 
@@ -103,7 +114,10 @@ class Http:
         if url is None:
             from yarl import URL
 
-            url = self._urls[path] = URL(path if "://" in path else self._address.url + path)
+            url = URL(path if "://" in path else self._address.url + path)
+            if self._query:
+                url = url.update_query(self._query)
+            self._urls[path] = url
         return url
 
     async def _answered(self, request: Any) -> Answered:
@@ -119,19 +133,13 @@ class Http:
             raise connection_error(error, self._title, self._address, self._scrub) from None
 
     async def _open(self) -> aiohttp.ClientSession:
-        try:
-            client = await asyncio.to_thread(_aiohttp)
-        except ImportError as error:
-            raise RunFatal(
-                f"aiohttp is not installed, which {self._title} needs",
-                why=str(error),
-                cure="pip install 'evalbench[compatible]'",
-            ) from None
-        headers = {"Content-Type": "application/json", "User-Agent": "evalbench"}
-        if self._secret:
-            headers["Authorization"] = f"Bearer {self._secret}"
+        client = await asyncio.to_thread(_aiohttp)
+        trusted = await asyncio.to_thread(tls, self._address.url)
+        headers = {"Content-Type": "application/json", "User-Agent": "evalbench", **self._headers}
         session: aiohttp.ClientSession = client.ClientSession(
-            connector=client.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
+            connector=client.TCPConnector(
+                ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
+            ),
             headers=headers,
             timeout=client.ClientTimeout(total=None, sock_connect=_CONNECT_S),
             cookie_jar=client.DummyCookieJar(),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     KeyNeed,
     ModelInfo,
@@ -35,7 +35,7 @@ class Groq(Compatible):
     price_table: ClassVar[str] = "groq"
     own_address: ClassVar[str] = "https://api.groq.com/openai/v1"
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "reasoning_format",
             str,
@@ -75,7 +75,7 @@ class OpenRouter(Compatible):
     price_table: ClassVar[str] = "openrouter"
     own_address: ClassVar[str] = "https://openrouter.ai/api/v1"
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "require_parameters",
             bool,

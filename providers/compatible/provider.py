@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
@@ -16,8 +17,15 @@ from evalbench.engine.calls import (
     RateLimits,
     Reply,
 )
+from evalbench.engine.calls.messages import system_in_first_turn
 from evalbench.engine.calls.options import Option
-from evalbench.engine.errors import CallRejected, RateLimited, ServerFault
+from evalbench.engine.errors import (
+    CallRejected,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+    SpecError,
+)
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.compatible.http import Http
@@ -25,8 +33,9 @@ from evalbench.providers.compatible.prepare import CHAT, TEXT, is_raw, prepare
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.compatible.read import read_completion, read_text
 from evalbench.providers.compatible.terms import terms
-from evalbench.providers.modelfacts import ModelFacts, Refused
-from evalbench.providers.wire.address import api_address
+from evalbench.providers.modelfacts import ModelFacts, Negotiable, Refused
+from evalbench.providers.modelfacts.refusals import ANY
+from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.carried import Carrier
@@ -35,6 +44,15 @@ from evalbench.providers.wire.failures import json_body, quota, told
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import counted, wire_name
 
+SYSTEM = "messages.system"
+"""Stands for the system role among what a model may refuse."""
+_NO_SYSTEM_ROLE = re.compile(
+    r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not|n't|un)\s?(?:support|allow|accept)"
+    r"|(?:does not|doesn't|cannot|can't) (?:support|accept|take|have) (?:a |the )?system"
+    r"|only user(?:,| and| or) (?:assistant|model|tool).{0,40}roles? (?:are|is) supported"
+    r"|roles must alternate",
+    re.IGNORECASE,
+)
 _NO_CHOICE = "the server gives no likelihoods of given texts"
 
 
@@ -44,7 +62,7 @@ class Compatible(FileBatches):
     name: ClassVar[str] = "compatible"
     title: ClassVar[str] = "the server"
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "batches",
             str,
@@ -55,16 +73,62 @@ class Compatible(FileBatches):
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(variables=("COMPATIBLE_API_KEY",), required=False)
     own_address: ClassVar[str] = ""
+    """Where it is asked; ``{name}`` in it is an option of its own."""
+    key_header: ClassVar[str] = ""
+    """The header that the key goes in, alone; empty: ``Authorization: Bearer``."""
     quirks: ClassVar[Quirks] = Quirks(batches="auto")
 
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
-        address = api_address(
-            settings.get("base_url"), self.own_address, version="v1", versioned=True
+        super().__init__(settings, secret, self.address_for(settings))
+        self._http = Http(
+            self.secret,
+            self.address,
+            self.title,
+            headers={**self.key_headers(), **self.headers},
+            query=self.query,
         )
-        super().__init__(settings, secret, address)
-        self._http = Http(self.secret, address, self.title)
         self._agreed = Agreed()
         self._takes_batches = (settings.get("batches") or self.quirks.batches) != "no"
+
+    @classmethod
+    def address_in(cls, settings: Mapping[str, Any]) -> str:
+        """See :class:`evalbench.engine.calls.BaseProvider`."""
+        return cls.address_for(settings).url
+
+    @classmethod
+    def address_for(cls, settings: Mapping[str, Any]) -> Address:
+        """Where these settings lead.
+
+        Raises:
+            SpecError: to no address, or an option is missing that is a part of it.
+        """
+        given = settings.get("base_url")
+        own = cls.own_address
+        for name in re.findall(r"{(\w+)}", own) if not given else ():
+            option = next(option for option in cls.options if option.name == name)
+            value = str(settings.get(name) or "").strip().strip("/")
+            if not value:
+                variables = f", or set {option.variables[0]}" if option.variables else ""
+                raise SpecError(
+                    name,
+                    f"{cls.title} needs {option.flag}",
+                    why=option.help,
+                    cure=f"give it{variables}, or the whole address with --base-url",
+                )
+            if own.startswith("{" + name + "}") and "://" not in value:
+                value = f"https://{value}"
+            own = own.replace("{" + name + "}", value)
+        if given or not own:
+            return api_address(given, own, version="v1", versioned=True)
+        return api_address(own, own, version="v1", versioned=True)
+
+    def key_headers(self) -> dict[str, str]:
+        """The header that carries the key."""
+        if not self.secret:
+            return {}
+        if self.key_header:
+            return {self.key_header: self.secret}
+        return {"Authorization": f"Bearer {self.secret}"}
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""
@@ -89,7 +153,27 @@ class Compatible(FileBatches):
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
-        return prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+        messages = call.prompt.messages
+        refusal = refused.reason(SYSTEM, ANY)
+        if refusal is not None and (merged := system_in_first_turn(messages)):
+            call = replace(call, prompt=replace(call.prompt, messages=merged))
+            note = ParamNote("system", "refused", f"put into the first user turn: {refusal}")
+            made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+            return replace(made, notes=(*made.notes, note))
+        made = prepare(call, self.agreed(call, facts, refused), self.quirks, self.title)
+        if system_in_first_turn(messages):
+            made = replace(made, negotiable=(*made.negotiable, Negotiable(SYSTEM, ANY)))
+        return made
+
+    def _without_blamed(
+        self, error: ProviderError, prepared: Prepared, call: Call
+    ) -> Prepared | None:
+        """See :class:`NetworkProvider`; a chat template may refuse the system role."""
+        system = Negotiable(SYSTEM, ANY)
+        if system in prepared.negotiable and _NO_SYSTEM_ROLE.search(error.why):
+            self.refusals.learn(prepared.model, system, error.why, value_only=False)
+            return self.prepare(call)
+        return super()._without_blamed(error, prepared, call)
 
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
         """See :class:`BatchingProvider`."""

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from evalbench.engine.errors import RunFatal
+from evalbench.engine.installed import install_command
 from evalbench.providers.google.errors import credentials_error
-from evalbench.providers.wire.address import Address, proxy_for
+from evalbench.providers.wire.address import Address, proxy_for, tls
 from evalbench.providers.wire.reached import note_connections
 
 if TYPE_CHECKING:
     import aiohttp
 
 _IDLE_S = 30.0
-_CONNECT_S = 30.0
+_CONNECT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,13 @@ async def open_client(access: Access, address: Address, version: str, title: str
         raise RunFatal(
             f"the Python package for {title} is not installed",
             why=str(error),
-            cure="pip install 'evalbench[google]'",
+            cure=install_command("google"),
         ) from None
+    trusted = await asyncio.to_thread(tls, address.url)
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S),
+        connector=aiohttp.TCPConnector(
+            ssl=trusted, limit=0, ttl_dns_cache=300, keepalive_timeout=_IDLE_S
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         trace_configs=[_noting(aiohttp)],
         read_bufsize=1 << 20,

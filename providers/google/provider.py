@@ -82,6 +82,8 @@ class Gemini(NetworkProvider):
 
     price_table: ClassVar[str] = "google"
     batch_discount: ClassVar[Literal["", "all", "uncached"]] = "uncached"
+    extra: ClassVar[str] = "google"
+    modules: ClassVar[tuple[str, ...]] = ("google.genai",)
     files: Uploads | None = None
     """Where media go that are too large for a request; None: nowhere."""
     takes_batches: ClassVar[bool] = False
@@ -261,6 +263,7 @@ class Google(Gemini, GeminiBatches):
     name: ClassVar[str] = "google"
     title: ClassVar[str] = "Google"
     trace_name: ClassVar[str] = "gcp.gemini"
+    address_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_GEMINI_BASE_URL",)
     options: ClassVar[tuple[Option, ...]] = (
         *OPTIONS,
         Option(

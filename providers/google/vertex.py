@@ -28,6 +28,7 @@ class Vertex(Gemini):
     name: ClassVar[str] = "vertex"
     title: ClassVar[str] = "Vertex AI"
     trace_name: ClassVar[str] = "gcp.vertex_ai"
+    address_variables: ClassVar[tuple[str, ...]] = ("GOOGLE_VERTEX_BASE_URL",)
     batch_lacks: ClassVar[str] = (
         "batches of Vertex AI go through buckets of Google Cloud; "
         "google/MODEL takes them with a key of the Gemini API"

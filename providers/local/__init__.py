@@ -16,6 +16,7 @@ from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, Worke
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
+from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
 from evalbench.providers.local.shapes import footprint, known_footprint
@@ -43,6 +44,8 @@ class Local(WorkerProvider):
 
     name: ClassVar[str] = "local"
     title: ClassVar[str] = "This machine"
+    extra: ClassVar[str] = "local"
+    modules: ClassVar[tuple[str, ...]] = _NEEDS
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "device",
@@ -139,7 +142,7 @@ class Local(WorkerProvider):
             return Capabilities(
                 generate=False,
                 choose=False,
-                reason=f"{', '.join(missing)} not installed: pip install 'evalbench[local]'",
+                reason=f"{', '.join(missing)} not installed: {install_command('local')}",
             )
         try:
             source = resolve(model)
@@ -148,7 +151,7 @@ class Local(WorkerProvider):
         if not may_see(source):
             return Capabilities(choose=True, reason=f"{model} reads text only")
         if find_spec("PIL") is None:
-            reason = "pillow not installed: pip install 'evalbench[vision]'"
+            reason = f"pillow not installed: {install_command('vision')}"
             return Capabilities(choose=True, reason=reason)
         tokens = image_tokens(configuration(source) or {})
         return Capabilities(choose=True, images=True, image_tokens=tokens)
@@ -162,7 +165,7 @@ class Local(WorkerProvider):
             raise SpecError(
                 "quantize",
                 "--quantize needs bitsandbytes, which is not installed",
-                cure="pip install 'evalbench[gpu]'",
+                cure=install_command("gpu"),
             )
         if template := self._settings.get("chat_template"):
             check_template(template)

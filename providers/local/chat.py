@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from evalbench.engine.calls import Message, TextPart
+from evalbench.engine.calls import Message, TextPart, system, user
+from evalbench.engine.calls.messages import system_in_first_turn
 from evalbench.engine.errors import CallRejected, SpecError
 
 DEFAULT_TEMPLATE = (
@@ -37,6 +39,8 @@ class ChatTemplate:
     text: str
     origin: Literal["given", "own", "default"]
     in_parts: bool = False
+    merges: bool = False
+    """Whether it refuses the system role: the system text goes into the first user turn."""
 
     @classmethod
     def choose(cls, given: str | None, own: str | None, *, in_parts: bool) -> ChatTemplate:
@@ -49,7 +53,20 @@ class ChatTemplate:
     def info(self) -> dict[str, str]:
         """What a run records about it."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()
-        return {"chat_template": self.origin, "chat_template_sha256": digest}
+        told = {"chat_template": self.origin, "chat_template_sha256": digest}
+        return {**told, "system_text": "in the first user turn"} if self.merges else told
+
+    def for_model(self, tokenizer: Any) -> ChatTemplate:
+        """This template, having tried whether it takes the system role."""
+        turns = (system("-"), user("-"))
+        try:
+            self.render(tokenizer, turns)
+        except CallRejected:
+            merging = replace(self, merges=True)
+            with contextlib.suppress(CallRejected):
+                merging.render(tokenizer, turns)
+                return merging
+        return self
 
     def render(self, tokenizer: Any, messages: Sequence[Message], image: str = "") -> str:
         """The turns as one text that ends where the model's answer begins.
@@ -62,6 +79,8 @@ class ChatTemplate:
         Raises:
             CallRejected: the template does not take these turns.
         """
+        if self.merges:
+            messages = system_in_first_turn(messages) or messages
         turns = [
             {"role": turn.role, "content": _parts(turn) if self.in_parts else _text(turn, image)}
             for turn in messages

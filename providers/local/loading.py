@@ -224,7 +224,8 @@ def _chat_template(given: str | None, processor: Any, tokenizer: Any) -> ChatTem
     own = getattr(owner, "chat_template", None)
     if isinstance(own, dict):
         own = own.get("default")
-    return ChatTemplate.choose(given, own, in_parts=processor is not None)
+    chosen = ChatTemplate.choose(given, own, in_parts=processor is not None)
+    return chosen.for_model(tokenizer)
 
 
 def _device_name(device: torch.device) -> str:

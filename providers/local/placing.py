@@ -11,6 +11,7 @@ import torch
 import transformers
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.memory import free_bytes
 from evalbench.providers.local.shapes import footprint
@@ -55,7 +56,7 @@ def quantization(quantize: str, products: torch.dtype) -> dict[str, Any]:
         raise WorkerFailed(
             f"--quantize {quantize} needs a package that is not installed",
             why="bitsandbytes holds the quantised layers",
-            cure="pip install 'evalbench[gpu]'",
+            cure=install_command("gpu"),
         )
     if quantize == "8bit":
         # It warns of every pass through every layer.

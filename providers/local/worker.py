@@ -26,6 +26,7 @@ from evalbench.engine.calls import Reply, frames
 from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import ProviderError, WorkerFailed
+from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import resolve
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Worker:
             raise WorkerFailed(
                 "local models need packages that are not installed",
                 why=str(error),
-                cure="pip install 'evalbench[local]'",
+                cure=install_command("local"),
             ) from error
         source = resolve(frame["model"])
         try:

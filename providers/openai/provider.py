@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
@@ -42,8 +42,11 @@ class OpenAI(FileBatches):
     name: ClassVar[str] = "openai"
     title: ClassVar[str] = "OpenAI"
     price_table: ClassVar[str] = "openai"
+    extra: ClassVar[str] = "openai"
+    address_variables: ClassVar[tuple[str, ...]] = ("OPENAI_BASE_URL",)
+    modules: ClassVar[tuple[str, ...]] = ("openai",)
     options: ClassVar[tuple[Option, ...]] = (
-        *NETWORK_OPTIONS,
+        *GATEWAY_OPTIONS,
         Option(
             "api",
             str,
@@ -86,7 +89,14 @@ class OpenAI(FileBatches):
             service_tier=settings.get("service_tier") or "",
         )
         self._agreed = Agreed()
-        self._client = SdkClient(openai_client, self.secret, self.address, self.title)
+        self._client = SdkClient(
+            openai_client,
+            self.secret,
+            self.address,
+            self.title,
+            headers=self.headers,
+            query=self.query,
+        )
 
     def capabilities(self, model: str) -> Capabilities:
         """See :class:`evalbench.engine.calls.Provider`."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from evalbench.engine.calls import (
-    NETWORK_OPTIONS,
+    GATEWAY_OPTIONS,
     Call,
     Capabilities,
     KeyNeed,
@@ -49,7 +49,10 @@ class Together(TogetherBatches):
     name: ClassVar[str] = "together"
     title: ClassVar[str] = "Together"
     price_table: ClassVar[str] = "together"
-    options: ClassVar[tuple[Option, ...]] = NETWORK_OPTIONS
+    extra: ClassVar[str] = "together"
+    address_variables: ClassVar[tuple[str, ...]] = ("TOGETHER_BASE_URL",)
+    modules: ClassVar[tuple[str, ...]] = ("together",)
+    options: ClassVar[tuple[Option, ...]] = GATEWAY_OPTIONS
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("TOGETHER_API_KEY",),
         page="https://api.together.ai/settings/api-keys",
@@ -63,7 +66,15 @@ class Together(TogetherBatches):
             settings.get("base_url"), "https://api.together.ai", version="v1", versioned=False
         )
         super().__init__(settings, secret, address)
-        self._client = SdkClient(together_client, self.secret, address, self.title, "httpx")
+        self._client = SdkClient(
+            together_client,
+            self.secret,
+            address,
+            self.title,
+            "httpx",
+            headers=self.headers,
+            query=self.query,
+        )
         self._agreed = Agreed()
         self._doubtful: set[str] = set()
         self._dedicated: set[str] = set()

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from evalbench.engine.errors import ProviderError, ServerFault
-from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.address import Address, tls
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.sdk import CONNECT_S
 from evalbench.providers.wire.streams import Watched, while_it_moves
@@ -91,7 +91,11 @@ async def _pieces(file: Path, moved: Callable[[], None]) -> AsyncIterator[bytes]
 def _bare_client() -> Any:
     import httpx
 
-    return httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_S), follow_redirects=False)
+    return httpx.AsyncClient(
+        verify=tls("https:"),
+        timeout=httpx.Timeout(None, connect=CONNECT_S),
+        follow_redirects=False,
+    )
 
 
 def not_taken(answered: Answered, title: str) -> ProviderError:

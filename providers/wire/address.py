@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+import ssl
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import RunFatal, SpecError
 
+_ENDPOINT = re.compile(r"/(?:chat/completions|completions|responses|messages|models)$")
+"""Ends of addresses that are copied whole from a documentation page."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -51,8 +56,9 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
             "this provider needs the address of a server",
             cure="give it with --base-url, for example http://127.0.0.1:8000/v1",
         )
+    given = given.strip().strip("'\"")
     try:
-        parts = urlsplit(given.strip())
+        parts = urlsplit(given)
         well_formed = parts.scheme in ("http", "https") and bool(parts.hostname)
         _ = parts.port
     except ValueError:
@@ -71,13 +77,53 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
             why="addresses are stored with the run, and secrets must not be",
             cure="store the key with evalbench keys set",
         )
-    path = parts.path.rstrip("/")
+    path = _ENDPOINT.sub("", parts.path.rstrip("/"))
     if versioned and not path:
         path = f"/{version}"
     elif not versioned:
         path = path.removesuffix(f"/{version}")
     url = f"{parts.scheme}://{parts.netloc}{path}"
     return Address(url, official=url == own)
+
+
+class CaFile(NamedTuple):
+    """Certificates of authorities that the environment names, and the variable that does."""
+
+    variable: str
+    path: str
+
+
+def ca_file() -> CaFile | None:
+    """The file of CA certificates that the environment names, in any of the usual variables."""
+    for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        if path := os.environ.get(variable, "").strip():
+            return CaFile(variable, path)
+    return None
+
+
+def tls(url: str) -> ssl.SSLContext | bool:
+    """Whom connections to ``url`` trust, by every provider alike.
+
+    The certificates that the environment names, else the system's; True where there is no TLS.
+
+    Raises:
+        RunFatal: what the environment names holds no certificates.
+    """
+    if not url.startswith("https:"):
+        return True
+    named = ca_file()
+    if named is None:
+        return ssl.create_default_context()
+    try:
+        if os.path.isdir(named.path):
+            return ssl.create_default_context(capath=named.path)
+        return ssl.create_default_context(cafile=named.path)
+    except (OSError, ssl.SSLError) as error:
+        raise RunFatal(
+            f"{named.variable} names {named.path}, which holds no certificates",
+            why=getattr(error, "strerror", None) or str(error),
+            cure=f"correct {named.variable}, or unset it to trust the system's",
+        ) from None
 
 
 def proxy_for(url: str) -> str | None:

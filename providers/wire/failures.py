@@ -42,6 +42,11 @@ class Who:
     key_page: str
     address: Address
 
+    @property
+    def bare(self) -> str:
+        """The title to stand behind an article."""
+        return self.title.removeprefix("the ")
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -192,7 +197,7 @@ def no_credit(said: Told, who: Who) -> ProviderError:
     """The account is empty."""
     return build(
         NoCredit,
-        f"the {who.title} account has no credit left",
+        f"the {who.bare} account has no credit left",
         said,
         cure="add credit there, then resume the run; answers so far are kept",
     )
@@ -222,7 +227,7 @@ def not_an_api(said: Told, who: Who) -> ProviderError:
         cure = "check --base-url; the address of an API often ends in /v1"
     return build(
         RunFatal,
-        f"{who.address.url} is not an API of the {who.title} kind: "
+        f"{who.address.url} is not an API of the {who.bare} kind: "
         f"it answered {said.status} with {what}",
         said,
         cure=cure,
@@ -249,7 +254,7 @@ def quota(said: Told, who: Who) -> ProviderError:
     wait = said.retry_after
     return build(
         QuotaExhausted,
-        f"the {who.title} quota for today or this month is used up",
+        f"the {who.bare} quota for today or this month is used up",
         said,
         cure=resume_after(wait)
         if wait
@@ -302,7 +307,7 @@ def no_access(said: Told, who: Who, model: str) -> ProviderError:
     what = f"may not use {model!r}" if model else "may not do this"
     return build(
         AccessDenied,
-        f"this {who.title} key {what}",
+        f"this {who.bare} key {what}",
         said,
         cure="ask for access there, take another key, or another model",
     )

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evalbench.engine.calls import Call, Capabilities, ModelInfo, ParamNote, Provider, Reply
+from evalbench.engine.calls.secrets import filled, header, query, unbundled
 from evalbench.engine.calls.token_rules import TokenRules
 from evalbench.engine.errors import (
     CallRejected,
@@ -48,9 +49,14 @@ class NetworkProvider(Provider):
     """
 
     def __init__(self, settings: Mapping[str, Any], secret: str, address: Address) -> None:
-        super().__init__(settings, secret)
+        key, found = unbundled(secret)
+        super().__init__(settings, key)
         self.address = address
-        self.scrub = Scrub(secret)
+        self.scrub = Scrub(key, *found.values())
+        given = [header(text) for text in settings.get("header") or ()]
+        asked = [query(text) for text in settings.get("query") or ()]
+        self.headers = {n: filled(v, found) for n, v in {**self.own_headers, **dict(given)}.items()}
+        self.query = {n: filled(v, found) for n, v in {**self.own_query, **dict(asked)}.items()}
         self.facts = Shelf(self.name, address.host)
         self.refusals = Refusals(self.name, address.host)
         page = self.key.page if self.key else ""

@@ -18,7 +18,8 @@ from typing import Any
 import orjson
 
 from evalbench.engine.errors import ProviderError, RunFatal
-from evalbench.providers.wire.address import Address
+from evalbench.engine.installed import install_command
+from evalbench.providers.wire.address import Address, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
@@ -32,7 +33,7 @@ from evalbench.providers.wire.streams import (
 )
 from evalbench.providers.wire.transport import client_error, connection_error
 
-CONNECT_S = 20.0
+CONNECT_S = 10.0
 MOST_CONNECTIONS = 10_000
 """As many as the highest concurrency that a run can have: the SDK must never queue."""
 IDLE_S = 30.0
@@ -53,6 +54,7 @@ def anthropic_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         http_client=anthropic.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx2.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -71,6 +73,7 @@ def openai_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx2.Timeout(None, connect=CONNECT_S),
         http_client=openai.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx2.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx2.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -89,6 +92,7 @@ def together_client(secret: str, address: Address) -> Any:
         max_retries=0,
         timeout=httpx.Timeout(None, connect=CONNECT_S),
         http_client=together.DefaultAioHttpClient(
+            verify=tls(address.url),
             limits=httpx.Limits(max_connections=MOST_CONNECTIONS, keepalive_expiry=IDLE_S),
             timeout=httpx.Timeout(None, connect=CONNECT_S),
             follow_redirects=False,
@@ -109,14 +113,19 @@ class SdkClient:
         address: Address,
         title: str,
         http: str = "httpx2",
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         self._make = make
+        self._headers = dict(headers or {})
+        self._query = dict(query or {})
         self._http = http
         self._secret = secret
         self._address = address
         self._title = title
         self._notes = False
-        self._scrub = Scrub(secret)
+        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -234,13 +243,17 @@ class SdkClient:
             raise RunFatal(
                 f"the Python package for {self._title} is not installed",
                 why=str(error),
-                cure=f"pip install 'evalbench[{extra}]'",
+                cure=install_command(extra),
             ) from None
+        except ProviderError:
+            raise
         except Exception as error:
             raise client_error(error, self._title, self._scrub) from None
 
     def _import(self) -> tuple[Any, Any]:
         client = self._make(self._secret, self._address)
+        if self._headers or self._query:
+            client = client.with_options(default_headers=self._headers, default_query=self._query)
         self._notes = note_sdk_connections(client._client)
         # Their debug logs, which the environment can switch on, hold headers.
         for name in ("anthropic", "openai", "together", "httpx", "httpx2"):

@@ -8,10 +8,14 @@ whether the request had a connection to leave on decides if it may be charged.
 
 from __future__ import annotations
 
+import os
+import re
 import ssl
+from urllib.parse import urlsplit
 
 from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, system_limit
-from evalbench.providers.wire.address import Address
+from evalbench.engine.installed import install_command
+from evalbench.providers.wire.address import Address, ca_file, proxy_for
 from evalbench.providers.wire.reached import reached
 from evalbench.providers.wire.scrub import Scrub
 
@@ -27,7 +31,13 @@ _NEVER_CONNECTED = frozenset(
         "gaierror",
     }
 )
+_PROXY = frozenset({"ClientProxyConnectionError", "ClientHttpProxyError", "ProxyError"})
 _TLS = frozenset({"ClientConnectorCertificateError", "ClientConnectorSSLError", "ClientSSLError"})
+
+
+_NO_TLS = re.compile(
+    r"wrong.version.number|record layer failure|unknown protocol|http request", re.IGNORECASE
+)
 
 
 def connection_error(
@@ -54,37 +64,76 @@ def connection_error(
             cure=limit.cure,
         )
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
-        return RunFatal(
-            f"no safe connection to {address.host}: its certificate was not accepted",
-            why=reason,
-            cure="install the system's CA certificates, or name them in SSL_CERT_FILE",
-        )
+        return _unsafe(address, reason)
     if left is False or _NEVER_CONNECTED.intersection(names):
+        if proxy := proxy_for(address.url):
+            return _not_through(proxy, who, address, reason, at_fault=bool(_PROXY & set(names)))
         return ConnectionFailed(
             f"cannot reach {who} at {address.host}",
             why=reason,
             cure="check the network"
             if address.official
-            else "check that the server runs and that --base-url is right",
+            else "check that the server runs and that its address is right (--base-url)",
         )
     return _cut(address, reason)
 
 
+def _not_through(
+    proxy: str, who: str, address: Address, reason: str, *, at_fault: bool
+) -> ProviderError:
+    """No connection through a proxy; without its login, which the address may hold."""
+    parts = urlsplit(proxy if "://" in proxy else f"//{proxy}")
+    shown = parts.netloc.rpartition("@")[2]
+    what = f"cannot reach {who} at {address.host} through the proxy {shown}"
+    if at_fault:
+        what = f"the proxy {shown} cannot be used to reach {who} at {address.host}"
+    names = [
+        name for name in os.environ if name.lower().endswith("_proxy") and shown in os.environ[name]
+    ]
+    variable = names[0] if names else "HTTPS_PROXY"
+    host = urlsplit(address.url).hostname or address.host
+    return ConnectionFailed(
+        what, why=reason, cure=f"correct or unset {variable}, or go without it: NO_PROXY={host}"
+    )
+
+
+def _unsafe(address: Address, reason: str) -> RunFatal:
+    """TLS could not be agreed on: the port speaks none, or the certificate is not accepted."""
+    if _NO_TLS.search(reason):
+        plain = address.url.replace("https://", "http://", 1)
+        return RunFatal(
+            f"{address.host} does not speak TLS, which https:// asks for",
+            why=reason,
+            cure=f"if that is a plain server: --base-url {plain}",
+        )
+    cure = "install the system's CA certificates, or name the right ones in SSL_CERT_FILE"
+    if named := ca_file():
+        cure = f"{named.variable} names {named.path}: the server's CA must be in there"
+    return RunFatal(
+        f"no safe connection to {address.host}: its certificate was not accepted",
+        why=reason,
+        cure=cure,
+    )
+
+
 def _cut(address: Address, reason: str) -> ProviderError:
+    plain = address.url.startswith("http://") and not address.official
+    secure = address.url.replace("http://", "https://", 1)
     return ConnectionFailed(
         f"the connection to {address.host} was cut before the answer was complete",
         why=reason,
+        cure=f"if it never answers, it may want TLS: --base-url {secure}" if plain else "",
         possibly_billed=True,
     )
 
 
 def client_error(error: Exception, who: str, scrub: Scrub) -> RunFatal:
     """A client could not be made: its package is broken, or a proxy's address is none."""
+    again = install_command("providers")
     return RunFatal(
         f"the client for {who} cannot be made",
         why=scrub.text(str(error), 300),
-        cure="check the address in HTTPS_PROXY, if there is one, or: "
-        "pip install --upgrade 'evalbench[providers]'",
+        cure=f"check the address in HTTPS_PROXY, if there is one; or install it again: {again}",
     )
 
 
@@ -101,5 +150,7 @@ def _reason(chain: list[BaseException]) -> str:
     """The most telling text: the operating system's, else the innermost non-empty one."""
     for link in reversed(chain):
         if isinstance(link, OSError) and link.strerror and not isinstance(link, ssl.SSLError):
-            return link.strerror
+            # asyncio's own words hide the cause.
+            hidden = link.strerror.startswith("Connect call failed")
+            return os.strerror(link.errno) if hidden and link.errno else link.strerror
     return next((text for link in reversed(chain) if (text := str(link).strip())), "")

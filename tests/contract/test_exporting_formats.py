@@ -389,6 +389,12 @@ def test_a_report_for_ci_counts_as_the_run_does(home: Path, tmp_path: Path) -> N
     assert numbers == {"tests": 6, "failures": 3, "errors": 1, "skipped": 0}
     assert len(suite.findall("testcase")) == 6
     assert len(suite.findall("testcase/failure")) == 3
+    for number, case in enumerate(suite.findall("testcase"), 1):
+        assert case.attrib["name"].startswith(f"{number}: ")
+        assert len(case.attrib["name"]) < 100
+    messages = [found.attrib["message"] for found in suite.findall("testcase/failure")]
+    assert any(told.startswith("answered ") and "; right is " in told for told in messages)
+    assert not any("{" in told or "[" in told for told in messages)
     [error] = suite.findall("testcase/error")
     assert error.attrib["message"] == "Overloaded: no room"
     accuracy = metrics_of(run)["accuracy"]

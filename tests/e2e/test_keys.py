@@ -185,7 +185,7 @@ def test_there_is_a_plain_answer_when_nothing_is_set(cli: CommandLine, keychain:
     ("backend", "says", "cure"),
     [
         ("evalbench_keyrings.Locked", "the keychain is locked", "GROQ_API_KEY"),
-        ("keyring.backends.fail.Keyring", "there is no keychain here", "--env-file"),
+        ("keyring.backends.fail.Keyring", "in a keychain: ", "--env-file"),
         ("evalbench_keyrings.Crashing", "the keychain failed", "GROQ_API_KEY"),
     ],
 )

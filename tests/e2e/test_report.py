@@ -45,12 +45,37 @@ def test_plots_and_mistakes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = mmlu_run(["B", "A"]).id, mmlu_run(["B", "B"], "openai/gpt-5").id
+    monkeypatch.setenv("MPLBACKEND", "module://of_some_notebook")
     assert main(["report", first, second, "--plots", "plots"]) == 0
     told = capsys.readouterr().out
     kinds = {path.suffix for path in (tmp_path / "plots").iterdir()}
     assert kinds == {".svg", ".png"}
     assert "01-scores.png written" in told
     assert not list(tmp_path.glob("**/report.html"))
+
+    assert main(["report", first, "-o", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!-- evalbench report -->\n# ")
+    assert main(["report", first, "-o", "-", "--format", "html"]) == 0
+    assert "<!doctype html>" in capsys.readouterr().out.lower()
+    assert main(["report", first, "--format", "md", "-o", "any-name"]) == 0
+    assert (tmp_path / "any-name").read_text().startswith("<!-- evalbench report -->")
+    summary = tmp_path / "step_summary"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    for _ in range(2):
+        assert main(["report", first, "-o", str(summary)]) == 0
+    assert summary.read_text().startswith("before\n")
+    assert summary.read_text().count("<!-- evalbench report -->") == 2
+    capsys.readouterr()
+
+    for name, begins in (("json", "{"), ("jsonl", '{"run"'), ("csv", "run,"), ("junit", "<?xml")):
+        assert main(["export", first, "--format", name, "-o", "-"]) == 0
+        assert capsys.readouterr().out.startswith(begins)
+    assert main(["export", first, "--format", "lm-eval", "-o", "-"]) == 1
+    assert "makes a folder" in capsys.readouterr().err
+    assert main(["show", first, "--fail-under", "accuracy=1"]) == 8
+    assert main(["show", first, "--fail-under", "accuracy.high=0.1"]) == 0
+    capsys.readouterr()
 
     for words, said in (
         ([first, second], "where to write a report over several runs is not said"),

@@ -18,7 +18,7 @@ from evalbench.engine.cost.purse import Purse
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.outage import LONGEST_S
+from evalbench.engine.dispatch.outage import LONGEST_S, UNREACHED_S
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.errors import (
     ConnectionFailed,
@@ -47,6 +47,7 @@ class Weather:
         lasts: float,
         begins: float = 2.5,
         concurrency: int | None = None,
+        wait_s: float | None = None,
     ) -> None:
         self.begins, self.ends = begins, begins + lasts
         self._error = error
@@ -61,6 +62,7 @@ class Weather:
             Purse(self.budget, A_DOLLAR_A_TOKEN),
             attempts=8,
             report=lambda kind, **body: self.events.append((kind, body)),
+            wait_s=wait_s,
         )
 
     async def _answer(self, text: str, number: int) -> Reply:
@@ -256,8 +258,40 @@ async def test_a_wait_that_is_too_long_ends_the_run_and_is_named(begins: float) 
 
 
 @virtual_time
-async def test_a_provider_that_never_answered_is_not_waited_for() -> None:
-    weather = Weather(DOWN[0], lasts=HOUR, begins=0.0)
+async def test_a_server_that_was_never_reached_ends_the_run_at_once() -> None:
+    weather = Weather(
+        lambda: ConnectionFailed("cannot reach it", why="refused", cure="start it"),
+        lasts=HOUR,
+        begins=0.0,
+    )
+    ends = await asyncio.gather(*weather.ask(20), return_exceptions=True)
+    assert {type(end) for end in ends} <= {RunFatal, Halted, asyncio.CancelledError}
+    (fatal, *_) = [end for end in ends if isinstance(end, RunFatal)]
+    assert (fatal.what, fatal.why) == ("cannot reach it", "refused")
+    assert fatal.cure.startswith("start it; ")
+    assert "--wait-for-server" in fatal.cure
+    assert now() <= UNREACHED_S
+    # Told once, whatever was tried.
+    assert [kind for kind, _ in weather.events] == ["server-unreached"]
+
+
+@virtual_time
+async def test_a_server_that_is_waited_for_may_come_late() -> None:
+    weather = Weather(
+        lambda: ConnectionFailed("cannot reach it"),
+        lasts=5 * MINUTE,
+        begins=0.0,
+        wait_s=10 * MINUTE,
+    )
+    replies = await asyncio.gather(*weather.ask(20))
+    assert {reply.outcome for reply in replies} == {Outcome.OK}
+    assert now() < 6 * MINUTE
+    assert [kind for kind, _ in weather.events] == ["server-unreached", "provider-back"]
+
+
+@virtual_time
+async def test_a_gateway_with_nobody_behind_it_fails_calls() -> None:
+    weather = Weather(lambda: ServerFault("bad gateway", status=502), lasts=HOUR, begins=0.0)
     replies = await asyncio.gather(*weather.ask(20))
     assert {reply.outcome for reply in replies} == {Outcome.ERROR}
     assert now() < 10 * MINUTE

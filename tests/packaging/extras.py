@@ -29,7 +29,7 @@ from tests.packaging.tree import ROOT, copy_sources
 LEFT_OUT = ("dev", "flash")
 """For developers of evalbench; builds for minutes and needs nvcc."""
 
-PROVIDERS = ("anthropic", "openai", "compatible", "bedrock", "together", "google")
+PROVIDERS = ("anthropic", "openai", "bedrock", "together", "google")
 
 _LIGHT = """
 import sys

@@ -20,6 +20,7 @@ from tests.packaging.tree import ROOT, copy_sources, sources
 pytestmark = pytest.mark.slow
 
 ROOMS = ("engine", "providers", "themes", "tui")
+FRONT = ("evalbench", "evalbench_tui.py")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,8 @@ def project() -> dict[str, Any]:
 
 
 def _in_wheel() -> set[str]:
-    return {f"evalbench/{path}" for path in sources() if path.parts[0] in ROOMS}
+    rooms = {f"evalbench/{path}" for path in sources() if path.parts[0] in ROOMS}
+    return rooms | {str(path) for path in sources() if path.parts[0] in FRONT}
 
 
 def test_the_wheel_holds_every_file_of_the_rooms_and_no_other(wheel: zipfile.ZipFile) -> None:

@@ -396,7 +396,7 @@ async def test_without_the_package_a_line_says_how_to_get_pictures(
     monkeypatch.setattr(module, "find_spec", lambda _name: None)
     await put(engine, 1, (generate([user([picture(), "Which colour?"])]), Reply("red")))
     async with one(engine, 1) as pilot:
-        screen = await until_shown(pilot, "pip install 'evalbench[images]'")
+        screen = await until_shown(pilot, "to see pictures here: ")
         assert "image/png" in screen
         assert not pilot.app.screen.query_one(Picture).query(".pixels")
 

@@ -151,12 +151,16 @@ def fingerprint(target: bytes, raw: bytes) -> int:
     return int.from_bytes(blake2b(target + raw, digest_size=8).digest())
 
 
+KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key", "x-portkey-api-key")
+"""Where keys go besides ``Authorization``: Anthropic, Google, Azure, Portkey."""
+
+
 def key_of(headers: Mapping[str, str]) -> str:
-    """The bearer token, or the key of ``x-api-key`` or ``x-goog-api-key``, or empty."""
+    """The bearer token, or the key in the header of one API or gateway, or empty."""
     bearer = headers.get("Authorization", "")
     if bearer[:7].lower() == "bearer ":
         return bearer[7:].strip()
-    return headers.get("x-api-key", "") or headers.get("x-goog-api-key", "")
+    return next((headers[name] for name in KEY_HEADERS if headers.get(name)), "")
 
 
 Handler = Callable[[Exchange], Answer]

@@ -22,7 +22,7 @@ _TOLERANCE = 0.01
 _KEY_HEADERS = frozenset(
     {
         *("authorization", "x-api-key", "api-key", "x-goog-api-key", "proxy-authorization"),
-        "x-amz-security-token",
+        *("x-amz-security-token", "x-portkey-api-key"),
     }
 )
 _FATAL = frozenset({400, 401, 402, 403, 404, 413, 422})

@@ -125,6 +125,9 @@ def spoken_flags(page: Path) -> Iterator[tuple[int, str]]:
     for number, line in _joined(page.read_text("utf-8").splitlines()):
         if line.startswith("    "):
             continue
+        # There the first column is what one types elsewhere.
+        if page.parent.name == "coming-from" and line.startswith("|"):
+            line = line.split("|", 2)[2]
         for code in _CODE.findall(line):
             if not _OTHERS.search(code):
                 for flag in _LONG_FLAG.findall(code.partition(" -- ")[0]):

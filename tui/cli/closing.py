@@ -22,7 +22,7 @@ def print_closing(out: Out, watch: Watch) -> None:
     out.line()
     out.line(
         f"{watch.state}: {one_line(status.benchmark)} × {one_line(status.model)},"
-        f" {figures.count(status.done)} of {figures.count(status.total)} samples{took}"
+        f" {figures.count(status.done)} of {figures.counted(status.total, 'sample')}{took}"
     )
     if problem := watch.problem():
         out.line(f"problem: {clean(problem)}")

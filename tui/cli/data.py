@@ -77,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
 def _fetch(out: Out, spec: RunSpec) -> Path:
     path = prepare_data(spec, Plain(out).preparing).file
     header = read_header(path)
-    out.line(f"{figures.count(header.count)} samples from {_source(header)}")
+    out.line(f"{figures.counted(header.count, 'sample')} from {_source(header)}")
     out.line(f"file  {path}")
     out.line(f"hash  {header.data_hash}")
     return path
@@ -96,7 +96,7 @@ def _verify(out: Out, spec: RunSpec) -> None:
             cure=f"evalbench data fetch {spec.benchmark}",
         )
     count = verify_prepared(path)
-    out.line(f"{figures.count(count)} samples agree with their hash: {path}")
+    out.line(f"{figures.counted(count, 'sample')} agree with their hash: {path}")
 
 
 def _stats(out: Out, spec: RunSpec) -> None:

@@ -13,8 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from evalbench.engine.calls import KeyNeed
+from evalbench.engine import installed
+from evalbench.engine.calls import BaseProvider, KeyNeed
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import environment_address
 from evalbench.engine.errors import SpecError
 from evalbench.engine.journal.schema import on_network_disk
 from evalbench.engine.keys import KeychainState, KeyRef, list_keys, probe
@@ -29,11 +31,12 @@ from evalbench.tui.state.clean import one_line
 _LEAST_FREE = 2_000_000_000
 
 _EXTRAS = {
+    "data": ("datasets", "pandas", "pyarrow"),
+    "stats": ("numpy", "scipy"),
     "anthropic": ("anthropic",),
     "openai": ("openai",),
     "bedrock": ("boto3",),
-    "compatible": ("aiohttp",),
-    "google": ("google-genai", "aiohttp"),
+    "google": ("google-genai",),
     "together": ("together",),
     "local": (
         *("torch", "transformers", "safetensors", "gguf", "accelerate"),
@@ -48,7 +51,7 @@ _EXTRAS = {
     "web": ("textual-serve",),
     "flash": ("flash-attn",),
 }
-_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "compatible", "google", "together")
+_OF_PROVIDERS = ("anthropic", "openai", "bedrock", "google", "together")
 """Told with the providers that need them."""
 
 
@@ -81,7 +84,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _system() -> Iterator[Check]:
-    yield Check("ok", f"evalbench {version('evalbench')}")
+    yield Check("ok", f"evalbench {installed.version()}")
     yield Check("ok", f"Python {platform.python_version()} at {sys.executable}")
     wsl = ", inside WSL" if "microsoft" in platform.release().lower() else ""
     yield Check("ok", f"{platform.platform()}{wsl}")
@@ -152,20 +155,20 @@ def _providers() -> Iterator[Check]:
         need = cls.key
         held = [ref for ref in refs if ref.provider == name]
         told = [_key_words(name, need, held)] if need else []
+        if found := environment_address(name):
+            told.append("asked at {1} ({0})".format(*found))
         missing = [package for package in _EXTRAS.get(_extra(cls), ()) if not _version(package)]
         if missing:
             told.insert(0, f"not installed: {', '.join(missing)}")
             yield Check(
-                "note", f"{name}: {'; '.join(told)}", f"pip install 'evalbench[{_extra(cls)}]'"
+                "note", f"{name}: {'; '.join(told)}", installed.install_command(_extra(cls))
             )
         else:
             yield Check("ok", f"{name}: {'; '.join(['installed', *told])}")
 
 
-def _extra(cls: type[object]) -> str:
-    """The extra that a provider of ours needs is called like its folder."""
-    path = cls.__module__.split(".")
-    return path[2] if path[:2] == ["evalbench", "providers"] else ""
+def _extra(cls: type[BaseProvider]) -> str:
+    return cls.extra
 
 
 def _key_words(name: str, need: KeyNeed, refs: list[KeyRef]) -> str:
@@ -212,7 +215,7 @@ def _extras() -> Iterator[Check]:
             yield Check(
                 "note",
                 f"extra {extra}: without {', '.join(missing)}",
-                f"pip install 'evalbench[{extra}]'",
+                installed.install_command(extra),
             )
         else:
             told = ", ".join(f"{name} {installed}" for name, installed in found.items())
@@ -221,7 +224,7 @@ def _extras() -> Iterator[Check]:
         yield Check(
             "note",
             f"extras that are not installed: {', '.join(absent)}",
-            "pip install 'evalbench[EXTRA]', if you need one",
+            f"{installed.install_command(absent[0])}, if you need {absent[0]}, say",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalbench.engine.hardware.gpu import Gpus
+from evalbench.engine.installed import pip_words
 from evalbench.tui.state import figures
 
 Finding = tuple[Literal["ok", "note", "bad"], str, str]
@@ -80,7 +82,7 @@ def _none(trouble: str) -> Finding:
 def _by_tool() -> Finding:
     """Cards by NVIDIA's own tool, where the package that reads them is missing."""
     query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    cure = "pip install nvidia-ml-py, to see their memory and load"
+    cure = f"{shlex.join([*pip_words('install'), 'nvidia-ml-py'])}, to see their memory and load"
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:

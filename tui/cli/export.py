@@ -50,6 +50,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.examples(
         "evalbench export last -o run.json",
         "evalbench export last --format inspect -o logs",
+        "evalbench export last --format jsonl -o - | jq .score",
         "evalbench export 7854 91c2 --format mt-bench-json -o ranking.json",
         "evalbench export last --format speceval -o specs_out",
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "json": "a run that evalbench export --format json wrote",
-    "inspect": "a log of inspect_ai, .eval or .json",
+    "inspect": "a log of inspect_ai, .eval or .json, or a folder with several",
     "lm-eval": "lm-evaluation-harness: samples_TASK_DATE.jsonl, or the folder with them",
     "fastchat": "MT-bench judgments or answers of FastChat; --data names the questions",
     "mmlu-experiment": "a folder of the Claude MMLU Experimenter",
@@ -99,7 +99,12 @@ def _notes(folder: RunFolder) -> Sequence[str]:
 def _inspect(path: Path, benchmark: str) -> list[Recorded]:
     from evalbench.engine.formats.inspect.reader import read_log
 
-    return [read_log(path, benchmark)]
+    if not path.is_dir():
+        return [read_log(path, benchmark)]
+    logs = sorted(file for file in path.rglob("*") if file.suffix in (".eval", ".json"))
+    if not logs:
+        raise DataError("there are no logs in it", path=str(path), why="they end in .eval or .json")
+    return [read_log(file, benchmark) for file in logs]
 
 
 def _lm_eval(path: Path, benchmark: str) -> list[Recorded]:
@@ -131,7 +136,7 @@ def _tell(out: Out, folder: RunFolder, notes: Sequence[str], *, json: bool) -> N
         return
     failed = f", {figures.count(status.failed)} of them failed" if status.failed else ""
     out.line(f"{folder.id}: {one_line(status.benchmark)} × {one_line(status.model)}")
-    out.line(f"  {figures.count(status.total)} samples{failed}")
+    out.line(f"  {figures.counted(status.total, 'sample')}{failed}")
     for note in notes:
         out.line(f"  note: {one_line(note)}")
     print_scores(out, status.metrics, all_groups=False)
@@ -166,7 +171,7 @@ def _existing(
     wants_folder = kind in ("mmlu-experiment", "speceval")
     place = found[0]
     assert place
-    if kind != "lm-eval" and place.is_dir() != wants_folder:
+    if kind not in _LOGS and place.is_dir() != wants_folder:
         raise DataError(
             f"this is a {'file' if wants_folder else 'folder'}",
             path=str(place),

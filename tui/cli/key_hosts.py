@@ -10,12 +10,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from evalbench.engine.calls import NETWORK_OPTIONS
 from evalbench.engine.config.spec import COMMON, RunSpec
 from evalbench.engine.process.run_keys import (
     AskHosts,
     Bound,
     bound_words,
     check_hosts,
+    environment_variables,
+    environment_words,
     unknown_hosts,
 )
 from evalbench.tui.cli.confirm import Declined, can_ask, confirmed
@@ -38,10 +41,9 @@ def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") 
 
 def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[Bound]:
     """Keys that the target's file alone sends where they have never been; none for no file."""
-    if not names_file(args.target):
-        return []
+    flags = typed(args)
     allowed = {host.strip().lower() for host in args.allow_host}
-    found = unknown_hosts(specs, given(args, COMMON))
+    found = unknown_hosts(specs, flags, environment=not names_file(args.target))
     return [one for one in found if one.host not in allowed]
 
 
@@ -52,11 +54,31 @@ def check(args: argparse.Namespace, specs: Sequence[RunSpec]) -> None:
         SpecError: with the hosts, and the flag that allows them.
         Declined: the answer was no.
     """
+    flags = typed(args)
+    if variables := environment_variables(specs, flags):
+        check_hosts(
+            specs,
+            variables,
+            typed=flags,
+            allow=args.allow_host,
+            ask=asks(args, variables),
+            environment=True,
+        )
     if not names_file(args.target):
         return
     who = one_line(args.target)
-    typed = given(args, COMMON)
-    check_hosts(specs, who, typed=typed, allow=args.allow_host, ask=asks(args, who))
+    check_hosts(specs, who, typed=flags, allow=args.allow_host, ask=asks(args, who))
+
+
+def told(args: argparse.Namespace, specs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """Remarks on where models are asked because the environment says so."""
+    return tuple(map(one_line, environment_words(specs, typed(args))))
+
+
+def typed(args: argparse.Namespace) -> list[str]:
+    """Names of settings that were given as flags."""
+    address = given(args, [option for option in NETWORK_OPTIONS if option.name == "base_url"])
+    return [*given(args, COMMON), *address]
 
 
 def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
@@ -68,10 +90,15 @@ def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
         return lambda bound: _tell(who, bound)
     if getattr(args, "yes", False) or not can_ask(json=False):
         return None
-    return lambda bound: _ask(who, bound)
+    return lambda bound: ask(who, bound)
 
 
-def _ask(who: str, bound: Sequence[Bound]) -> bool:
+def ask(who: str, bound: Sequence[Bound]) -> bool:
+    """Ask whether keys may go to hosts that ``who`` names.
+
+    Raises:
+        Declined: the answer was no.
+    """
     if not confirmed(f"{who} sends {one_line(bound_words(bound))}. Is that right?"):
         raise Declined("not started: no key was sent")
     return True

@@ -39,11 +39,10 @@ from evalbench.engine.keys import (
     set_key,
 )
 from evalbench.engine.preflight import desk
-from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
-from evalbench.tui.cli.place import declare_place, place
+from evalbench.tui.cli.place import declare_place, place, remember
 from evalbench.tui.state.clean import clean, one_line
 
 _SAY_SO_AFTER_S = 2.0
@@ -237,7 +236,7 @@ def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str])
 
 def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
     settings = place(args, provider)
-    remember_place(provider, settings, secret)
+    remember(args, provider, settings, secret)
     return desk.check_key(provider, secret, settings)
 
 

@@ -75,9 +75,9 @@ def _dispatch(words: list[str]) -> int:
         stdout().write(overview())
         return 0
     if words[0] == "--version":
-        from importlib.metadata import version
+        from evalbench.engine.installed import version
 
-        stdout().line(f"evalbench {version('evalbench')}")
+        stdout().line(f"evalbench {version()}")
         return 0
     name, *rest = words
     if name not in COMMANDS:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from evalbench.engine.installed import version
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser
 
@@ -60,7 +60,7 @@ def page() -> Iterator[str]:
     from evalbench.tui.cli import grammar as known
     from evalbench.tui.cli.commands import COMMANDS
 
-    yield f'.TH EVALBENCH 1 "" "evalbench {_text(version("evalbench"))}" "User Commands"'
+    yield f'.TH EVALBENCH 1 "" "evalbench {_text(version())}" "User Commands"'
     yield from (".SH NAME", r"evalbench \- run LLM benchmarks against any model")
     yield ".SH SYNOPSIS"
     yield from (".B evalbench", r"[\fIflags of the app\fR]", ".br")

@@ -11,6 +11,7 @@ from typing import Any
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import with_address
 from evalbench.engine.errors import (
     BadKey,
     ConnectionFailed,
@@ -24,7 +25,7 @@ from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
-from evalbench.tui.cli.place import declare_place, place
+from evalbench.tui.cli.place import declare_place, place, remember
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import clean
 
@@ -117,7 +118,7 @@ def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
     if need:
         profile = settings.get("profile")
         _, secret = find_key(args.provider, need, args.key, env_file=args.env_file, profile=profile)
-    remember_place(args.provider, settings, secret)
+    remember(args, args.provider, settings, secret)
     yield args.provider, desk.models(args.provider, secret, settings)
 
 
@@ -148,7 +149,9 @@ def _listed(name: str, env_file: Path | None) -> Listed:
             ref, secret = find_key(name, replace(need, required=False), env_file=env_file)
             if need.required and not secret:
                 return KeyUnavailable(f"{ref}")
-        return desk.models(name, secret)
+        settings = with_address(name, {})
+        remember_place(name, settings, secret, typed=False)
+        return desk.models(name, secret, settings)
     except BadKey as error:
         # Whose SDK looks for credentials itself is asked, and may find none.
         return KeyUnavailable(error.what) if need and need.profile and not secret else error

@@ -134,7 +134,7 @@ def _print(out: Out, watch: Watch, measured: Measured) -> None:
     out.line()
     out.line(
         f"pilot of {one_line(status.benchmark)} × {one_line(status.model)}:"
-        f" {figures.count(measured.samples)} samples cost"
+        f" {figures.counted(measured.samples, 'sample')} cost"
         f" {'an unknown sum' if spent is None else figures.dollars(spent)}"
     )
     out.line(

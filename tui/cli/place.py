@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalbench.engine.calls import PLACES
+from evalbench.engine.calls import NETWORK_OPTIONS, PLACES
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
+from evalbench.engine.config.roles import with_address
+from evalbench.engine.process.run_keys import remember_place
+from evalbench.tui.cli import key_hosts
+from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 
 
@@ -25,7 +29,23 @@ def place(args: argparse.Namespace, provider: str) -> dict[str, Any]:
     if provider not in registry.provider_names():
         return {}
     settings = given(args, _placing(provider))
-    return {"base_url": args.base_url, **settings} if args.base_url else settings
+    return with_address(
+        provider, {"base_url": args.base_url, **settings} if args.base_url else settings
+    )
+
+
+def remember(
+    args: argparse.Namespace, provider: str, settings: Mapping[str, Any], secret: str
+) -> None:
+    """Note where a key goes; asks before it goes where only the environment says.
+
+    Raises:
+        SpecError: it may not go there.
+    """
+    typed = bool(given(args, NETWORK_OPTIONS).get("base_url") or getattr(args, "base_url", None))
+    asked = can_ask(json=getattr(args, "json", False))
+    ask = (lambda bound: key_hosts.ask("the environment", bound)) if asked else None
+    remember_place(provider, settings, secret, typed=typed, ask=ask)
 
 
 def _placing(provider: str) -> list[Option]:

@@ -17,6 +17,7 @@ from evalbench.tui.state.wording import activity_words, event_words, step_words
 _EVERY_S = 10.0
 _STEP = 0.05
 _LEAST_S = 1.0
+_SAME_WAIT_S = 60.0
 
 
 class Plain:
@@ -50,14 +51,14 @@ class Plain:
             status = watch.status
             self._out.line(
                 f"run {watch.id}: {one_line(status.benchmark)} × {one_line(status.model)},"
-                f" {figures.count(status.total)} samples"
+                f" {figures.counted(status.total, 'sample')}"
             )
             self._told[watch.id] = time.monotonic(), 0
 
     def show(self, watch: Watch, events: Sequence[Event]) -> None:
         """See :class:`View`."""
         for event in events:
-            if words := event_words(event):
+            if (words := event_words(event)) and not self._said_lately(watch, event):
                 self._say(watch, words)
         activity = activity_words(watch.status.gauges.get("progress"))
         if activity.partition(":")[0] != self._activity.get(watch.id, ""):
@@ -66,6 +67,17 @@ class Plain:
                 self._say(watch, activity)
         if not watch.ended:
             self._progress(watch)
+
+    def _said_lately(self, watch: Watch, event: Event) -> bool:
+        """Whether the same wait was told less than a minute ago; its count goes up meanwhile."""
+        if event.kind != "wait":
+            return False
+        what = f"{watch.id} {event.body.get('what')}"
+        last, _ = self._told.get(what, (-_SAME_WAIT_S, 0.0))
+        if time.monotonic() - last < _SAME_WAIT_S:
+            return True
+        self._told[what] = time.monotonic(), 0.0
+        return False
 
     def _progress(self, watch: Watch) -> None:
         status = watch.status

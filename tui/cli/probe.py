@@ -9,13 +9,13 @@ from typing import Any
 
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
-from evalbench.engine.config.roles import PARAMS
+from evalbench.engine.config.roles import PARAMS, with_address
 from evalbench.engine.config.spec import COMMON, parse_model
 from evalbench.engine.keys import find_key, looks_like_key, not_here
 from evalbench.engine.preflight import desk
-from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
+from evalbench.tui.cli.place import remember
 from evalbench.tui.state.probe_words import probe_facts
 
 _OPTIONS = [option for option in COMMON if option.name in (*PARAMS, "price", "key", "env_file")]
@@ -48,7 +48,8 @@ def execute(args: argparse.Namespace) -> int:
     common = parse_options(_OPTIONS, given(args, _OPTIONS), "probe")
     params = {name: common[name] for name in PARAMS if common[name] not in (None, ())}
     secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
-    remember_place(model.provider, settings, secret)
+    settings = with_address(model.provider, settings)
+    remember(args, model.provider, settings, secret)
     told = desk.probe_model(model, secret, settings, params, common["price"])
     out, probe = stdout(), _probe_json(args.model, told)
     if args.json:

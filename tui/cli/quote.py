@@ -37,7 +37,7 @@ _MODES = ("realtime", "batch")
 
 
 def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
-    size = f"{figures.count(found['samples'])} samples"
+    size = f"{figures.counted(found['samples'], 'sample')}"
     if found["epochs"] > 1:
         size += f" × {found['epochs']} epochs"
     if found["counted"] < found["samples"]:
@@ -45,9 +45,10 @@ def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
     out.line(f"{spec.benchmark} × {one_line(spec.model)}: {size}")
     _print_roles(out, found["roles"])
     if found["unfinished"]:
+        unfinished = figures.counted(found["unfinished"], "sample")
         out.line(
-            f"note      {found['unfinished']} samples could not be followed to their end"
-            " with made-up replies; they may ask more"
+            f"note      {unfinished} could not be followed to the end with made-up replies and may"
+            " ask more"
         )
     for role in found["roles"]:
         named = f"{role['role']}: " if len(found["roles"]) > 1 else ""

@@ -36,8 +36,12 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         type=Path,
         action="append",
         default=[],
-        help="where to write to, as its ending says: .html or .md (may be repeated; default: "
-        "report.html in the folder of the run)",
+        help="where to write to, as its ending says: .html or .md; - for standard output; "
+        "$GITHUB_STEP_SUMMARY is added to (may be repeated; default: report.html in the folder "
+        "of the run)",
+    )
+    parser.add_argument(
+        "--format", choices=("html", "md"), help="what to write, whatever the name of the file"
     )
     parser.add_argument(
         "--plots",
@@ -62,7 +66,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Write the files and say where they are."""
     from evalbench.tui.report.content import SAMPLES, report_on
-    from evalbench.tui.report.writing import check_name, write_report
+    from evalbench.tui.report.writing import check_name, text_of, write_report
 
     samples = SAMPLES if args.samples is None else args.samples
     if samples < 0:
@@ -70,14 +74,20 @@ def execute(args: argparse.Namespace) -> int:
     if args.json and args.plots == _TERMINAL:
         raise UsageError("--plots - is for people, --json for programs", cure="--plots FOLDER")
     folders = [find_run(name) for name in args.run]
+    piped = [str(file) == _TERMINAL for file in args.output]
+    if any(piped) and (len(piped) > 1 or args.json or args.plots == _TERMINAL):
+        raise UsageError("-o - is for one report, with nothing else on standard output")
+    if any(piped):
+        stdout().write(text_of(report_on(folders, samples=samples), args.format or "md"))
+        return 0
     files = _files(args, folders)
     for file in files:
-        check_name(file)
+        check_name(file, args.format)
     out = stdout()
     report = report_on(folders, samples=samples)
     notes: list[str] = []
     for file in files:
-        write_report(report, file)
+        write_report(report, file, args.format)
     if args.plots == _TERMINAL:
         _draw(out, report)
     elif args.plots:
@@ -107,7 +117,7 @@ def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]
         raise UsageError(
             "where to write a report over several runs is not said", cure="-o report.html"
         )
-    return [folders[0].path / "report.html"]
+    return [folders[0].path / f"report.{args.format or 'html'}"]
 
 
 def _draw(out: Out, report: Report) -> None:

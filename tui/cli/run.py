@@ -16,6 +16,7 @@ from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
+from evalbench.tui.cli.gate import declare_gate, gate_code, gates
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -37,6 +38,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "--again", action="store_true", help="of a suite, also the runs that are complete already"
     )
     key_hosts.declare(following)
+    declare_gate(following)
     add_options(parser, [PILOT], following)
     declare_target_settings(parser, words)
     parser.examples(
@@ -54,6 +56,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
+    wanted = gates(args.fail_under)
     specs, notes = wanted_specs(args)
     if args.again and not is_suite(args.target):
         raise SpecError(
@@ -78,7 +81,12 @@ def execute(args: argparse.Namespace) -> int:
         )
 
     key_hosts.check(args, specs)
+    notes += key_hosts.told(args, specs)
 
+    if wanted and args.detach:
+        raise UsageError(
+            "--fail-under is for a command that waits for its runs", cure="leave --detach out"
+        )
     begun_here: list[RunFolder] = []
 
     def start(view: View) -> Engine:
@@ -94,6 +102,7 @@ def execute(args: argparse.Namespace) -> int:
             pilot=pilot,
             approve=approve,
             begun=begun,
+            typed=key_hosts.typed(args),
         )
         begun_here.extend(engine.runs)
         return engine
@@ -101,7 +110,10 @@ def execute(args: argparse.Namespace) -> int:
     code = launch(args, start, notes=notes, pilot=pilot)
     if tree := getattr(args, "output_tree", None):
         _write_tree(args, begun_here, tree)
-    return code
+    if not wanted:
+        return code
+    scores = {run.id: metrics for run in begun_here if (metrics := run.status().metrics)}
+    return gate_code(code, wanted, scores, json=args.json)
 
 
 def _write_tree(args: argparse.Namespace, runs: Sequence[RunFolder], tree: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalbench.engine.paths import runs_dir
-from evalbench.engine.runs.folder import RunFolder, all_runs
+from evalbench.engine.runs.folder import RunFolder, all_runs, short_ids
 from evalbench.engine.runs.status import Status
 from evalbench.tui.cli.launch import declare_run_dir
 from evalbench.tui.cli.output import Out, stdout
@@ -20,6 +20,7 @@ from evalbench.tui.state.spending import is_free, spent_words
 
 _WIDE = 120
 _MIDDLING = 90
+_LEAST_NAME, _GAP = 12, 2
 """Columns of a screen from which on more is shown."""
 
 
@@ -49,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
         for folder, status in found:
             jsonlines.write(out, "run", **summary(folder, status))
     elif found:
-        _print(out, found)
+        _print(out, found, all_runs(args.run_dir))
         for folder, status in found:
             if why := folder.unreadable(status):
                 out.line(f"{folder.id} cannot be read: {one_line(why)}")
@@ -101,23 +102,22 @@ def summary(folder: RunFolder, status: Status) -> dict[str, Any]:
     }
 
 
-def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
+def _print(out: Out, found: Sequence[tuple[RunFolder, Status]], shown: Sequence[RunFolder]) -> None:
     from rich.text import Text
 
     from evalbench.tui.cli.table import plain_table, print_table
 
     width = out.console().width
-    # An id names benchmark and model, so a narrow screen can do without them.
-    wide = ["benchmark", "model"] if width >= _WIDE else []
+    short = short_ids(shown) if width < _WIDE else {}
     money = ["spent"] if any(status.spend_usd for _, status in found) else []
-    columns = ["id", "state", *wide, "score", "done", *money, "age"]
-    table = plain_table(*columns, right=frozenset(range(columns.index("score"), len(columns))))
+    columns = ["id", "state", "benchmark", "model", "score", "done", *money, "age"]
+    rows: list[dict[str, str]] = []
     for folder, status in found:
         done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         if status.failed:
             done += f", {figures.count(status.failed)} failed"
         cells = {
-            "id": folder.id,
+            "id": short.get(folder.id, folder.id),
             "state": folder.shown_state(status),
             "benchmark": one_line(status.benchmark),
             "model": one_line(status.model),
@@ -126,8 +126,48 @@ def _print(out: Out, found: Sequence[tuple[RunFolder, Status]]) -> None:
             "spent": "" if is_free(status) else spent_words(status),
             "age": figures.age(time.time() - status.created) if status.created else "",
         }
-        table.add_row(*(Text(cells[name]) for name in columns))
+        rows.append(cells)
+    columns = _fitted(columns, rows, width)
+    table = plain_table(*columns, right=frozenset(range(columns.index("score"), len(columns))))
+    for cells in rows:
+        table.add_row(*(Text(cells[name], no_wrap=True) for name in columns))
     print_table(out, table)
+
+
+def _fitted(columns: list[str], rows: Sequence[dict[str, str]], width: int) -> list[str]:
+    """The columns that have room on a screen; long names are cut so that nothing wraps.
+
+    What can be seen elsewhere goes first: ages, then money, then how many are done.
+    """
+    from rich.cells import cell_len
+
+    def taken() -> int:
+        widest = [max(len(name), *(cell_len(row[name]) for row in rows)) for name in columns]
+        return sum(widest) + _GAP * (len(columns) - 1)
+
+    for name, least in (("model", _LEAST_NAME), ("benchmark", _LEAST_NAME)):
+        over = taken() - width
+        if over > 0:
+            longest = max(cell_len(row[name]) for row in rows)
+            keep = max(least, longest - over)
+            for row in rows:
+                row[name] = _cut(row[name], keep)
+    columns = list(columns)
+    for name in ("age", "spent", "done", "benchmark"):
+        if taken() > width and name in columns:
+            columns.remove(name)
+    return columns
+
+
+def _cut(text: str, width: int) -> str:
+    """A name of at most so many columns: its end tells more than its beginning."""
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    while cell_len(text) > width - 1:
+        text = text[1:]
+    return "…" + text
 
 
 def _headline(metrics: Mapping[str, Mapping[str, Any]], *, with_interval: bool) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from string import Template
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import version
 from evalbench.engine.paths import usual_runs_dir
 from evalbench.tui.cli.completing import WITH_BENCHMARKS, WITH_PROVIDERS, Tables
 
@@ -353,7 +353,7 @@ def _script(
     quoted: Callable[[str], str],
 ) -> str:
     return template.substitute(
-        version=version("evalbench"),
+        version=version(),
         cases="\n".join(case(key, pairs) for key, pairs in tables.items()),
         runs=quoted(_runs()),
         benchmarks=" ".join(WITH_BENCHMARKS),

@@ -9,6 +9,7 @@ from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder, find_run
 from evalbench.engine.runs.status import Status
+from evalbench.tui.cli.gate import declare_gate, gate_code, gates
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.runs import summary
@@ -38,6 +39,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         help="show one sample instead: its number in the run (from 1), or its id",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    declare_gate(parser)
     parser.examples(
         "evalbench show last",
         "evalbench show 7854 --json | jq .metrics.accuracy",
@@ -47,6 +49,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Print the run, or one of its samples."""
+    wanted = gates(args.fail_under)
     folder = find_run(args.run)
     spec = folder.spec()
     out = stdout()
@@ -80,7 +83,7 @@ def execute(args: argparse.Namespace) -> int:
         jsonlines.write(out, "run", **body)
     else:
         _print(out, folder, spec, status, facts)
-    return 0
+    return gate_code(0, wanted, {folder.id: facts.metrics}, json=args.json)
 
 
 def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: RunFacts) -> None:

@@ -6,11 +6,14 @@ import argparse
 import time
 from collections.abc import Sequence
 
+from evalbench.engine.errors import UsageError
 from evalbench.engine.process.launch import stop_run, wait_for_rest
 from evalbench.engine.process.stopping import Stop
-from evalbench.engine.runs.folder import RunFolder, find_run
+from evalbench.engine.runs.folder import RunFolder, find_run, short_id
+from evalbench.engine.runs.status import State
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser
+from evalbench.tui.state import figures
 
 _WAIT_S = 30.0
 _LOOK_S = 0.1
@@ -38,8 +41,16 @@ def execute(args: argparse.Namespace) -> int:
     stop = None if args.pause else Stop(folder)
     asked = stop.asked if stop else stop_run(folder, pause=True)
     if not asked:
-        out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
-        return 0
+        if before.state in (State.PAUSED, State.WAITING):
+            out.line(f"no engine drives {folder.id}; it is {folder.shown_state(before)}")
+            return 0
+        raise UsageError(
+            f"{folder.id} is over: it is {folder.shown_state(before)}",
+            why="no engine drives it",
+            cure=""
+            if before.state is State.COMPLETE
+            else f"go on with it: evalbench resume {short_id(folder)}",
+        )
     in_flight = before.gauges.get("in_flight", 0)
     if stop and args.now:
         out.line(stop.insist())
@@ -49,9 +60,8 @@ def execute(args: argparse.Namespace) -> int:
         out.line(f"still waiting; it will rest by itself: evalbench attach {folder.id}")
         return 0
     status = folder.status()
-    out.line(
-        f"{folder.id} is {folder.shown_state(status)}: {status.done} of {status.total} samples"
-    )
+    samples = figures.counted(status.total, "sample")
+    out.line(f"{folder.id} is {folder.shown_state(status)}: {status.done} of {samples}")
     if not status.at_rest or status.done - status.failed < status.total:
         out.line(f"go on with: evalbench resume {folder.id}")
     return 0

@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import install_command
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.port import HOST, listen
 
@@ -48,7 +49,7 @@ def serve(port: int) -> int:
         raise UsageError(
             "the app cannot be shown in a browser",
             why="textual-serve is not installed",
-            cure="pip install 'evalbench[web]'",
+            cure=install_command("web"),
         ) from None
     with listen(port, "evalbench --web") as listener:
         asyncio.run(_serve(listener, stdout()))

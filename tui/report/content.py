@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
+from evalbench.engine.installed import version
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.differences import doubts
@@ -83,7 +83,7 @@ def report_on(folders: Sequence[RunFolder], *, samples: int = SAMPLES) -> Report
     models = ", ".join(dict.fromkeys(part.model for part in parts))
     return Report(
         f"{benchmarks} × {models}",
-        f"{_day(time.time())}, evalbench {version('evalbench')}",
+        f"{_day(time.time())}, evalbench {version()}",
         parts,
         tuple(_warnings(read)),
         tuple(sections(read, samples)),

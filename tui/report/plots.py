@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import install_command
 from evalbench.engine.paths import cache_dir, write_file
 from evalbench.tui.report.charts import (
     Bins,
@@ -42,8 +43,6 @@ _MOST_IN = 200.0
 """Higher pictures than this no program draws."""
 _LONGEST_NAME = 46
 
-_NO_PNG = "no PNG was made: pip install 'evalbench[report]' brings what draws them"
-
 
 def write_plots(charts: Sequence[Chart], folder: Path) -> tuple[list[Path], list[str]]:
     """Write every chart as an SVG and, with matplotlib, a PNG file; older ones are replaced.
@@ -73,7 +72,7 @@ def write_plots(charts: Sequence[Chart], folder: Path) -> tuple[list[Path], list
         raise UsageError(
             f"{folder} cannot be written to", why=error.strerror or str(error)
         ) from None
-    return files, [] if drawing else [_NO_PNG]
+    return files, [] if drawing else [_no_png()]
 
 
 def _slug(title: str) -> str:
@@ -83,10 +82,15 @@ def _slug(title: str) -> str:
 def _matplotlib() -> bool:
     # Where it keeps what it knows of fonts: with everything else that evalbench writes.
     os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
+    # A notebook's backend, which its variable may name, need not be installed here.
+    named = os.environ.pop("MPLBACKEND", None)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         return False
+    finally:
+        if named is not None:
+            os.environ["MPLBACKEND"] = named
     return True
 
 
@@ -251,3 +255,7 @@ def _paces(axes: Any, chart: Paces) -> None:
     )
     axes.grid(color="#d5dae0", linewidth=0.6)
     _legend(axes, chart.series)
+
+
+def _no_png() -> str:
+    return f"no PNG was made, for lack of matplotlib: {install_command('report')}"

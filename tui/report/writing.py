@@ -8,6 +8,7 @@ forbids every request.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -62,16 +63,33 @@ FORMATS: dict[str, Callable[[Report], str]] = {
 """How a report is written, by the ending of its file's name."""
 
 
-def check_name(path: Path) -> None:
-    """See that a report can be written to a file of this name.
+KINDS = {"html": ".html", "md": ".md"}
+"""What ``--format`` may say, with the ending that says the same."""
+
+
+def is_summary(path: Path) -> bool:
+    """Whether a file is the summary of a step of GitHub Actions, which is added to."""
+    named = os.environ.get("GITHUB_STEP_SUMMARY")
+    return named is not None and named != "" and path == Path(named).absolute()
+
+
+def text_of(report: Report, kind: str) -> str:
+    """A report as ``html`` or ``md``."""
+    return FORMATS[KINDS[kind]](report)
+
+
+def check_name(path: Path, kind: str | None = None) -> None:
+    """See that a report can be written to a file of this name, or of any with a ``kind``.
 
     Raises:
         UsageError: the ending is unknown, or the file is something else than a report.
     """
-    if path.suffix.lower() not in FORMATS:
+    if is_summary(path):
+        return
+    if kind is None and path.suffix.lower() not in FORMATS:
         raise UsageError(
             f"what {one_line(path.name)!r} is to be is not clear",
-            why="a report's name ends in .html or .md",
+            why="a report's name ends in .html or .md, or --format says what it is",
             cure="-o report.html",
         )
     try:
@@ -87,14 +105,23 @@ def check_name(path: Path) -> None:
         )
 
 
-def write_report(report: Report, path: Path) -> None:
-    """Write a report as the ending of its name says; an older report of that name is replaced.
+def write_report(report: Report, path: Path, kind: str | None = None) -> None:
+    """Write a report as the ending of its name says, or ``kind``; an older one is replaced.
+
+    To the summary of a step of GitHub Actions it is added as Markdown.
 
     Raises:
         UsageError: the name does not do, or the file cannot be written.
     """
-    check_name(path)
-    text = FORMATS[path.suffix.lower()](report)
+    check_name(path, kind)
+    if is_summary(path):
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(text_of(report, kind or "md") + "\n")
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written", why=error.strerror or "") from None
+        return
+    text = text_of(report, kind) if kind else FORMATS[path.suffix.lower()](report)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, text.encode())

@@ -199,7 +199,8 @@ class HomePage(FilteredPage):
         if line is None:
             return
         question = f"Delete {line.folder.id}?"
-        note = f"{line.benchmark} × {line.model}, {line.done} samples. This cannot be undone."
+        samples = f"{line.done} samples"
+        note = f"{line.benchmark} × {line.model}, {samples}. This cannot be undone."
         if await self.app.push_screen_wait(Confirm(question, yes="Delete", note=note)):
             try:
                 delete_run(line.folder)

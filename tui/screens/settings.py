@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +11,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 
+from evalbench.engine.installed import version
 from evalbench.engine.paths import cache_dir, runs_dir
 from evalbench.tui.bootstrap import is_low_bandwidth
 from evalbench.tui.commands import COMMANDS, SCOPES, Command, commands
@@ -133,7 +133,7 @@ class SettingsPage(Page):
 
     def _places(self) -> str:
         lines = [
-            f"version   evalbench {version('evalbench')}",
+            f"version   evalbench {version()}",
             f"settings  {_short(preferences_file())}",
             f"themes    {_short(themes_dir())}",
             f"runs      {_short(runs_dir())}",

@@ -290,6 +290,7 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "batch_size": "the provider's",
     "workers": "one",
     "batch_fallback": "never",
+    "wait_for_server": "some seconds",
     "qps": "no limit",
     "thinking_room": "as needed",
     "price": "as known",

@@ -27,7 +27,9 @@ def estimate_lines(found: Estimate) -> list[str]:
             named = f"{one_line(role['role'])} " if several else ""
             lines.append(f"{named}price {_price(role)}")
     if found["unfinished"]:
-        lines.append(f"{found['unfinished']} samples may ask more than was reckoned")
+        lines.append(
+            f"{figures.counted(found['unfinished'], 'sample')} may ask more than was reckoned"
+        )
     return lines
 
 
@@ -38,7 +40,7 @@ def _price(role: Mapping[str, Any]) -> str:
 
 
 def _size(found: Estimate) -> str:
-    words = f"{figures.count(found['samples'])} samples"
+    words = f"{figures.counted(found['samples'], 'sample')}"
     if found["epochs"] > 1:
         words += f" × {found['epochs']} epochs"
     if found["counted"] < found["samples"]:

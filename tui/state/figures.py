@@ -21,6 +21,11 @@ def count(number: float) -> str:
     return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.2f}"
 
 
+def counted(number: float, what: str) -> str:
+    """``1 sample``, ``14,042 samples``."""
+    return f"{count(number)} {what}" + ("" if number == 1 else "s")
+
+
 def value(metric: Mapping[str, Any]) -> str:
     """A metric's value: a share between 0 and 1 in percent, anything else as a number."""
     number = metric.get("value")

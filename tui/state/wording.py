@@ -23,21 +23,29 @@ _SILENT = ("started", "ended", "problem", "command")
 
 _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "wait": lambda body: (
-        f"waiting: {body.get('reason')}: {body.get('what')}"
+        f"waiting: {body.get('what')}"
         + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
     ),
     "provider-down": lambda body: (
         f"no call is answered any more: {body.get('reason')}: {body.get('what')}; all wait,"
         " and one tries again from time to time" + _until(body.get("until"))
     ),
+    "server-unreached": lambda body: (
+        f"{body.get('what')}"
+        + (f" ({body['why']})" if body.get("why") else "")
+        + "; trying again"
+        + _until(body.get("until"), seconds=True)
+    ),
     "provider-back": lambda body: (
         f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
     ),
-    "model-loaded": lambda body: "model loaded: " + _facts(body) + _unpacked(body),
+    "model-loaded": lambda body: "model loaded" + _where(body) + _unpacked(body),
     "model-unloaded": lambda body: (
         f"model unloaded: {'; '.join(speed_words(Measures.from_json(body)))}"
     ),
-    "pilot-started": lambda body: f"pilot: {body.get('samples')} samples first, drawn at random",
+    "pilot-started": lambda body: (
+        f"pilot: {figures.counted(body.get('samples') or 0, 'sample')} first, drawn at random"
+    ),
     "budget-reached": lambda body: (
         f"the budget is reached: the next call may cost {body.get('next_call_usd')}"
         f" US dollars and {body.get('left_usd')} are left"
@@ -177,6 +185,7 @@ def event_tone(event: Event) -> str:
     if event.kind in (
         "wait",
         "provider-down",
+        "server-unreached",
         "budget-reached",
         "cut-off",
         "loss-accepted",
@@ -187,11 +196,19 @@ def event_tone(event: Event) -> str:
     return "dim" if event.kind in ("started", "ended", "command") else ""
 
 
-def _until(moment: Any) -> str:
+def _until(moment: Any, *, seconds: bool = False) -> str:
     """Up to when something goes on, by the clock of whoever reads it."""
     if not isinstance(moment, int | float):
         return ""
-    return time.strftime(", until %H:%M", time.localtime(moment))
+    return time.strftime(f", until %H:%M{':%S' if seconds else ''}", time.localtime(moment))
+
+
+def _where(body: Mapping[str, Any]) -> str:
+    """On what, in which numbers and how quickly; all the rest is in ``evalbench show``."""
+    told = [str(body[name]) for name in ("device", "dtype") if body.get(name)]
+    if body.get("quantize") not in (None, "", "none"):
+        told.append(str(body["quantize"]))
+    return f": {', '.join(told)}" if told else ""
 
 
 def _unpacked(body: Mapping[str, Any]) -> str:

@@ -25,9 +25,9 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from evalbench.engine.calls import MediaPart
+from evalbench.engine.installed import install_command
 from evalbench.tui.widgets.text import Plain
 
-_HOW = "to see pictures here: pip install 'evalbench[images]'"
 _MOST_PIXELS = (1600, 1200)
 """Greater pictures are made smaller before they are drawn; no terminal shows more."""
 
@@ -58,7 +58,11 @@ class Picture(Vertical):
             return "not a picture: nothing to show"
         if not self._part.data:
             return "its bytes are not in the journal"
-        return "" if find_spec("textual_image") else _HOW
+        return (
+            ""
+            if find_spec("textual_image")
+            else f"to see pictures here: {install_command('images')}"
+        )
 
     def on_mount(self) -> None:
         """Draw it soon."""

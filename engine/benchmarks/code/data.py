@@ -19,6 +19,7 @@ from evalbench.engine.benchmark import DataSet, DataSource, Item
 from evalbench.engine.data.reading import SUFFIXES, Row, read_rows, shards, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import WHOLE, read_text
+from evalbench.engine.installed import require
 from evalbench.engine.scoring.literals import NotALiteral, literal
 
 _JSON = (".jsonl", ".json")
@@ -162,6 +163,7 @@ def _skip(text: str, at: int) -> int:
 def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]:
     """Origin, commit and rows of a data set; without a revision the newest commit is taken."""
     name, _, wanted = selection.hub.partition("@")
+    require("data", f"{name} of the Hugging Face hub", "datasets")
     if source.progress:
         source.progress(f"fetching {name} from the Hugging Face hub", 0, None)
     try:

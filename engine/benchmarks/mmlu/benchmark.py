@@ -25,6 +25,7 @@ from evalbench.engine.benchmarks.mmlu.data import (
     read_data,
 )
 from evalbench.engine.benchmarks.mmlu.styles import STYLES, Shown, restyle_words, show
+from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.calls import Capabilities, Outcome, Prompt, Reply
 from evalbench.engine.calls.options import Option
 from evalbench.engine.calls.templates import ORIGINAL, Template, chosen_templates, prompt_option
@@ -59,6 +60,10 @@ class Mmlu(Benchmark):
     filters: ClassVar[Mapping[str, str]] = {
         "subject": "only these subjects, for example anatomy",
         "category": "only these categories: STEM, humanities, social sciences, other",
+    }
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "subject": tuple(SUBJECTS),
+        "category": tuple(dict.fromkeys(map(category_tag, SUBJECTS))),
     }
     options = (
         Option(

@@ -19,6 +19,7 @@ from evalbench.engine.data.reading import (
     whole_of,
 )
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.installed import require
 from evalbench.engine.scoring.letters import LETTERS
 
 HUB_ID = "cais/mmlu"
@@ -124,6 +125,7 @@ def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
     Files that an earlier fetch left in the Hugging Face cache are read from it
     without asking the hub, so other options work without a network too.
     """
+    require("data", f"{HUB_ID} of the Hugging Face hub", "datasets", "pyarrow")
     if source.progress:
         source.progress(f"fetching {HUB_ID} from the Hugging Face hub", 0, None)
     try:

@@ -56,6 +56,7 @@ class MtBench(Benchmark):
     filters: ClassVar[Mapping[str, str]] = {
         "category": "only these categories: " + ", ".join(data.CATEGORIES)
     }
+    filter_values: ClassVar[Mapping[str, tuple[str, ...]]] = {"category": tuple(data.CATEGORIES)}
     roles = ("candidate", "judge")
     data_source = "lmsys/mt-bench of the Hugging Face hub; --data FOLDER: FastChat's data/mt_bench"
     options = (

@@ -19,6 +19,7 @@ import orjson
 from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.data.reading import Row
 from evalbench.engine.errors import DataError
+from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private, write_file
 
 WINDOW = 1_000
@@ -58,6 +59,7 @@ def commit_of(source: DataSource, name: str, revision: str | None) -> str:
     Raises:
         DataError: the hub cannot be reached, or has no such set or revision.
     """
+    require("data", f"{name} of the Hugging Face hub", "datasets")
     if source.progress:
         source.progress(f"looking up {name} on the Hugging Face hub", 0, None)
     try:

@@ -37,6 +37,7 @@ from evalbench.engine.dispatch.batch.settling import Settling
 from evalbench.engine.dispatch.batch.shared import Shared
 from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
 from evalbench.engine.dispatch.batch.wishes import BatchWishes
+from evalbench.engine.dispatch.outage import FirstContact
 from evalbench.engine.dispatch.realtime import Realtime
 from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import CallRejected, EvalbenchError
@@ -94,6 +95,7 @@ class Batching(Parking):
             resend_unfetched=wishes.resend_unfetched,
             report=report,
             clock=clock,
+            contact=FirstContact(wishes.wait_for_server_s),
         )
         self._collection = Collection(
             self._shared, wishes.size, role=role, model=model, closed=self._send_off

@@ -47,6 +47,7 @@ class Creation:
         patience = Patience(shared.attempts)
         put_off = looks = 0
         while True:
+            shared.contact.begin()
             try:
                 async with shared.turn:
                     await asyncio.sleep(shared.next_create - asyncio.get_running_loop().time())

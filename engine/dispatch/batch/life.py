@@ -149,9 +149,12 @@ class Life:
         batch, shared = self.batch, self._shared
         assert batch.job
         try:
+            shared.contact.begin()
             job = await shared.provider.batch_poll(batch.job.id, batch.model)
+            shared.contact.made = True
         except TransientError as error:
-            shared.report("wait", reason=type(error).__name__, what=error.what)
+            if not self._waits.unreached(error):
+                shared.report("wait", reason=type(error).__name__, what=error.what)
             return None
         except CallRejected as error:
             if not batch.failing_since:

@@ -11,6 +11,7 @@ from evalbench.engine.calls import BatchProvider, BatchTerms
 from evalbench.engine.cost.purse import Purse
 from evalbench.engine.dispatch.base import ZERO, Report
 from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
+from evalbench.engine.dispatch.outage import FirstContact
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import answered, batches, well_answered
 from evalbench.engine.journal.paging import Held, held
@@ -44,6 +45,7 @@ class Shared:
         not_here: calls to be asked at once when they are asked again.
         halted: set when nothing may be sent any more.
         turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
+        contact: whether the server was reached.
         owners: names of the batches whose results jobs of uncertain origin turned out to hold.
         batches: all of them, oldest first.
     """
@@ -69,6 +71,7 @@ class Shared:
     halted: asyncio.Event = field(default_factory=asyncio.Event)
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     next_create: float = 0.0
+    contact: FirstContact = field(default_factory=FirstContact)
     owners: dict[str, str] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
 

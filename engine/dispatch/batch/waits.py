@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from evalbench.engine.dispatch.batch.shared import Shared
-from evalbench.engine.dispatch.outage import LONGEST_KNOCK_S, LONGEST_S, says_nobody_is_there
+from evalbench.engine.dispatch.outage import (
+    LONGEST_KNOCK_S,
+    LONGEST_S,
+    never_connected,
+    says_nobody_is_there,
+)
 from evalbench.engine.dispatch.retry import (
     LONGEST_RETRY_AFTER_S,
     Patience,
@@ -19,6 +25,7 @@ T = TypeVar("T")
 
 QUEUE_FULL_S = 60.0
 LONGEST_QUEUE_S = 600.0
+_UNREACHED_PAUSE_S = 2.0
 
 
 class Left(Exception):
@@ -55,7 +62,10 @@ class Waits:
         patience = Patience(self._shared.attempts)
         while True:
             try:
-                return await step()
+                self._shared.contact.begin()
+                done = await step()
+                self._shared.contact.made = True
+                return done
             except TransientError as error:
                 await self.after(error, patience)
 
@@ -65,7 +75,11 @@ class Waits:
         Raises:
             TransientError: there is no use in another; the one that was given.
             QuotaExhausted: the provider asks to wait for too long.
+            RunFatal: the server was never reached.
         """
+        if self.unreached(error):
+            await self.pause(_UNREACHED_PAUSE_S)
+            return
         pause = patience.wait(error)
         if pause is None and says_nobody_is_there(error) and not self._shared.leave:
             pause = max(LONGEST_KNOCK_S, error.retry_after or 0.0)
@@ -74,6 +88,23 @@ class Waits:
             raise too_long_a_wait(error) if asked > LONGEST_RETRY_AFTER_S else error
         self._without_answer_s += pause
         await self.told(error, pause)
+
+    def unreached(self, error: TransientError) -> bool:
+        """Whether the server was not reached once so far; says so the first time.
+
+        Raises:
+            RunFatal: it was tried for long enough.
+        """
+        contact = self._shared.contact
+        if contact.made or not never_connected(error):
+            contact.made = True
+            return False
+        left = contact.left(error)
+        if not contact.told:
+            contact.told = True
+            until = round(time.time() + left)
+            self._shared.report("server-unreached", what=error.what, why=error.why, until=until)
+        return True
 
     async def told(self, error: ProviderError, seconds: float) -> None:
         """Say why the next step waits, and wait so long."""

@@ -18,6 +18,7 @@ class BatchWishes:
         cancel: batches to cancel as soon as they are taken up.
         resend_unfetched: send the calls of batches again whose results an earlier engine gave
             up, where they still cannot be fetched.
+        wait_for_server_s: how long to try for a server that was never reached; None: some seconds.
     """
 
     collect: bool = True
@@ -27,3 +28,4 @@ class BatchWishes:
     leave: bool = False
     cancel: frozenset[str] = frozenset()
     resend_unfetched: bool = False
+    wait_for_server_s: float | None = None

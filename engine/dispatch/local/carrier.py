@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine import installed
 from evalbench.engine.calls import frames
 from evalbench.engine.core_dumps import no_core_dumps
 from evalbench.engine.dispatch.local.links import end_process, spawn
@@ -124,5 +125,5 @@ def versions() -> dict[str, str]:
     return {
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "Ray": version("ray"),
-        "evalbench": version("evalbench"),
+        "evalbench": installed.version(),
     }

@@ -22,6 +22,7 @@ import orjson
 from evalbench.engine.calls import WorkerCommand, frames
 from evalbench.engine.dispatch.local.links import Link, Place, PlaceLost
 from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
+from evalbench.engine.installed import install_command
 from evalbench.engine.paths import open_private
 
 log = logging.getLogger("evalbench")
@@ -323,7 +324,7 @@ def _connect(address: str) -> None:
     except ImportError:
         raise UsageError(
             "--mode cluster needs Ray, which is not installed",
-            cure="pip install 'evalbench[cluster]', on every node",
+            cure=f"on every node: {install_command('cluster')}",
         ) from None
     with _lock:
         if not ray.is_initialized():

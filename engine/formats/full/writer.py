@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any
 
 from evalbench.engine.calls import MediaPart
 from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.harmless import json_bytes, without_logins
 from evalbench.engine.runs.held import HeldRun, WholeSample
@@ -48,7 +48,7 @@ def _head(run: HeldRun) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "evalbench": version("evalbench"),
+        "evalbench": version(),
         "exported": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "run": run.id,
         "spec": without_logins(run.spec.to_json()),

@@ -13,13 +13,13 @@ import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 from evalbench.engine.benchmarks.recorded import Recorded, given_by
 from evalbench.engine.calls import MediaPart, Message, Outcome, Reply, Usage
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.harmless import json_bytes
 from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of, task_name
@@ -97,7 +97,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "model_args": {},
         "model_generate_config": _config(run.spec.cast()[CANDIDATE].overrides()),
         "config": {"epochs": run.spec.get("epochs"), "limit": run.spec.get("limit")},
-        "packages": {"evalbench": version("evalbench")},
+        "packages": {"evalbench": version()},
         "tags": list(run.spec.get("tag")),
         "metadata": {"evalbench": {"record": run.record, "judges": run.judges}},
         "scorers": [{"name": name, "metrics": []} for name in _scorers(run)],

@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import orjson
@@ -18,6 +17,7 @@ import orjson
 from evalbench.engine.benchmarks.recorded import Recorded
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.harmless import json_bytes
 from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of, task_name
@@ -87,7 +87,7 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
         "git_hash": None,
         "date": run.created,
         "lm_eval_version": None,
-        "evalbench_version": version("evalbench"),
+        "evalbench_version": version(),
         "model_source": run.spec.candidate.provider,
         "model_name": run.candidate,
         "model_name_sanitized": model,

@@ -10,6 +10,7 @@ from typing import Any
 from evalbench.engine.benchmarks.mmlu.data import UNREAD
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
+from evalbench.engine.installed import require
 from evalbench.engine.runs.held import HeldRun, HeldSample
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
 from evalbench.engine.scoring.letters_lenient import LENIENT
@@ -20,6 +21,7 @@ _QUESTIONS = "questions.parquet"
 
 def write(run: HeldRun, files: Files) -> list[str]:
     """Put ``config.json`` and ``results.parquet`` into ``files``; returns what they cannot hold."""
+    require("data", "writing Parquet files", "pyarrow")
     import pyarrow
     import pyarrow.parquet
 

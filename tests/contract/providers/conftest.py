@@ -48,7 +48,8 @@ async def make(sim: Handle) -> AsyncIterator[Make]:
 
     def build(name: str, secret: str = KEY, **settings: Any) -> Any:
         api = {"compatible": "custom", "vertex": "google"}.get(name, name)
-        settings.setdefault("base_url", sim.base_url(api))
+        if "base_url" not in settings:
+            settings["base_url"] = sim.base_url(api)
         provider: Any = registry.provider_class(name)
         if name == "bedrock" and ":" not in secret:
             secret = pair_of_aws(secret)

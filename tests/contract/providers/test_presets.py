@@ -249,3 +249,37 @@ def test_what_gives_a_cut_prompt_away(characters: int, read: int, cut: bool) -> 
         return
     with pytest.raises(e.ContextTooLong):
         check_whole_prompt(call, reply, 4096)
+
+
+# -- models without a system role ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "System role not supported",
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Only user, assistant and tool roles are supported!",
+    ],
+)
+async def test_a_refused_system_role_is_put_into_the_first_user_turn(
+    sim: Handle, make: Make, why: str
+) -> None:
+    sim.fault(status=400, match=r'"role":\s*"system"', message=why)
+    turns = [Message("system", (TextPart("Be brief."),)), user("What is 2 + 2?")]
+    call = Call(ModelRef("vllm", "Qwen/Qwen2.5-7B-Instruct"), generate(turns, max_tokens=50))
+    provider = make("vllm")
+    for _ in range(2):
+        reply = await provider.answer(call)
+        assert reply.outcome is Outcome.OK
+        assert posts(sim)[-1]["messages"] == [
+            {"role": "user", "content": "Be brief.\n\nWhat is 2 + 2?"}
+        ]
+        (note,) = (note for note in reply.params if note.name == "system")
+        assert note.fate == "refused"
+        assert "first user turn" in note.reason
+        assert why[:20] in note.reason
+    # Learned once, and by the next engine too.
+    assert len(posts(sim)) == 3
+    await make("vllm").answer(call)
+    assert len(posts(sim)) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from evalbench.engine.installed import install_command, pip_words
 from evalbench.tui.cli import doctor, doctor_gpu
 from evalbench.tui.cli.main import main
 
@@ -22,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 def _names(requirements: list[str]) -> set[str]:
     """The packages of requirements, without extras and ranges."""
     names = {re.split(r"[\[<>=;]", line, maxsplit=1)[0] for line in requirements}
-    return names - {"evalbench"}
+    return names - {"evalbench-tui"}
 
 
 def test_the_doctor_knows_what_every_extra_brings() -> None:
@@ -50,7 +52,7 @@ def test_a_base_installation(
     lines = capsys.readouterr().out.splitlines()
     for name in doctor._OF_PROVIDERS:
         (place,) = (n for n, line in enumerate(lines) if line.startswith(f"note {name}: not inst"))
-        assert lines[place + 1] == f"     try: pip install 'evalbench[{name}]'"
+        assert lines[place + 1] == f"     try: {install_command(name)}"
     (line,) = (line for line in lines if "extras that are not installed" in line)
     told = line.partition(": ")[2].split(", ")
     assert set(told) == set(doctor._EXTRAS) - set(doctor._OF_PROVIDERS)
@@ -116,7 +118,11 @@ def test_the_line_of_a_card(library: Path, home: Path, env: dict[str, str], told
 @pytest.mark.parametrize(
     ("script", "what", "cure"),
     [
-        ("echo 'Pretend 9000, 8192 MiB'", "GPU: Pretend 9000, 8192 MiB", "pip install nvidia-ml"),
+        (
+            "echo 'Pretend 9000, 8192 MiB'",
+            "GPU: Pretend 9000, 8192 MiB",
+            f"{shlex.join(pip_words('install'))} nvidia-ml",
+        ),
         ("exit 9", "GPU: nvidia-smi does not answer", "check the driver"),
     ],
 )

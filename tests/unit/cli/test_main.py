@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from evalbench.engine.installed import version
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.main import main
 
@@ -30,7 +30,7 @@ def test_without_a_command_the_overview(
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"evalbench {version('evalbench')}\n"
+    assert capsys.readouterr().out == f"evalbench {version()}\n"
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from evalbench.engine.installed import install_command
 from evalbench.tui.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -27,7 +28,7 @@ def test_without_the_extra(
     assert main(["--web"]) == 1
     said = capsys.readouterr().err
     assert "textual-serve is not installed" in said
-    assert "pip install 'evalbench[web]'" in said
+    assert install_command("web") in said
 
 
 @pytest.mark.usefixtures("installed")

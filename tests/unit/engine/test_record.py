@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 import orjson
 import pytest
 
+from evalbench.engine import installed
 from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
 from evalbench.engine.data.dataset import DataHeader
 from evalbench.engine.runs.record import identity, record
@@ -47,13 +48,13 @@ def test_the_record_says_what_a_reviewer_needs() -> None:
     assert told["seed"] == 9
     assert told["python"] == platform.python_version()
     assert told["platform"] == platform.platform()
-    assert told["packages"]["evalbench"] == version("evalbench")
+    assert told["packages"]["evalbench"] == installed.version()
     assert orjson.loads(orjson.dumps(told)) == told
 
 
 def test_packages_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(name: str) -> str:
-        if name != "evalbench":
+        if name != installed.DISTRIBUTION:
             raise PackageNotFoundError(name)
         return "0.1.0"
 

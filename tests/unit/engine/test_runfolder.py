@@ -28,6 +28,7 @@ from evalbench.engine.runs.folder import (
     find_run,
     make_run,
     process_start,
+    short_ids,
 )
 from evalbench.engine.runs.status import State, Status
 
@@ -406,7 +407,7 @@ def test_a_run_is_found_by_id_part_path_or_as_the_last(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = runs / "20260101-mmlu-a-0001"
-    for name in (first.name, "0001", "mmlu-a", str(first), f"{first}/"):
+    for name in (first.name, "0001", "20260101", "mmlu-a", str(first), f"{first}/"):
         assert find_run(name, runs).path == first
     assert find_run("last", runs).id == "20260103-mmlu-b-0003"
     monkeypatch.chdir(first)
@@ -437,7 +438,30 @@ def test_a_run_that_is_not_there_is_told(runs: Path, name: str) -> None:
     with pytest.raises(RunNotFound) as caught:
         find_run(name, runs)
     assert caught.value.what == f"there is no run {name!r}"
-    assert (caught.value.why, caught.value.cure) == ("", "list them: evalbench runs")
+    assert caught.value.why == ""
+    assert caught.value.cure.startswith(("list them: evalbench runs", "did you mean "))
+
+
+def test_runs_are_counted_back_from_the_last(runs: Path) -> None:
+    assert find_run("last~0", runs).id == find_run("last", runs).id == "20260103-mmlu-b-0003"
+    assert find_run("last~1", runs).id == "20260102-mmlu-b-0002"
+    with pytest.raises(RunNotFound) as caught:
+        find_run("last~3", runs)
+    assert "last~2 is the oldest" in caught.value.why
+
+
+def test_short_ids_name_one_run_and_beginnings_of_them_do(runs: Path) -> None:
+    for name in ("20260104-mmlu-c-0001", "20260105-mmlu-c-00ab"):
+        (runs / name).mkdir()
+        (runs / name / "spec.json").write_text("{}")
+    shown = short_ids(all_runs(runs))
+    assert shown["20260105-mmlu-c-00ab"] == "00ab"
+    # Two have the same end.
+    assert shown["20260104-mmlu-c-0001"] == "20260104-mmlu-c-0001"
+    for ident, short in shown.items():
+        assert find_run(short, runs).id == ident
+    assert find_run("00a", runs).id == "20260105-mmlu-c-00ab"
+    assert find_run("20260105", runs).id == "20260105-mmlu-c-00ab"
 
 
 def test_among_many_runs_the_nearest_is_named(runs: Path) -> None:

@@ -33,6 +33,12 @@ def test_variables_count_in_the_providers_order(monkeypatch: pytest.MonkeyPatch)
     assert (ref.variable, secret) == ("ACME_API_KEY", KEY)
 
 
+@pytest.mark.parametrize("typed", [f'"{KEY}"', f"'{KEY}'", f" `{KEY}` "])
+def test_marks_around_a_key_are_left_out(monkeypatch: pytest.MonkeyPatch, typed: str) -> None:
+    monkeypatch.setenv("ACME_API_KEY", typed)
+    assert find_key("acme", NEED)[1] == KEY
+
+
 def test_an_empty_variable_is_not_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME_API_KEY", "  ")
     set_key("acme", KEY)

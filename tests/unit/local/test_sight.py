@@ -9,6 +9,7 @@ from typing import Any
 import huggingface_hub
 import pytest
 
+from evalbench.engine.calls import Message, TextPart, system, user
 from evalbench.engine.errors import SpecError
 from evalbench.providers.local.catalogue import FolderModel, HubModel, resolve
 from evalbench.providers.local.chat import DEFAULT_TEMPLATE, ChatTemplate, check_template
@@ -80,6 +81,24 @@ def test_the_given_template_goes_before_the_models_own() -> None:
     assert [one.in_parts for one in chosen] == [True, True, False]
     digests = {one.info["chat_template_sha256"] for one in chosen}
     assert len(digests) == 3
+
+
+class Refusing:
+    """A tokenizer whose template knows no system role."""
+
+    def apply_chat_template(self, turns: list[dict[str, Any]], **_: Any) -> str:
+        if turns[0]["role"] == "system":
+            raise ValueError("System role not supported")
+        return "|".join(f"{turn['role']}:{turn['content']}" for turn in turns)
+
+
+def test_system_text_goes_into_the_first_user_turn_where_a_template_refuses_it() -> None:
+    template = ChatTemplate("own", "own").for_model(Refusing())
+    turns = (system("Be brief."), user("2 + 2?"), Message("assistant", (TextPart("4"),)))
+    assert template.render(Refusing(), turns) == "user:Be brief.\n\n2 + 2?|assistant:4"
+    assert template.info["system_text"] == "in the first user turn"
+    # What fails otherwise too is left as it is.
+    assert not ChatTemplate("own", "own").for_model(object()).merges
 
 
 def test_a_template_that_is_no_jinja_is_refused_with_its_line() -> None:

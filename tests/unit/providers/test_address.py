@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
+from pathlib import Path
+
 import pytest
 
-from evalbench.engine.errors import SpecError
+from evalbench.engine.errors import RunFatal, SpecError
 from evalbench.providers.anthropic import Anthropic
 from evalbench.providers.openai import OpenAI
-from evalbench.providers.wire.address import api_address, proxy_for
+from evalbench.providers.wire.address import api_address, proxy_for, tls
 
 OWN = "https://api.example.com/v1"
 
@@ -20,6 +23,11 @@ OWN = "https://api.example.com/v1"
         ("http://127.0.0.1:8000/v1/", "http://127.0.0.1:8000/v1"),
         ("https://gateway.example/openai/v1", "https://gateway.example/openai/v1"),
         (" https://gateway.example/llm ", "https://gateway.example/llm"),
+        # Copied whole, or with the marks of a configuration.
+        ("http://127.0.0.1:8000/v1/chat/completions", "http://127.0.0.1:8000/v1"),
+        ("http://127.0.0.1:8000/chat/completions/", "http://127.0.0.1:8000/v1"),
+        ("https://gateway.example/llm/responses", "https://gateway.example/llm"),
+        ("'http://127.0.0.1:8000/v1'", "http://127.0.0.1:8000/v1"),
     ],
 )
 def test_with_a_version_in_it(given: str, url: str) -> None:
@@ -65,3 +73,22 @@ def test_proxies_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proxy_for("http://api.example.com/v1") is None
     monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")
     assert proxy_for("http://127.0.0.1:8000/v1") is None
+
+
+def test_certificates_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    assert isinstance(tls("https://host"), ssl.SSLContext)
+    for name in ("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
+        file = tmp_path / name
+        monkeypatch.setenv(name, str(file))
+        assert tls("http://host") is True
+        for content in (None, "no certificate"):
+            if content:
+                file.write_text(content)
+            with pytest.raises(RunFatal) as caught:
+                tls("https://host")
+            assert caught.value.what.startswith(f"{name} names {file}")
+            assert name in caught.value.cure

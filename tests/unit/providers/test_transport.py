@@ -86,3 +86,31 @@ def test_a_certificate_that_is_not_accepted_ends_the_run() -> None:
     error = connection_error(wrapped(inner, OSError), "OpenAI", HERE)
     assert type(error) is RunFatal
     assert "SSL_CERT_FILE" in error.cure
+
+
+def test_a_port_without_tls_is_told_from_a_bad_certificate() -> None:
+    inner = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)")
+    error = connection_error(inner, "vLLM", Address("https://host:8000/v1", official=False))
+    assert type(error) is RunFatal
+    assert "does not speak TLS" in error.what
+    assert error.cure.endswith("--base-url http://host:8000/v1")
+
+
+def test_the_proxy_is_blamed_where_it_is_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://me:hidden@proxy.test:3128")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    address = Address("https://api.test/v1", official=True)
+    refused = OSError(errno.ECONNREFUSED, "Connection refused")
+    for inner, words in (
+        (aiohttp.ClientProxyConnectionError(KEY, refused), "the proxy proxy.test:3128 cannot"),
+        (aiohttp.ClientConnectorError(KEY, refused), "through the proxy proxy.test:3128"),
+    ):
+        error = connection_error(inner, "OpenAI", address)
+        assert isinstance(error, ConnectionFailed)
+        assert words in error.what
+        assert "HTTPS_PROXY" in error.cure
+        assert "NO_PROXY=api.test" in error.cure
+        assert "hidden" not in str(error)
+    monkeypatch.setenv("NO_PROXY", "api.test")
+    assert "proxy" not in str(connection_error(inner, "OpenAI", address))

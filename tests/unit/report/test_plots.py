@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import install_command
 from evalbench.tui.report.charts import Chart, Paces, bins_of, dots_of, shares_of
 from evalbench.tui.report.plots import png, write_plots
 
@@ -55,7 +56,7 @@ def test_without_matplotlib_the_svgs_are_there_and_a_note_says_how(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     files, notes = write_plots(charts(), tmp_path / "plots")
     assert {file.suffix for file in files} == {".svg"}
-    assert "evalbench[report]" in notes[0]
+    assert install_command("report") in notes[0]
 
 
 def test_a_place_that_cannot_be_written_is_told(home: Path, tmp_path: Path) -> None:

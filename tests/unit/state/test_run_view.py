@@ -165,7 +165,7 @@ def test_the_log_tells_everything_and_grows(engine: PretendEngine) -> None:
     view = viewed(engine)
     assert words(view) == [
         "engine started: process 12 on here",
-        "waiting: RateLimited: too fast (asked to wait 2.0 s)",
+        "waiting: too fast (asked to wait 2.0 s)",
     ]
     engine.grow(7)
     engine.event("command", do="pause")
@@ -173,7 +173,7 @@ def test_the_log_tells_everything_and_grows(engine: PretendEngine) -> None:
     engine.status(State.PAUSED)
     view.look()
     assert words(view)[1:] == [
-        "waiting: RateLimited: too fast (asked to wait 2.0 s) ×7",
+        "waiting: too fast (asked to wait 2.0 s) ×7",
         "asked to pause",
         "paused, exit code 4",
     ]

@@ -11,11 +11,11 @@ from evalbench.tui.state.wording import event_words
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"device": "cpu"}, "model loaded: device cpu"),
-        ({"device": "cpu", "packs": True}, "model loaded: device cpu, packs True"),
+        ({"device": "cpu"}, "model loaded: cpu"),
+        ({"device": "cpu", "packs": True}, "model loaded: cpu"),
         (
             {"device": "cpu", "packs": False},
-            "model loaded: device cpu, packs no (every prompt runs by itself: slow)",
+            "model loaded: cpu, packs no (every prompt runs by itself: slow)",
         ),
     ],
 )

@@ -1,0 +1,99 @@
+"""Secrets beside a key: the variables that headers and query parameters refer to.
+
+A header or parameter is written down with the run and therefore holds no secret: it names a
+variable, ``Bearer ${GATEWAY_TOKEN}``. The values travel with the key, in one text that only
+the provider takes apart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from evalbench.engine.errors import SpecError
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_SENSITIVE = re.compile(r"auth|api-?key|token|secret|passw|cookie|credential", re.IGNORECASE)
+_SHAPED = re.compile(r"(?:sk|gsk|pk|hf|nvapi|xai|ghp|eyJ)[-_\w.]{12,}|[A-Za-z0-9+/_=-]{32,}")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_QUERY_NAME = re.compile(r"[\w.\-\[\]]+")
+_AFTER = "\n"
+"""No key holds a line break."""
+
+
+def variables_in(texts: Iterable[str]) -> list[str]:
+    """The names of the variables that texts refer to, each once."""
+    return list(dict.fromkeys(name for text in texts for name in _VARIABLE.findall(text)))
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with the values of its variables; one without a value becomes empty."""
+    return _VARIABLE.sub(lambda found: values.get(found[1], ""), text)
+
+
+def bundled(key: str, values: Mapping[str, str]) -> str:
+    """A key and the values of variables as one secret."""
+    return key + _AFTER + json.dumps(dict(values)) if values else key
+
+
+def unbundled(secret: str) -> tuple[str, dict[str, str]]:
+    """The key and the values of :func:`bundled`."""
+    key, _, rest = secret.partition(_AFTER)
+    return key.strip(), json.loads(rest) if rest.strip() else {}
+
+
+def singly(secret: str) -> list[str]:
+    """The key and the values of :func:`bundled`, each by itself, for taking them out of texts."""
+    key, found = unbundled(secret)
+    return [key, *found.values()]
+
+
+def header(given: str, option: str = "header") -> tuple[str, str]:
+    """A header as users type it, ``Name: value``; the value may hold ``${VARIABLE}``.
+
+    Raises:
+        SpecError: it is none, or holds a secret itself.
+    """
+    name, sign, value = given.partition(":")
+    name, value = name.strip(), value.strip()
+    if not sign or not _HEADER_NAME.fullmatch(name) or not value.isprintable():
+        raise SpecError(
+            option,
+            "--header is not a header",
+            why="it is written NAME: VALUE",
+            cure="for example --header 'X-Team: evals'",
+        )
+    return name, _without_secret(name, value, option)
+
+
+def query(given: str, option: str = "query") -> tuple[str, str]:
+    """A query parameter as users type it, ``name=value``; the value may hold ``${VARIABLE}``.
+
+    Raises:
+        SpecError: it is none, or holds a secret itself.
+    """
+    name, sign, value = given.partition("=")
+    name, value = name.strip(), value.strip()
+    if not sign or not _QUERY_NAME.fullmatch(name) or not value.isprintable():
+        raise SpecError(
+            option,
+            "--query is not a query parameter",
+            why="it is written NAME=VALUE",
+            cure="for example --query api-version=2024-10-21",
+        )
+    return name, _without_secret(name, value, option)
+
+
+def _without_secret(name: str, value: str, option: str) -> str:
+    bare = _VARIABLE.sub("", value)
+    bare = re.sub(r"(?i)^(?:bearer|basic|token|api-key)\b", "", bare.strip()).strip()
+    if bare and (_SENSITIVE.search(name) or _SHAPED.search(bare)):
+        shown = re.sub(r"\W+", "_", name).upper()
+        raise SpecError(
+            option,
+            f"the value of {name} looks like a secret",
+            why="settings are kept with the run, and secrets must not be",
+            cure=f"put it into a variable and name that: '{name}: ${{{shown}}}'",
+        )
+    return value

@@ -1,0 +1,17 @@
+"""The table of a run as JSON lines: an object for each sample and epoch."""
+
+from __future__ import annotations
+
+from evalbench.engine.formats.files import Files
+from evalbench.engine.runs.harmless import json_bytes
+from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.rows import columns, rows
+
+
+def write(run: HeldRun, files: Files) -> list[str]:
+    """Put the table into ``files``, with the columns of the CSV in every line."""
+    names = columns(run)
+    with files.open(f"{run.id}.jsonl") as file:
+        for row in rows(run):
+            file.write(json_bytes({name: row.get(name) for name in names}) + b"\n")
+    return []

@@ -1,0 +1,85 @@
+"""Azure OpenAI: deployments as models, a key or an Entra token, its v1 API or a dated one.
+
+Source: https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, and the guide to
+Azure of OpenAI's SDKs, https://github.com/openai/openai-node/blob/master/docs/azure.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed
+from evalbench.engine.calls.options import Option
+from evalbench.providers.compatible.provider import Compatible
+from evalbench.providers.compatible.quirks import Quirks
+from evalbench.providers.modelfacts import Refused
+from evalbench.providers.wire.address import Address
+from evalbench.providers.wire.exchange import Prepared
+
+_V1 = "v1"
+
+
+class Azure(Compatible):
+    """Models of a resource of Azure OpenAI. A model's name is that of its deployment."""
+
+    name: ClassVar[str] = "azure"
+    title: ClassVar[str] = "Azure OpenAI"
+    own_address: ClassVar[str] = "{endpoint}/openai/v1"
+    options: ClassVar[tuple[Option, ...]] = (
+        *GATEWAY_OPTIONS,
+        Option(
+            "endpoint",
+            str,
+            None,
+            "address of the resource, https://NAME.openai.azure.com",
+            variables=("AZURE_OPENAI_ENDPOINT",),
+        ),
+        Option(
+            "api_version",
+            str,
+            _V1,
+            "v1, or a dated version such as 2024-10-21, which asks a deployment by its address",
+            variables=("OPENAI_API_VERSION",),
+            affects_answers=True,
+        ),
+    )
+    key: ClassVar[KeyNeed | None] = KeyNeed(
+        ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"), "https://portal.azure.com"
+    )
+    quirks: ClassVar[Quirks] = Quirks(cap="max_completion_tokens", batches="no")
+
+    def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
+        self._version = str(settings.get("api_version") or _V1)
+        if self._version != _V1:
+            asked = (f"api-version={self._version}", *(settings.get("query") or ()))
+            settings = {**settings, "query": asked}
+        super().__init__(settings, secret)
+        self._root = self.address.url.removesuffix("/openai/v1")
+
+    @classmethod
+    def address_for(cls, settings: Mapping[str, Any]) -> Address:
+        """See :class:`Compatible`; whatever part of its address a resource is given by."""
+        given = settings.get("base_url") or settings.get("endpoint")
+        if given:
+            given = str(given).strip().strip("'\"").partition("/openai")[0].rstrip("/")
+            given = given if "://" in given else f"https://{given}"
+            settings = {**settings, "base_url": f"{given}/openai/v1"}
+        return super().address_for(settings)
+
+    def key_headers(self) -> dict[str, str]:
+        """A key goes in a header of its own; an Entra token is a JSON Web Token."""
+        if self.secret.startswith("eyJ"):
+            return {"Authorization": f"Bearer {self.secret}"}
+        return {"api-key": self.secret} if self.secret else {}
+
+    def prepared(self, call: Call, refused: Refused) -> Prepared:
+        """See :class:`BatchingProvider`; dated versions name the deployment in the path."""
+        prepared = super().prepared(call, refused)
+        if self._version == _V1:
+            return prepared
+        deployment = quote(prepared.model, safe="")
+        path = f"{self._root}/openai/deployments/{deployment}{prepared.path}"
+        return replace(prepared, path=path)

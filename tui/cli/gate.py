@@ -1,0 +1,117 @@
+"""``--fail-under``: an exit code for pipelines when a score is below what is wanted."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from evalbench.engine.errors import UsageError, nearest
+from evalbench.tui.cli.output import stderr, stdout
+from evalbench.tui.state.clean import one_line
+
+FAILED = 8
+"""The exit code when a score is below."""
+
+Metrics = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One wish: a metric, which end of its interval counts, and the least that it may be.
+
+    ``bound`` is ``value`` itself; ``low``, when the score must surely reach ``least``; or
+    ``high``, when only a score fails that surely does not.
+    """
+
+    metric: str
+    bound: Literal["value", "low", "high"]
+    least: float
+
+
+def declare_gate(parser: argparse._ActionsContainer) -> None:
+    """The flag."""
+    parser.add_argument(
+        "--fail-under",
+        action="append",
+        default=[],
+        type=str,
+        metavar="METRIC=X",
+        help="exit with 8 when a metric is below X, for example accuracy=0.8; accuracy.low=0.8 goes"
+        " by the lower end of its 95 %% interval, accuracy.high=0.8 by the upper (may be repeated)",
+    )
+
+
+def gates(texts: Sequence[str]) -> list[Gate]:
+    """The wishes as users type them.
+
+    Raises:
+        UsageError: one is not of the form METRIC=X or METRIC.low=X, METRIC.high=X.
+    """
+    return [_gate(text) for text in texts]
+
+
+def _gate(text: str) -> Gate:
+    name, sign, number = text.partition("=")
+    name, dot, bound = name.strip().rpartition(".")
+    if not dot or bound not in ("low", "high", "value"):
+        name, bound = f"{name}{dot}{bound}", "value"
+    try:
+        least = float(number.strip().rstrip("%")) / (100 if number.strip().endswith("%") else 1)
+    except ValueError:
+        least = math.nan
+    if not sign or not name or not math.isfinite(least):
+        raise UsageError(
+            f"--fail-under cannot be {one_line(text)!r}",
+            why="it names a metric and the least that it may be",
+            cure="for example --fail-under accuracy=0.8, or accuracy.low=0.8",
+        )
+    return Gate(name, bound, least)  # type: ignore[arg-type]
+
+
+def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
+    """What is below, each as a line; empty when all is well. A score that there is not is below.
+
+    Raises:
+        UsageError: the run has no such metric.
+    """
+    told = []
+    for gate in wanted:
+        metric = metrics.get(gate.metric)
+        if metric is None:
+            raise UsageError(
+                f"--fail-under: there is no metric {gate.metric!r}",
+                cure=nearest(gate.metric, metrics) or "evalbench show RUN --json | jq .metrics",
+            )
+        found = metric.get(gate.bound)
+        name = gate.metric if gate.bound == "value" else f"{gate.metric}.{gate.bound}"
+        if found is None:
+            told.append(f"{name} has no value, {gate.least:g} is wanted")
+        elif found < gate.least:
+            told.append(f"{name} is {found:.4g}, below {gate.least:g}")
+    return told
+
+
+def gate_code(code: int, wanted: Sequence[Gate], runs: Mapping[str, Metrics], *, json: bool) -> int:
+    """The exit code of a command whose runs ended with ``code``; says what is below.
+
+    Args:
+        code: of the runs; only 0 and 2 are replaced, others say more.
+        wanted: the wishes.
+        runs: the metrics by run.
+        json: a line of JSON for programs, too.
+
+    Raises:
+        UsageError: a run has no such metric.
+    """
+    below = {run: judged(wanted, metrics) for run, metrics in runs.items()}
+    for run, lines in below.items():
+        for line in lines:
+            stderr().line(f"failed: {run}: {line}")
+        if json and wanted:
+            from evalbench.tui.cli import jsonlines
+
+            jsonlines.write(stdout(), "fail-under", run=run, passed=not lines, below=lines)
+    return FAILED if any(below.values()) and code in (0, 2) else code
