@@ -46,7 +46,14 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
         DataError: for a missing or unreadable file, or a row that is not one.
     """
     if path.is_dir():
-        return (row for file in shards(path) for row in read_rows(file))
+        parts = shards(path)
+        if not parts:
+            raise DataError(
+                "it is a folder, not a file",
+                path=str(path),
+                cure="name a file ending in " + ", ".join(SUFFIXES),
+            )
+        return (row for file in parts for row in read_rows(file))
     readers = {
         ".parquet": _parquet,
         ".jsonl": _jsonl,
@@ -75,7 +82,11 @@ def shards(folder: Path, splits: Sequence[str] = ("test", "train", "validation")
             if parts := sorted(place.glob(f"{split}-*.parquet")):
                 return parts
     tables = [file for s in SUFFIXES for file in folder.glob(f"*{s}")]
-    return tables if len(tables) == 1 else []
+    other = len(tables) == 1 and tables[0].stem in _SPLITS and tables[0].stem not in splits
+    return tables if len(tables) == 1 and not other else []
+
+
+_SPLITS = ("test", "train", "validation", "val", "dev")
 
 
 def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:

@@ -184,10 +184,17 @@ async def test_models_that_cannot_answer_are_greyed_with_the_reason(home: Path) 
     app = an_app(benchmark="mmlu", model="scripted/good")
     async with app.run_test(size=(120, 40)) as pilot:
         await opened(pilot)
+        await until_shown(pilot, "2 listed")
+        await until(
+            pilot,
+            lambda: page(pilot).query("#field-family Select SelectOverlay"),
+            "the field of families",
+        )
+        family = page(pilot).query_one("#field-family Select")
+        family.value = "original"  # type: ignore[attr-defined]
         await until_shown(pilot, "✗ good")
         page(pilot).query_one("#model", Picker).take_focus()
         await until_shown(pilot, "✗ not for this benchmark: it only writes")
-        family = page(pilot).query_one("#field-family Select")
         family.value = "chat"  # type: ignore[attr-defined]
         await until(pilot, lambda: "✗ good" not in shown(app), "models that can be used")
 

@@ -41,7 +41,9 @@ def test_what_is_installed_is_known_with_what_it_needs(known: Known) -> None:
     )
     assert mmlu.takes_data
     assert "subject" in mmlu.filters
-    assert mmlu.needs({}) == {"choose"}
+    # Left to the model, it asks what any model answers.
+    assert mmlu.needs({}) == {"generate"}
+    assert mmlu.needs({"family": "original"}) == {"choose"}
     assert mmlu.needs({"family": "chat"}) == {"generate"}
     assert mmlu.needs({"family": "cot", "shots": 5}) == frozenset()
     assert (openai.takes_key, openai.needs_key, openai.local) == (True, True, False)
@@ -154,9 +156,9 @@ def test_faults_name_what_is_allowed_and_stay_out_of_the_command(draft: Draft) -
     assert "chat" in faults["family"].why
     assert draft.command().endswith("--epochs 2")
     # Needs are those of the settings that can be read.
-    assert draft.needs() == {"choose"}
-    draft.typed["family"] = "chat"
     assert draft.needs() == {"generate"}
+    draft.typed["family"] = "original"
+    assert draft.needs() == {"choose"}
 
 
 @pytest.mark.parametrize(
