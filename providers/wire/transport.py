@@ -151,6 +151,7 @@ def _reason(chain: list[BaseException]) -> str:
     for link in reversed(chain):
         if isinstance(link, OSError) and link.strerror and not isinstance(link, ssl.SSLError):
             # asyncio's own words hide the cause.
-            hidden = link.strerror.startswith("Connect call failed")
-            return os.strerror(link.errno) if hidden and link.errno else link.strerror
+            if link.errno and link.strerror.startswith("Connect call failed"):
+                return os.strerror(link.errno)
+            return link.strerror
     return next((text for link in reversed(chain) if (text := str(link).strip())), "")
