@@ -29,7 +29,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.benchmarks.custom import benchmark as custom
 from evalbench.engine.benchmarks.custom.file import CustomFile
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
-from evalbench.engine.scoring import letters, options, short_answers
+from evalbench.engine.scoring import letters, numbers, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
@@ -102,6 +102,48 @@ TOKENS = (
         "ok! ",
         "to this ",
     ),
+    *(
+        "#### 1",
+        "\\boxed{1}",
+        "\\frac{1}{2}",
+        "\\frac{",
+        "1 000 ",
+        "1.000.",
+        "1'000",
+        "½",
+        "10^3",
+        "1e3",
+    ),
+    *(
+        "one hundred and ",
+        "one ",
+        "so 1. ",
+        "= 1 ",
+        "**1** ",
+        "the answer is 1 or 2. ",
+        "k ",
+        "$1",
+        "-1",
+    ),
+    *(
+        "<answer>1</answer>",
+        "\nQuestion: ",
+        "Wait, ",
+        "(1)",
+        "（1）",
+        "<<1=1>>",
+        "if ",
+        "<|channel|>",
+    ),
+    *(
+        "<|channel|>final<|message|>",
+        "答案是",
+        "la respuesta es ",
+        "1. x\n",
+        "- 1\n",
+        "A: 1\n",
+        "x = 1, ",
+    ),
     *("==(", "== [1", "==(x", "assert (", "\u200b", "\u200d\ufeff", "<think><thinking>"),
     *('"a', "so "),
     *("I think ", "answer A ", "I ", "[1", "[[1", "[1.", "1.", "\u0663", "( ", "is A ", "（A）"),
@@ -136,7 +178,7 @@ def readers() -> Mapping[str, Reader]:
     found |= {
         letters.SEED_LATER: letters.read_first,
         letters.SIMPLE_EVALS: letters.read_simple_evals,
-        "short answer, number": short_answers.read_number,
+        numbers.LENIENT: numbers.read_number,
         "short answer, yes or no": short_answers.read_yes_no,
         "short answer, phrase": short_answers.read_phrase,
         "short answer, output": short_answers.read_output,

@@ -23,7 +23,7 @@ from evalbench.engine.benchmark import (
 )
 from evalbench.engine.calls import Outcome, Prompt, generate
 from evalbench.engine.data.reading import read_rows
-from evalbench.engine.scoring import metrics, short_answers
+from evalbench.engine.scoring import metrics, numbers, short_answers
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.letters_lenient import read_lenient
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -136,7 +136,7 @@ def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
     if kind == "choice":
         read = _read_choice(reply, sample.inputs["choices"])
     else:
-        reader = short_answers.read_yes_no if kind == "yesno" else short_answers.read_number
+        reader = short_answers.read_yes_no if kind == "yesno" else numbers.read_number
         read = reader(reply)
     return read, read == gold[0]
 

@@ -25,7 +25,7 @@ from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, generate, 
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
-from evalbench.engine.scoring import letters, metrics, short_answers
+from evalbench.engine.scoring import letters, metrics, numbers, short_answers
 from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
 from evalbench.engine.scoring.tally import Metric, Tally
 
@@ -243,13 +243,13 @@ def _read(file: CustomFile, sample: Sample, reply: str) -> tuple[Any, bool, bool
             held = any(short_answers.occurs(reply, one) for one in gold)
             return reply.strip()[:200] or None, held, strict
         case _:
-            number = short_answers.read_number(reply)
+            number = numbers.read_number(reply)
             return number, number is not None and _close(number, gold, file.tolerance), strict
 
 
 def _close(number: str, gold: list[str], tolerance: float) -> bool:
     for one in gold:
-        right = short_answers.read_number(one)
+        right = numbers.read_number(one)
         if right is not None:
             off = abs(float(number) - float(right))
             if off <= tolerance * abs(float(right)):
