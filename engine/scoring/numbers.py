@@ -504,7 +504,9 @@ _JUST_ONE = re.compile(
     re.IGNORECASE,
 )
 _ONE_MORE = re.compile(
-    r"\s+(?:of|can|by|could|should|would|more|another|way|is|thing|must|who|that)\b", re.IGNORECASE
+    r"\s+(?:of|can|by|could|should|would|more|another|way|is|thing|must|who"
+    r"|that)\b",
+    re.IGNORECASE,
 )
 
 
@@ -570,9 +572,11 @@ _ADJECTIVE = (
     r"(?:(?:final|correct|right|numerical|numeric|simplified|exact|overall|my|total)[ ]){0,3}"
 )
 _NOUN = (
-    r"(?=[aslrocđоاउค答解正정답])(?:answer|ans\.?|solution|result|respuesta|réponse|antwort|lösung"
+    r"(?=[aslrocđоاउค答解正정답])(?:answer|ans\.?|solution|result|respuesta|réponse|antwort"
+    r"|lösung"
     r"|resposta|risposta|odpowiedź"
-    r"|odpowiedz|cevap|sonuç|đáp[ ]án|đáp[ ]số|ответ|الإجابة|الجواب|उत्तर|คำตอบ|答え|解答|答案|正解|정답|답)"
+    r"|odpowiedz|cevap|sonuç|đáp[ ]án|đáp[ ]số|ответ|الإجابة|الجواب|उत्तर|คำตอบ"
+    r"|答え|解答|答案|正解|정답|답)"
 )
 _VERB = (
     r"(?:is|are|was|equals|would[ ]be|will[ ]be|should[ ]be|must[ ]be|comes[ ](?:out[ ])?to|es"
@@ -1059,7 +1063,9 @@ def _in_words(sentences: Sequence[str]) -> _Reading | None:
 
 
 _WORD_SUM = re.compile(
-    r"\b(?:plus|minus|times|divided by|sum|product)\b.*\b(?:is|equals|makes|are)\s$", re.IGNORECASE
+    r"\b(?:plus|minus|times|divided by|sum|product)\b.*\b(?:is|equals|makes"
+    r"|are)\s$",
+    re.IGNORECASE,
 )
 
 

@@ -23,9 +23,9 @@ _PAIRS = tuple(
 )
 """The two tags of a pair, and a word that is in both."""
 _MOST_TAGS = 1000
-_CONTROL = re.compile(
-    r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>|<｜[^｜<>\n]{1,40}｜>", re.IGNORECASE
-)
+_SPECIAL = r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>|<｜[^｜<>\n]{1,40}｜>"
+_CONTROL = re.compile(_SPECIAL, re.IGNORECASE)
+_BEFORE_ANY_TEXT = re.compile(rf"(?:\s|{_SPECIAL})*", re.IGNORECASE)
 
 
 def without_reasoning(text: str) -> str:
@@ -108,9 +108,20 @@ def _places(raw: bytes, tag: bytes, *, closes: bool) -> list[tuple[int, int, boo
     return found
 
 
+_END_OF_TURN = re.compile(
+    r"</s>|<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return)\|>|<eos>|<end_of_turn>"
+    r"|<｜end▁of▁sentence｜>",
+    re.IGNORECASE,
+)
+
+
 def without_control_tokens(text: str) -> str:
-    """The text without end-of-turn tokens that some servers leave in replies."""
-    return _CONTROL.sub("", text)
+    """The text without tokens that some servers leave in replies, and without a next turn."""
+    if "<" not in text:
+        return text
+    begun = _BEFORE_ANY_TEXT.match(text)
+    end = _END_OF_TURN.search(text, begun.end() if begun else 0)
+    return _CONTROL.sub("", text[: end.start()] if end else text)
 
 
 _LONGEST = 40_000
@@ -144,10 +155,10 @@ def answer_text(reply: str) -> str:
 
 
 _NEXT_QUESTION = re.compile(
-    r"\n[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
+    # Case is ignored from the first word on only, so that line breaks are found quickly.
+    r"\n(?i:[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
     r"(?:question|problem|q|human|user|instruction|input|exercise)"
-    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n)",
-    re.IGNORECASE,
+    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n))"
 )
 _RESTATES = re.compile(
     r"(?:sure|ok|okay|certainly|of course|alright|let['’]?s|let me|here|we"
