@@ -25,9 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.figures import Figure, declare, tell
-from evalbench.engine.benchmark import Sample
-from evalbench.engine.benchmarks.custom import benchmark as custom
-from evalbench.engine.benchmarks.custom.file import CustomFile
+from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply, read_verdict
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
 from evalbench.engine.scoring import letters, numbers, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
@@ -159,10 +157,8 @@ _TAILS = ("", "\x01", "!", "\nA", "]]", '"}', "</think>", "[/ANSWER]", "\n```", 
 Reader = Callable[[str], object]
 
 
-def _custom(scorer: str, gold: object, **inputs: object) -> Reader:
-    file = CustomFile(scorer=scorer, pattern="(.)")
-    sample = Sample("0.1", inputs, gold)
-    return lambda reply: custom._read(file, sample, reply)
+def _custom(scorer: str, gold: object, *choices: str) -> Reader:
+    return lambda reply: read_reply(Scoring(scorer), reply, gold, {}, choices)
 
 
 def _chosen_from(parser: Parser, reply: str) -> object:
@@ -183,10 +179,13 @@ def readers() -> Mapping[str, Reader]:
         "short answer, phrase": short_answers.read_phrase,
         "short answer, output": short_answers.read_output,
         "openseesime, explanation": options.explanation,
-        "custom, choice": _custom("choice", 0, choices=["a", "b", "c"]),
+        "custom, choice": _custom("choice", 0, "one thing", "another", "both of them"),
         "custom, exact": _custom("exact", ["the right answer"]),
         "custom, contains": _custom("contains", ["the right answer"]),
         "custom, numeric": _custom("numeric", ["1024.5"]),
+        "custom, f1": _custom("f1", ["the right answer"]),
+        "custom, tool": _custom("tool", ['{"name": "f", "arguments": {}}']),
+        "custom, verdict": read_verdict,
         "two outputs compared": lambda reply: equal(reply, "[1, 2]"),
         "two outputs compared strictly": lambda reply: strictly_equal(reply, "[1, 2]"),
     }

@@ -124,7 +124,16 @@ def _plain(reply: str) -> str:
     return without_markup(spoken(reply)).strip()
 
 
+def without_accents(text: str) -> str:
+    """The text with plain letters for those that have marks."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+def is_same(phrase: str, answer: str) -> bool:
+    """Whether a phrase is an answer, apart from case, punctuation, articles and accents."""
+    return len(phrase) <= _FAR_LONGER + 4 * len(answer) and _words(phrase) == _words(answer)
+
+
 def _words(text: str) -> list[str]:
-    flat = unicodedata.normalize("NFKD", text.casefold()).replace("'", "").replace("’", "")
-    letters = "".join(c for c in flat if not unicodedata.combining(c))
-    return [word for word in re.findall(r"\w+", letters) if word not in _ARTICLES]
+    flat = without_accents(text.casefold()).replace("'", "").replace("’", "")
+    return [word for word in re.findall(r"\w+", flat) if word not in _ARTICLES]

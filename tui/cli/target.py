@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine.benchmarks.custom.file import is_custom
+from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON, RunSpec
 from evalbench.engine.formats.yaml_configs import SUFFIXES, read_config
@@ -48,6 +48,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
+    if target and target.endswith(".toml"):
+        read_tables(expand(target))  # whatever flags there are, the file is what is wrong
     if target and not names_file(target):
         models = flag_values(words, "--model") + models_by_id(words) or [DEFAULT_MODEL]
         declare_settings(parser, registry.benchmark_class(benchmark_name(target)), models)
