@@ -35,7 +35,7 @@ def test_a_mistake_names_the_place(cli: CommandLine) -> None:
     done = cli("run", "mine.toml", "--model", "scripted/good")
     assert done.code == 1
     assert "mine.csv, row 1" in done.err
-    assert "'aa' is undefined" in done.err
+    assert "line 10: [prompt] template: the table has no column 'aa'" in done.err
 
 
 def test_modules_beside_a_benchmark_are_never_imported(cli: CommandLine) -> None:

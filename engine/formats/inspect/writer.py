@@ -81,12 +81,12 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "eval_id": run.id,
         "run_id": run.id,
         "created": _stamp(run.created),
-        "task": run.spec.benchmark,
+        "task": run.spec.label,
         "task_id": run.id,
         "task_version": bench.get("version") or 0,
         "task_args": dict(run.spec.options),
         "dataset": {
-            "name": str(data.get("origin") or run.spec.benchmark),
+            "name": str(data.get("origin") or run.spec.label),
             "samples": run.size,
             "shuffled": bool(run.spec.get("shuffle")),
         },
@@ -97,7 +97,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "packages": {"evalbench": version("evalbench")},
         "tags": list(run.spec.get("tag")),
         "metadata": {"evalbench": {"record": run.record, "judges": run.judges}},
-        "scorers": [{"name": run.spec.benchmark, "metrics": []}],
+        "scorers": [{"name": run.spec.label, "metrics": []}],
     }
 
 
@@ -119,7 +119,7 @@ def _ending(run: HeldRun, total: int, done: int, used: Used) -> dict[str, Any]:
         for name, held in run.metrics.items()
         if not held["group"] and held["value"] is not None
     }
-    scorer = run.spec.benchmark
+    scorer = run.spec.label
     state = run.status.state
     status = "success" if state is State.COMPLETE else "started"
     if state in (State.STOPPED, State.PAUSED, State.BUDGET, State.WAITING):
@@ -182,7 +182,7 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
     if score.outcome is Outcome.ERROR:
         sample["error"] = _error(str(score.detail.get("error") or "it has no answer"))
     elif (value := run.grade(score, run.headline)) is not None:
-        sample["scores"] = {run.spec.benchmark: _score(score, value)}
+        sample["scores"] = {run.spec.label: _score(score, value)}
     return sample
 
 

@@ -29,7 +29,7 @@ _NAMES = {"accuracy": "acc"}
 
 def write(run: HeldRun, files: Files) -> list[str]:
     """Put results and samples into ``files``; returns what they cannot hold."""
-    task = run.spec.benchmark
+    task = run.spec.label
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
     written = failed = 0
