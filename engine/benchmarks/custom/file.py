@@ -427,7 +427,7 @@ def template_names(template: str) -> frozenset[str] | str:
     It is read without compiling it, which would work out what is constant in it: templates
     are compiled and rendered within limits, see ``custom_work``.
     """
-    from jinja2 import TemplateSyntaxError, meta, nodes
+    from jinja2 import TemplateSyntaxError, nodes
 
     jinja = custom_work.environment()
     try:
@@ -440,26 +440,44 @@ def template_names(template: str) -> frozenset[str] | str:
             )
             if node.name not in known:
                 return f"there is no {kind} {node.name!r}"
-        by_row = {
-            node.arg.value
-            for node in read.find_all(nodes.Getitem)
-            if isinstance(node.node, nodes.Name)
-            and node.node.name == "row"
-            and isinstance(node.arg, nodes.Const)
-            and isinstance(node.arg.value, str)
-        }
-        optional = {
-            node.node.name
-            for node in read.find_all((nodes.Filter, nodes.Test))
-            if node.name in ("defined", "undefined", "default", "d")
-            and isinstance(node.node, nodes.Name)
-        }
-        named = meta.find_undeclared_variables(read) - optional - set(jinja.globals)
-        return frozenset(named | by_row)
+        return _columns_in(read) - set(jinja.globals)
     except TemplateSyntaxError as error:
         return f"line {error.lineno} of it: {error.message}"
     except RecursionError:
         return custom_work.TOO_DEEP
+
+
+def _columns_in(read: Any) -> frozenset[str]:
+    """The names that a parsed template takes from outside; what it sets itself is none of them.
+
+    ``jinja2.meta`` would work out what is constant on the way.
+    """
+    from jinja2 import nodes
+
+    taken, made = set(), set(_JINJAS_OWN)
+    for name in read.find_all(nodes.Name):
+        (taken if name.ctx == "load" else made).add(name.name)
+    for macro in read.find_all(nodes.Macro):
+        made.add(macro.name)
+    for brought in read.find_all((nodes.Import, nodes.FromImport)):
+        names = [brought.target] if isinstance(brought, nodes.Import) else brought.names
+        made.update(one if isinstance(one, str) else one[-1] for one in names)
+    for test in read.find_all((nodes.Filter, nodes.Test)):
+        if test.name in _FOR_WHAT_MAY_BE_MISSING and isinstance(test.node, nodes.Name):
+            made.add(test.node.name)
+    by_row = {
+        item.arg.value
+        for item in read.find_all(nodes.Getitem)
+        if isinstance(item.node, nodes.Name)
+        and item.node.name == "row"
+        and isinstance(item.arg, nodes.Const)
+        and isinstance(item.arg.value, str)
+    }
+    return frozenset(taken - made | by_row)
+
+
+_JINJAS_OWN = ("loop", "caller", "varargs", "kwargs", "self", "super")
+_FOR_WHAT_MAY_BE_MISSING = ("defined", "undefined", "default", "d")
 
 
 def problem_at(path: Path, section: str, key: str, what: str, *, cure: str = "") -> DataError:

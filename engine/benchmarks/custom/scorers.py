@@ -89,7 +89,7 @@ SCORERS: Mapping[str, Scorer] = {
     "exact": Scorer(short_answers.LENIENT),
     "contains": Scorer("contains/1"),
     "numeric": Scorer(numbers.LENIENT),
-    "regex": Scorer("regex/2"),
+    "regex": Scorer("regex/1"),
     "f1": Scorer("token-f1/1", graded=True),
     "rouge": Scorer("rouge/1", graded=True, package="rouge_score"),
     "bleu": Scorer("bleu/1", graded=True, package="sacrebleu"),

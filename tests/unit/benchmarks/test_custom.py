@@ -360,7 +360,7 @@ def test_a_file_names_no_table_outside_of_its_folder(folder: Path, name: str) ->
 def test_a_template_reaches_the_columns_and_nothing_else(write: Write, template: str) -> None:
     quoted = json.dumps(template)
     body = f'[prompt]\ntemplate = {quoted}\n[answer]\ntarget = "answer"\n'
-    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood"):
+    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood|no column"):
         prepared(write(body))
 
 
