@@ -155,7 +155,7 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _VULGAR = re.compile(r"(\d?)\s?([¼-¾⅐-⅞])")
 _BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
-_HASH_LINE = re.compile(r"^[ \t]*\\?#(?:\\?#){3}(?!#)", re.MULTILINE)
+_HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
 _LEFTOVERS = re.compile(r"`|~~|(?m:^[ \t]*(?:#{1,6}|>)(?=\s))")
 _CODE_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
 _MOST_BOXES = 200
