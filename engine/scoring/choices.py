@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 from evalbench.engine.scoring import short_answers
 from evalbench.engine.scoring.letters_lenient import read_lenient
+from evalbench.engine.scoring.reply_text import spoken
+
+_BEGINNING = 4000
+"""Characters of a reply in which its first line is looked for."""
 
 
 def read_choice(reply: str, choices: Sequence[str]) -> int | None:
@@ -17,7 +21,7 @@ def read_choice(reply: str, choices: Sequence[str]) -> int | None:
     place = read_lenient(reply, len(choices))
     if place is not None:
         return place
-    phrase = short_answers.read_phrase(reply) or ""
+    phrase = short_answers.read_phrase(spoken(reply)[:_BEGINNING]) or ""
     if not phrase:
         return None
     said = [at for at, text in enumerate(choices) if short_answers.is_same(phrase, text)]

@@ -243,7 +243,7 @@ _MOST_LABELS = 300
 _MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
 _BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
 _LABEL_ABROAD = re.compile(
-    r"(?:"
+    r"(?=[raslgodcyşđpkbовпاउजคตเ答正解回정답选選])(?:"
     # Spanish, Portuguese, Italian, French, German, Polish
     r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
     r"|exacta|esatta|poprawna)"

@@ -321,13 +321,11 @@ def _similarity(_: Scoring, reply: str, accepted: list[str]) -> Read:
     return Read(text[:200] or None, best / 100)
 
 
-_FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
-
-
 def _json_of(reply: str) -> Any:
     """The JSON value of a reply: all of it, the last fenced block, or its outer braces."""
     text = answer_text(reply)
-    blocks = _FENCE.findall(text[-_LONGEST:])
+    # Every other part between fences is a block, of which the first line names the language.
+    blocks = [part.partition("\n")[2] for part in text.split("```")[1::2]]
     inner = text[text.find("{") : text.rfind("}") + 1]
     for part in (text, *blocks[-1:], inner):
         try:
@@ -363,14 +361,11 @@ def _loaded(text: str) -> Any:
         return text
 
 
-_TOOL_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
-
-
 def _tool(_: Scoring, reply: str, accepted: list[str]) -> Read:
     """A call of the expected function; arguments have to be the same where the target has some."""
     text = answer_text(reply)
-    tagged = _TOOL_CALL.findall(text[-_LONGEST:])
-    call = _call_of(_loaded(tagged[-1]) if tagged else _json_of(reply))
+    _, tag, tagged = text.rpartition("<tool_call>")
+    call = _call_of(_loaded(tagged.partition("</tool_call>")[0]) if tag else _json_of(reply))
     if call is None:
         return Read(None, 0.0)
     right = any(
