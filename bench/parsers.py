@@ -25,11 +25,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.figures import Figure, declare, tell
-from evalbench.engine.benchmark import Sample
-from evalbench.engine.benchmarks.custom import benchmark as custom
-from evalbench.engine.benchmarks.custom.file import CustomFile
+from evalbench.engine.benchmarks.custom.scorers import Scoring, read_reply, read_verdict
 from evalbench.engine.benchmarks.parsers import KINDS, Parser
-from evalbench.engine.scoring import letters, options, short_answers
+from evalbench.engine.scoring import letters, numbers, options, short_answers
 from evalbench.engine.scoring.literals import equal, strictly_equal
 
 CHOICES = ("Yes", "No", "X axis", "Y axis", "-5 MPa")
@@ -102,6 +100,48 @@ TOKENS = (
         "ok! ",
         "to this ",
     ),
+    *(
+        "#### 1",
+        "\\boxed{1}",
+        "\\frac{1}{2}",
+        "\\frac{",
+        "1 000 ",
+        "1.000.",
+        "1'000",
+        "½",
+        "10^3",
+        "1e3",
+    ),
+    *(
+        "one hundred and ",
+        "one ",
+        "so 1. ",
+        "= 1 ",
+        "**1** ",
+        "the answer is 1 or 2. ",
+        "k ",
+        "$1",
+        "-1",
+    ),
+    *(
+        "<answer>1</answer>",
+        "\nQuestion: ",
+        "Wait, ",
+        "(1)",
+        "（1）",
+        "<<1=1>>",
+        "if ",
+        "<|channel|>",
+    ),
+    *(
+        "<|channel|>final<|message|>",
+        "答案是",
+        "la respuesta es ",
+        "1. x\n",
+        "- 1\n",
+        "A: 1\n",
+        "x = 1, ",
+    ),
     *("==(", "== [1", "==(x", "assert (", "\u200b", "\u200d\ufeff", "<think><thinking>"),
     *('"a', "so "),
     *("I think ", "answer A ", "I ", "[1", "[[1", "[1.", "1.", "\u0663", "( ", "is A ", "（A）"),
@@ -117,10 +157,8 @@ _TAILS = ("", "\x01", "!", "\nA", "]]", '"}', "</think>", "[/ANSWER]", "\n```", 
 Reader = Callable[[str], object]
 
 
-def _custom(scorer: str, gold: object, **inputs: object) -> Reader:
-    file = CustomFile(scorer=scorer, pattern="(.)")
-    sample = Sample("0.1", inputs, gold)
-    return lambda reply: custom._read(file, sample, reply)
+def _custom(scorer: str, gold: object, *choices: str) -> Reader:
+    return lambda reply: read_reply(Scoring(scorer), reply, gold, {}, choices)
 
 
 def _chosen_from(parser: Parser, reply: str) -> object:
@@ -136,15 +174,18 @@ def readers() -> Mapping[str, Reader]:
     found |= {
         letters.SEED_LATER: letters.read_first,
         letters.SIMPLE_EVALS: letters.read_simple_evals,
-        "short answer, number": short_answers.read_number,
+        numbers.LENIENT: numbers.read_number,
         "short answer, yes or no": short_answers.read_yes_no,
         "short answer, phrase": short_answers.read_phrase,
         "short answer, output": short_answers.read_output,
         "openseesime, explanation": options.explanation,
-        "custom, choice": _custom("choice", 0, choices=["a", "b", "c"]),
+        "custom, choice": _custom("choice", 0, "one thing", "another", "both of them"),
         "custom, exact": _custom("exact", ["the right answer"]),
         "custom, contains": _custom("contains", ["the right answer"]),
         "custom, numeric": _custom("numeric", ["1024.5"]),
+        "custom, f1": _custom("f1", ["the right answer"]),
+        "custom, tool": _custom("tool", ['{"name": "f", "arguments": {}}']),
+        "custom, verdict": read_verdict,
         "two outputs compared": lambda reply: equal(reply, "[1, 2]"),
         "two outputs compared strictly": lambda reply: strictly_equal(reply, "[1, 2]"),
     }

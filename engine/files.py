@@ -113,7 +113,7 @@ def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str
         ValueError: it is no TOML (``tomllib.TOMLDecodeError``), or no text.
     """
     try:
-        body = tomllib.loads(read_text(path), parse_float=parse_float)
+        body = tomllib.loads(read_text(path, encoding="utf-8-sig"), parse_float=parse_float)
     except RecursionError:
         raise tomllib.TOMLDecodeError("it is nested too deeply") from None
     if too_deep(body):

@@ -52,6 +52,7 @@ _PAGES = {
     "help": "HelpPage",
     "keys": "KeysPage",
     "batches": "BatchesPage",
+    "own": "OwnPage",
     "models": "ModelsPage",
     "new": "NewRunPage",
     "settings": "SettingsPage",
@@ -240,6 +241,10 @@ class EvalbenchApp(App[int]):
     async def action_models(self) -> None:
         """See the commands."""
         await self.open_page("models")
+
+    async def action_own(self) -> None:
+        """See the commands."""
+        await self.open_page("own")
 
     async def action_batches(self) -> None:
         """See the commands."""

@@ -7,7 +7,7 @@ would read it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,9 +24,9 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.calls import Outcome, Prompt, generate, system, user
 from evalbench.engine.calls.templates import Template, chosen_templates, fill, prompt_option
 from evalbench.engine.data.reading import read_rows
-from evalbench.engine.scoring import metrics, short_answers
+from evalbench.engine.scoring import metrics, numbers, short_answers
+from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.letters_lenient import read_lenient
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _QUESTIONS = Path(__file__).with_name("quickstart.jsonl")
@@ -160,18 +160,9 @@ def _read(sample: Sample, reply: str) -> tuple[str | None, bool]:
         output = short_answers.read_output(reply)
         return output, output == short_answers.same_output(gold[0])
     if kind == "choice":
-        read = _read_choice(reply, sample.inputs["choices"])
+        place = read_choice(reply, sample.inputs["choices"])
+        read = None if place is None else LETTERS[place]
     else:
-        reader = short_answers.read_yes_no if kind == "yesno" else short_answers.read_number
+        reader = short_answers.read_yes_no if kind == "yesno" else numbers.read_number
         read = reader(reply)
     return read, read == gold[0]
-
-
-def _read_choice(reply: str, choices: Sequence[str]) -> str | None:
-    """The letter chosen; a reply without one that gives the text of one option chooses that."""
-    place = read_lenient(reply, len(choices))
-    if place is None:
-        phrase = short_answers.read_phrase(reply) or ""
-        given = [at for at, text in enumerate(choices) if short_answers.says(phrase, [text])]
-        place = given[0] if len(given) == 1 else None
-    return None if place is None else LETTERS[place]

@@ -182,6 +182,13 @@ class RunSpec:
             _tuples(value["filters"]),
         )
 
+    @property
+    def label(self) -> str:
+        """What people call what is run; a file of one's own and an imported task have names."""
+        if self.benchmark == "custom" and (file := self.options.get("file")):
+            return Path(file).stem
+        return str(self.options.get("task") or "") or self.benchmark
+
     def check_types(self) -> None:
         """Check the settings of a spec that may have been edited.
 
@@ -500,7 +507,7 @@ def load_suite(path: Path) -> list[RunSpec]:
     specs: list[RunSpec] = []
     for number, table in enumerate(tables, 1):
         try:
-            specs += _specs_of(defaults, table)
+            specs += _specs_of(defaults, table, path.parent)
         except SpecError as error:
             raise SpecError(
                 error.field, f"{path}, run {number}: {error.what}", why=error.why, cure=error.cure
@@ -508,7 +515,7 @@ def load_suite(path: Path) -> list[RunSpec]:
     return specs
 
 
-def _specs_of(defaults: Mapping[str, Any], table: Any) -> list[RunSpec]:
+def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[RunSpec]:
     """The specs of one ``[[run]]`` table, one for each of its models."""
     if not isinstance(table, dict):
         raise SpecError("run", f"{table!r} is not a table", cure="write each run as [[run]]")
@@ -522,4 +529,7 @@ def _specs_of(defaults: Mapping[str, Any], table: Any) -> list[RunSpec]:
     models = Option("model", str, (), "", many=True).parse(merged.pop("model", None))
     if not benchmark or not models:
         raise SpecError("suite", "benchmark and model are needed")
+    if benchmark.endswith(".toml"):
+        merged["options"]["file"] = str(folder / benchmark)
+        benchmark = "custom"
     return [make_spec(benchmark, model, **merged) for model in models]

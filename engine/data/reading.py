@@ -32,7 +32,7 @@ from evalbench.engine.files import (
 from evalbench.engine.installed import require
 from evalbench.engine.shapes import COUNT, Misfit
 
-SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv")
+SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".xlsx")
 
 Row = dict[str, Any]
 
@@ -40,7 +40,8 @@ Row = dict[str, Any]
 def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
     """Rows of a table as (row number, columns by name): one of :data:`SUFFIXES`.
 
-    Of a folder those of its shards, see :func:`shards`, each numbered from 1.
+    Of a folder those of its shards, see :func:`shards`, each numbered from 1. Of a workbook
+    the first sheet is read; it needs the package openpyxl.
 
     Raises:
         DataError: for a missing or unreadable file, or a row that is not one.
@@ -59,6 +60,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
         ".jsonl": _jsonl,
         ".jsonl.gz": _jsonl,
         ".csv": _csv_with_header,
+        ".xlsx": _excel,
     }
     suffix = "".join(path.suffixes[-2:]).lower()
     reader = readers.get(suffix) or readers.get(path.suffix.lower())
@@ -122,7 +124,7 @@ def read_csv_records(path: Path, *, first: int = 1) -> Iterator[tuple[int, list[
             "this is not valid CSV", path=str(path), line=number + 1, why=str(error)
         ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from error
+        raise unreadable(path, error, number + 1) from error
 
 
 def _texts(file: IO[bytes], path: Path) -> Iterator[str]:
@@ -164,13 +166,18 @@ def whole_of(value: Any) -> int:
     return found
 
 
-def unreadable(path: Path, error: Exception) -> DataError:
+def unreadable(path: Path, error: Exception, line: int | None = None) -> DataError:
     """The error for a file that cannot be opened or decoded."""
     if isinstance(error, FileNotFoundError):
         return DataError("there is no such file", path=str(path), cure="check the path")
     if isinstance(error, UnicodeDecodeError):
+        sixteen = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return DataError(
-            "the file is not UTF-8 text", path=str(path), why=str(error), cure="save it as UTF-8"
+            "the file is UTF-16 text, not UTF-8" if sixteen else "the file is not UTF-8 text",
+            path=str(path),
+            line=line,
+            why=str(error),
+            cure="save it as UTF-8",
         )
     why = why_unread(error)
     return DataError("the file cannot be read", path=str(path), why=why)
@@ -181,6 +188,7 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
     for number, cells in read_csv_records(path, first=0):
         if header is None:
             header = [cell.strip() for cell in cells]
+            _check_header(path, header)
             continue
         if len(cells) != len(header):
             raise DataError(
@@ -190,6 +198,45 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
                 cure="quote cells that hold commas or line breaks",
             )
         yield number, dict(zip(header, cells, strict=True))
+
+
+def _check_header(path: Path, header: Sequence[str]) -> None:
+    """Refuse a table of which a column could not be told from another."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(
+            f"two columns are called {twice!r}", path=str(path), cure="give each another name"
+        )
+
+
+def _excel(path: Path) -> Iterator[tuple[int, Row]]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise DataError(
+            "reading Excel files needs the package openpyxl",
+            path=str(path),
+            cure='pip install "evalbench[scorers]", or save the table as CSV',
+        ) from None
+    try:
+        check_plain(path)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        records = book.worksheets[0].iter_rows(values_only=True)
+        header = ["" if cell is None else str(cell).strip() for cell in next(records, ())]
+        _check_header(path, header)
+        number = 0
+        for cells in records:
+            if any(cell is not None for cell in cells):
+                number += 1
+                yield number, {n: c for n, c in zip(header, cells, strict=False) if n}
+    except DataError:
+        raise
+    except Exception as error:  # openpyxl raises what zip files and XML do
+        why = f"{type(error).__name__}: {error}"
+        raise DataError("this is not an Excel file", path=str(path), why=why) from error
 
 
 def _jsonl(path: Path) -> Iterator[tuple[int, Row]]:

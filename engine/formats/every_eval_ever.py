@@ -41,7 +41,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     model = run.candidate
     developer, _, name = model.rpartition("/")
     ident = str(uuid.uuid5(uuid.NAMESPACE_URL, f"evalbench:{run.id}"))
-    place = "/".join(map(file_name, (run.spec.benchmark, developer or "unknown", name)))
+    place = "/".join(map(file_name, (run.spec.label, developer or "unknown", name)))
     written = failed = 0
     digest = hashlib.sha256()
     with files.open(f"{place}/{ident}_samples.jsonl") as file:
@@ -74,7 +74,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
 
 
 def _evaluation(run: HeldRun) -> str:
-    return f"{run.spec.benchmark}/{run.candidate}/{run.created:.0f}"
+    return f"{run.spec.label}/{run.candidate}/{run.created:.0f}"
 
 
 def _result(run: HeldRun, metric: str) -> str:
@@ -124,7 +124,7 @@ def _model(model: str) -> dict[str, Any]:
 def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "evaluation_description": metric["title"] or name,
-        "metric_id": f"{run.spec.benchmark}.{name}",
+        "metric_id": f"{run.spec.label}.{name}",
         "metric_name": metric["title"] or name,
         "metric_unit": "proportion" if metric["share"] else "points",
         "lower_is_better": name in _LOWER,
@@ -146,7 +146,7 @@ def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any
     told = {part: as_text(metric[part]) for part in ("k", "n", "bound_low", "bound_high")}
     return {
         "evaluation_result_id": _result(run, name),
-        "evaluation_name": run.spec.benchmark,
+        "evaluation_name": run.spec.label,
         "source_data": _source(run),
         "metric_config": config,
         "score_details": {"score": metric["value"], "details": told, "uncertainty": uncertainty},
@@ -162,14 +162,14 @@ def _generation(run: HeldRun) -> dict[str, Any]:
 def _source(run: HeldRun) -> dict[str, Any]:
     data = run.record.get("data", {})
     origin = str(data.get("origin") or "")
-    named = {"dataset_name": run.spec.benchmark}
+    named = {"dataset_name": run.spec.label}
     if _HUB.fullmatch(origin) and origin != SPACE and data.get("revision"):
         named |= {"source_type": "hf_dataset", "hf_repo": origin, "hf_revision": data["revision"]}
         return {**named, "samples_number": run.size}
     return {
         **named,
         "source_type": "other",
-        "source_id": origin or run.spec.benchmark,
+        "source_id": origin or run.spec.label,
         "source_version": as_text(data.get("revision") or data.get("hash")),
     }
 
@@ -187,7 +187,7 @@ def _instance(
         "evaluation_id": _evaluation(run),
         "evaluation_result_id": _result(run, run.headline),
         "model_id": run.candidate,
-        "evaluation_name": run.spec.benchmark,
+        "evaluation_name": run.spec.label,
         "sample_id": held.sample.id,
         "sample_hash": hashlib.sha256((given + gold).encode()).hexdigest(),
         "interaction_type": "single_turn" if alone else "multi_turn",

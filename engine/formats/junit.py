@@ -26,7 +26,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     an error where there was no answer, and skipped while it waits.
     """
     counts = _counts(run)
-    name = f"{run.spec.benchmark} {run.spec.model}"
+    name = f"{run.spec.label} {run.spec.model}"
     with files.open(f"{run.id}.xml") as file:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(run.created))
         file.write(
@@ -89,7 +89,7 @@ def _case(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> str:
     score = held.scores.get(epoch)
     calls = held.answers(epoch)
     took = sum(call.reply.latency_s for call in calls if call.reply)
-    group = next(iter(held.sample.tags.values()), "") or run.spec.benchmark
+    group = next(iter(held.sample.tags.values()), "") or run.spec.label
     name = f"{held.row}: {_short(question(held))}"
     name += f" (epoch {epoch + 1})" if run.spec.get("epochs") > 1 else ""
     head = f"<testcase classname={_attribute(group)} name={_attribute(name)}"

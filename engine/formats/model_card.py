@@ -30,8 +30,8 @@ def write(run: HeldRun, files: Files) -> list[str]:
     results = [
         EvalResult(
             task_type="text-generation",
-            dataset_type=visible(origin) if hub else run.spec.benchmark,
-            dataset_name=run.spec.benchmark,
+            dataset_type=visible(origin) if hub else run.spec.label,
+            dataset_name=run.spec.label,
             dataset_revision=revision if hub else None,
             metric_type=visible(name),
             metric_name=visible(metric["title"] or name),
@@ -44,7 +44,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     card = ModelCardData(model_name=visible(run.candidate), eval_results=results)
     files.raw("model-card.yaml", f"{card.to_yaml()}\n".encode())
     if hub and plain:
-        files.raw(f".eval_results/{file_name(run.spec.benchmark)}.yaml", _entries(run, plain))
+        files.raw(f".eval_results/{file_name(run.spec.label)}.yaml", _entries(run, plain))
     else:
         notes.append("the questions are not of a data set on the hub: there is no .eval_results")
     return notes

@@ -352,7 +352,7 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
     """
     root = parent or runs_dir()
     # An imported run may say anything of itself.
-    benchmark = _plain(spec.benchmark) or "benchmark"
+    benchmark = _plain(spec.label) or "benchmark"
     model = _plain(spec.candidate.name) or "model"
     try:
         make_private(root)
@@ -379,7 +379,7 @@ def first_status(folder: RunFolder, spec: RunSpec, *, created: float, total: int
     """
     return Status(
         folder.id,
-        benchmark=spec.benchmark,
+        benchmark=spec.label,
         model=spec.model,
         desc=spec.get("desc"),
         tags=list(spec.get("tag")),

@@ -68,7 +68,7 @@ def row_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[s
     said = [call for call in answers if role_of(call) == CANDIDATE]
     return {
         "run": run.id,
-        "benchmark": run.spec.benchmark,
+        "benchmark": run.spec.label,
         "model": run.spec.model,
         "sample": held.sample.id,
         "row": held.row,

@@ -15,8 +15,13 @@ The rules, in order; the first that finds something decides:
 Two letters joined (``A and B``, ``B or C``) are no answer. ``A`` or ``a``
 before a word is the article. A letter past the last option is no answer.
 Reasoning tags, control tokens, Markdown and LaTeX wrapping are taken off first.
-Only the ASCII letters count: text is not NFKC-normalised, so full-width, Greek
-and Cyrillic look-alikes are no answers (full-width punctuation is understood).
+Full-width, circled, squared and mathematical letters count as the ASCII ones; Greek
+and Cyrillic look-alikes do not. Marks without width and emoji are passed over.
+
+Text that begins a new question ends the reply. A reply that only weighs options one by
+one, or was cut while it did, chooses none. Sentences that name an answer are understood
+in English, Spanish, French, German, Portuguese, Italian, Polish, Turkish, Vietnamese,
+Russian, Arabic, Hindi, Thai, Japanese, Korean and Chinese.
 
 Of more than 300 words for an answer (``answer``, ``option``) the last 300 can be
 labels, and of more than 2,000 letters the last 2,000 are looked at.
@@ -28,9 +33,9 @@ import re
 from collections import deque
 
 from evalbench.engine.scoring.letters import LETTERS
-from evalbench.engine.scoring.reply_text import answer_text, without_markup
+from evalbench.engine.scoring.reply_text import answer_text, before_next_question, without_markup
 
-LENIENT = "letter-lenient/2"
+LENIENT = "letter-lenient/3"
 
 # What a rule answers besides a letter or None (found nothing, ask the next rule).
 _NO_CHOICE = ""
@@ -52,6 +57,20 @@ def read_lenient(reply: str, options: int = 4) -> int | None:
     return None
 
 
+_RANGES = (
+    *(0x24B6, 0x24D0, 0xFF21, 0xFF41, 0x1F130, 0x1F150, 0x1F170, 0x249C),
+    *(0x1D400, 0x1D41A, 0x1D5D4, 0x1D5EE, 0x1D670, 0x1D68A),
+)
+_DRESSED = {
+    first + at: letter
+    for first in _RANGES
+    for at, letter in enumerate(LETTERS if first not in (0x24D0, 0xFF41, 0x249C) else "abcdefg")
+}
+_EMOJI = dict.fromkeys([*range(0x2600, 0x27C0), *range(0x1F300, 0x1FB00), 0x2B50, 0x20E3], " ")
+# "✅ B) Paris" among options that have no tick, or a cross.
+_TICKED = re.compile(
+    r"^[ \t]*[-*•]?[ \t]*[✅✔☑][ \t]*\**[(\[]?([A-G])(?![A-Za-z0-9])", re.MULTILINE
+)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*(?=\{)|<answer>", re.IGNORECASE)
 _END_ANSWER = re.compile(r"</answer>", re.IGNORECASE)
 _QUOTED = re.compile(r"[\"'“”‘’«»]\s*([A-Ga-g][.)]?)\s*[\"'“”‘’«»]")
@@ -65,11 +84,27 @@ _BULLET = re.compile(
 _RUN_OF_MARKS = re.compile(r"[\W_]{61,}")
 
 
+def _undressed(text: str) -> str:
+    """The text with ASCII letters for circled, squared and full-width ones.
+
+    A full-width letter and nothing else stays as it is: it is as likely a slip of the keyboard.
+    """
+    return text if len(text) == 1 and "Ａ" <= text <= "ｚ" else text.translate(_DRESSED)
+
+
 def _clean(reply: str) -> str:
-    text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", answer_text(reply))
+    head, _ = before_next_question(answer_text(reply))
+    text = _RUN_OF_MARKS.sub(lambda run: f"{run[0][:30]}\n{run[0][-30:]}", head)
+    text = _TICKED.sub(r"answer: \1", _undressed(text)).translate(_EMOJI)
     text = _END_ANSWER.sub("\n", _BOXED.sub(" answer: ", text))
     text = _QUOTED.sub(lambda quoted: f" {quoted[1]} ", without_markup(text))
-    text = text.replace("（", "(").replace("）", ")").replace("：", ":").replace("。", ". ")
+    text = (
+        text.replace("（", "(")
+        .replace("）", ")")
+        .replace("：", ":")
+        .replace("。", ". ")
+        .replace("，", ", ")
+    )
     return _BULLET.sub("", text).strip()
 
 
@@ -83,17 +118,38 @@ _CLOSE = r"[)\]>.:,;!?\"'”’»]"
 
 _LINK = (
     r"(?:because|since|as|for|due|and|but|which|is|are|was|so|while|if|given|based|it|this|that"
-    r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then|here)\b"
+    r"|remains|or|would|must|should|by|in|from|seems|looks|fits|rather|not|though|although|then"
+    r"|here)\b"
+    r"|(?:porque|pues|ya[ ]que|parce|puisque|weil|denn|da|pois|perché|poiché|ponieważ|bo|çünkü|vì"
+    r"|потому|так[ ]как)\b|لأن|क्योंकि|है|เพราะ|です|だ|で|が|입니다|이다|번|이|가|是|为|因|，"
+    r"|、|项|項"
 )
 _SET_OFF = re.compile(rf"\s*(?:$|{_CLOSE}|[–—|→]|-\s|-+>|\n|{_LINK})")
 _WORD_FOLLOWS = re.compile(rf"[ \t]+(?!{_LINK})[a-z]")
+_WRONG_ABROAD = (
+    r"नहीं|(?:では|じゃ)(?:あり|な)|(?:是|是[ ])?(?:错|錯|不对|不對|不正确|不正確|不是)|(?:は"
+    r"|が)(?:間違|誤|不正解|違)|(?:은|는|이"
+    r"|가)[ ]?(?:틀|오답|아)"
+    r"|(?:es|est|ist|é|è|jest|là)[ ]+(?:la[ ]+)?(?:incorrect|falsch|fals|nicht|pas|errad"
+    r"|sbagliat|błędn|nieprawid|sai)"
+    r"|(?:no|non|não|nie|ne|не)[ ](?:es|è|é|est|jest|это)|n['’]est|yanlış|değil|sai\b|không"
+    r"|неверн|неправ|—[ ]невер|خاط|خطأ|गलत|ผิด|ไม่"
+)
 _DENIED = re.compile(
-    rf"{_CLOSE}*[ \t]*(?:(?:is|was|are|would[ ]be|seems)[ ](?:not|wrong|incorrect|false)\b"
+    rf"{_CLOSE}*[ \t]*(?:[选選项項][项項]?|şıkkı|seçeneği|선택지)?[ \t]*(?:{_WRONG_ABROAD}|"
+    rf"(?:is|was|are"
+    rf"|would[ ]be|seems)[ ](?:not|wrong|incorrect|false)\b"
     r"|(?:is|was|does|can|would)n['’]t\b|cannot\b|can[ ]be[ ](?:ruled|eliminated)\b)"
 )
+_AND_ABROAD = (
+    r"(?:(?<=[ ])(?:y|o|e|et|ou|und|oder|i|lub|oraz|ve|veya|ya[ ]da|và|hoặc|и|или|أو|और"
+    r"|या)(?=[ ])|(?<=[ ])و(?=[ A-G])"
+    r"|และ|หรือ|と|か|や|または|와|과|및|또는|和|或|与|與|及)"
+)
 _JOINED = re.compile(
-    rf"{_CLOSE}?[ \t]*(?:[,/&+;|]|\b(?:and|or|and/or)\b|(?<=\))(?=\())[ \t]*(?:and|or)?[ \t]*"
-    r"(?:option|choice|letter|answer)?[ \t]*[(\[\"'“]?"
+    rf"{_CLOSE}?[ \t]*(?:[,/&+;|、]|\b(?:and|or|and/or)\b|{_AND_ABROAD}"
+    rf"|(?<=\))(?=\())[ \t]*(?:and|or)?[ \t]*"
+    r"(?:option|choice|letter|answer|la|el|l['’])?[ \t]*[(\[\"'“]?"
     r"(?<![A-Za-z])(?:([A-G])(?![A-Za-z0-9'’])|([a-g])(?=[\s).]*$))"
     rf"(?!{_CLOSE}?[ ](?:is|was|isn|does|has|can|would)\b)"
 )
@@ -146,7 +202,9 @@ def _last(
 
 _TRIM = r"[\s.,;:!?()\[\]<>\"'“”‘’«»*_|=…–—-]*"
 _BARE = re.compile(
-    rf"{_TRIM}(?:(?:option|choice|letter|answer)\b{_TRIM})?(?P<letter>[A-Ga-g]){_TRIM}",
+    rf"{_TRIM}(?:(?:option|choice|letter|answer|letra|lettera|lettre|odpowiedź|respuesta"
+    rf"|resposta|risposta"
+    rf"|réponse|antwort|cevap|opción|opção|opzione)\b{_TRIM})?(?P<letter>[A-Ga-g]){_TRIM}",
     re.IGNORECASE,
 )
 
@@ -171,16 +229,79 @@ _FILL = (
 )
 _IS = r"\b(?:is|was|(?:would|should|must|will|has[ ]to|seems[ ]to|appears[ ]to)[ ]be)\b"
 _LABEL = re.compile(
-    rf"(?<![A-Za-z]){_NOUN}{_GAP}[\"'”]?\s*"
+    rf"(?<![A-Za-z])(?<!each[ ])(?<!every[ ])(?<!first[ ])(?<!this[ ])"
+    rf"(?<!with[ ]){_NOUN}{_GAP}[\"'”]?\s*"
     rf"(?::|=|[-–—]+>?|→|(?:{_IS}|['’]s\b|是|为)\s*[:–—-]?)\s*{_FILL}{_LETTER}",
     re.IGNORECASE,
 )
 _NOUNS = re.compile(rf"(?<![A-Za-z]){_NOUN}", re.IGNORECASE)
+_FILL_ABROAD = (
+    r"(?:(?:la|el|die|der|a|l['’]|option|opción|letra|lettre|lettera|буква|вариант|câu|选项|選項"
+    r"|選択肢|선택지|विकल्प|ข้อ)[\s:：(（\"“*]{1,3}|(?:选项|選項|選択肢|ข้อ))?"
+)
 _MOST_LABELS = 300
+_MARKS_ABROAD = r"[\s:：=>→–—*\"“”‘’'(\[（「『-]{0,6}"
+_BESIDE_ABROAD = r"[ \t*\"“(（「]{0,4}"
+_LABEL_ABROAD = re.compile(
+    r"(?=[raslgodcyşđpkbовпاउजคตเ答正解回정답选選])(?:"
+    # Spanish, Portuguese, Italian, French, German, Polish
+    r"(?:(?:opción|opção|opzione|option|alternativa|letra|lettera|lettre|opcja)[ ](?:corre\w+"
+    r"|exacta|esatta|poprawna)"
+    r"|(?:richtige|korrekte|bonne|poprawna)[ ](?:option|opcja|buchstabe|lettre)|الخيار[ ]الصحيح"
+    r"|respuesta|resposta|risposta|réponse|antwort|lösung|solución|solução|soluzione|gabarito"
+    r"|odpowied(?:ź|zią|z)|rozwiązani\w+)"
+    rf"(?:[ ](?!no[ ]|não[ ]|non[ ]|nicht[ ]|nie[ ]|n['’]"
+    rf"|pas[ ])[^\s.:;!?,=]{{1,20}}){{0,8}}?{_MARKS_ABROAD}"
+    r"(?:(?:es|sería|é|هو|seria|è|sarebbe|est|serait|ist|lautet|wäre|to|jest|brzmi)(?:[ ](?:donc"
+    r"|also|quindi|pues|portanto|daher|zatem))?(?:[ ](?:la|el|a|o|le|die|der"
+    r"|das))?(?:[ ](?:opción|opção|opzione|option|letra|lettera|lettre|alternativa|opcja|litera"
+    r"|antwort|buchstabe|respuesta|resposta|réponse))?|(?<=[:：=>→–—-][ ])|(?<=[:：=>*]))"
+    # Turkish, Vietnamese, Russian, Arabic, Hindi, Thai
+    r"|(?:doğru[ ])?(?:cevap|cevabı|yanıt|yanıtı|seçenek|şık)|(?:đáp[ ]án|câu[ ]trả[ ]lời"
+    r"|lựa[ ]chọn|phương[ ]án)(?:[ ](?:đúng|chính[ ]xác|cuối[ ]cùng|của[ ]tôi"
+    r"|đúng[ ]nhất))*(?:[ ]là)?(?:[ ](?:đáp[ ]án|phương[ ]án|câu))?|chọn(?:[ ]đáp[ ]án)?"
+    r"|(?:ответ(?:ом)?|(?:верный|правильный)[ ]вариант)(?:[ ](?:на[ ]вопрос|является|будет"
+    r"|под[ ]буквой))?(?:[ ](?:это|вариант))*"
+    r"|(?:الإجابة|الجواب|الاجابة)(?:[ ](?:الصحيحة|الصحيح|النهائية|هي|هو|الخيار|الحرف))*"
+    r"|(?:उत्तर|जवाब)(?:[ ](?:है|विकल्प))*|(?:คำตอบ|ตอบ|เลือก)(?:ที่ถูกต้อง|ที่ถูก"
+    r"|สุดท้าย)?[ ]?(?:คือ|เป็น)?[ ]?(?:ข้อ|ตัวเลือก)?"
+    # Japanese, Korean, Chinese
+    r"|(?:答え|正解|解答|回答|正答)(?:は|が|も)?(?:選択肢)?|(?:정답|답변|답)(?:은|는|이)?[ ]?"
+    r"(?:선택지)?"
+    r"|(?:答案|正确(?:的)?选项|正確(?:的)?選項)(?:应该|應該|应|應)?(?:是|为|為|选|選)?(?:选项"
+    r"|選項)?|(?<![不别別未挑])(?:选择|選擇|选"
+    r"|選)(?!项|項|出|手|举|舉)(?:的是|了|选项|選項)?"
+    rf"){_MARKS_ABROAD}{_FILL_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_]"
+    rf"|['’][a-ce-z])",
+    re.IGNORECASE,
+)
+_MENTION_ABROAD = re.compile(
+    r"(?:选项|選項|선택지|選択肢|opción|opção|opzione|opcja|antwortmöglichkeit|seçenek|lựa[ ]chọn"
+    r"|phương[ ]án|вариант|الخيار|विकल्प|ตัวเลือก|ข้อ|odpowiedź|letra|lettera|lettre)"
+    rf"{_BESIDE_ABROAD}(?<![A-Za-z0-9])(?P<letter>[A-G])(?![A-Za-z0-9+#&_])",
+    re.IGNORECASE,
+)
+_RIGHT_ABROAD = re.compile(
+    rf"{_FIRST_LETTER}[)\]）.\"”*]*[ ]?(?:(?:选项|選項|项|項|選択肢|선택지|şıkkı|seçeneği)[ ]?)?"
+    r"(?:是|为)?(?:唯一)?(?:正确|正確|对的|對的|最合适|が(?:正解|正しい|答え)|(?:이|가"
+    r"|번이)[ ]?(?:정답|답|맞|옳)|(?:es|est|ist"
+    r"|é|è|jest|to)[ ](?:la[ ]|a[ ]|die[ ])?(?:respuesta[ ]|resposta[ ]|risposta[ ]|réponse[ ]"
+    r"|bonne[ ]réponse|antwort[ ])?(?:correct|richtig|korrekt|corret|poprawn|prawidłow|bonne"
+    r"|dobra)"
+    r"|doğru|là[ ](?:đáp[ ]án|câu[ ]trả[ ]lời)(?![ ]sai)|đúng|(?:—|это|является)?[ ]?(?:верн"
+    r"|правильн)|(?:هي|هو)[ ](?:الإجابة|الجواب)|सही|ถูก)",
+    re.IGNORECASE,
+)
 _HEADING = re.compile(
     r"^[ \t]*(?:(?:final|correct|my)[ ])*(?:answer|ans\.?|correct:)\s+"
     rf"(?:(?:option|choice)[ ])?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
+)
+_ABROAD_IN_ASCII = re.compile(
+    r"respuesta|resposta|risposta|reponse|antwort|gabarito|odpowiedz|cevap|richtige|correcte"
+    r"|corretta"
+    r"|alternativa|poprawna|option est",
+    re.IGNORECASE,
 )
 _ABBREVIATED = re.compile(rf"A[ \t]*:[ \t]*{_LETTER}{_CLOSE}*\s*")
 
@@ -189,7 +310,11 @@ def _labelled(text: str) -> str | None:
     if found := _ABBREVIATED.fullmatch(text):  # "A: B", as in question and answer
         return found["letter"].upper()
     nouns = deque((found.start() for found in _NOUNS.finditer(text)), maxlen=_MOST_LABELS)
-    return _last(text, _LABEL, _HEADING, start=nouns[0] if len(nouns) == _MOST_LABELS else 0)
+    start = nouns[0] if len(nouns) == _MOST_LABELS else 0
+    patterns = [_LABEL, _HEADING]
+    if not text.isascii() or _ABROAD_IN_ASCII.search(text):
+        patterns.append(_LABEL_ABROAD)
+    return _last(text, *patterns, start=start)
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
@@ -202,10 +327,22 @@ def _last_line(text: str) -> str | None:
     letters = [found["letter"].upper() for line in lines if (found := _BARE.fullmatch(line))]
     if _BARE.fullmatch(lines[-1]):
         # Two different ones are a correction; more repeat the options.
-        return letters[-1] if len(set(letters)) <= 2 else _NO_CHOICE
+        if _goes_on_from(text.rstrip().splitlines()[-2:], letters[-1]):
+            return _NO_CHOICE
+        only = len(letters) == len(lines)
+        return letters[-1] if len(set(letters)) <= (1 if only else 2) else _NO_CHOICE
     sentences = [part for part in _SENTENCE_END.split(lines[-1]) if _BARE.fullmatch(part)]
     alone = len(sentences) == 1 and lines[-1].endswith(sentences[0])
     return _bare(sentences[0]) if alone else None
+
+
+_LEADING = re.compile(r"[ \t]*(?:option[ ])?[(\[]?([A-G])[)\].:]", re.IGNORECASE)
+
+
+def _goes_on_from(lines: list[str], letter: str) -> bool:
+    """Whether the last of two lines is only the next letter of a list of options that was cut."""
+    found = _LEADING.match(lines[0]) if len(lines) == 2 and not _BARE.fullmatch(lines[0]) else None
+    return found is not None and ord(found[1].upper()) + 1 == ord(letter)
 
 
 _STARTS = re.compile(
@@ -222,7 +359,8 @@ _MARKER = re.compile(
     r"(?:(?<=\s)|^)\(?([A-G])[).:](?=\s|$)(?!\s+(?:is|was|are|isn|would|does|can)\b)"
 )
 _EXPLAINS = re.compile(
-    r"explanation|explain|because|reason|incorrect|wrong|other options|not correct|whereas|however",
+    r"explanation|explain|because|reason|incorrect|wrong|other options|not correct|whereas"
+    r"|however",
     re.IGNORECASE,
 )
 
@@ -239,7 +377,34 @@ def _opening(text: str) -> str | None:
         or (found["letter"] in "BCDEFG" and _TEXT_FOLLOWS.match(rest))
     ):
         return None
-    return None if _lists_options(letter, rest) else letter
+    if _lists_options(letter, rest) or (_WEIGHED.match(rest) and not found["named"]):
+        return None
+    return None if _is_denied_there(letter, rest) else letter
+
+
+_WEIGHED = re.compile(
+    r"[)\].:*\s–—-]*(?:(?:the|this)[ ](?:(?:first|second|third|fourth)[ ])?(?:option|choice"
+    r"|statement|answer)"
+    r"|it|)[ ]?(?:talks|says|said|is[ ]about|states|refers|describes|mentions|suggests|claims"
+    r"|discusses|deals)\b",
+    re.IGNORECASE,
+)
+_SAYS_WRONG = re.compile(
+    r"\b(?:incorrect|wrong|false|untrue|not[ ](?:the[ ])?(?:correct|right|true|answer|best)"
+    r"|can(?:not|['’]t)[ ]be[ ]right)\b",
+    re.IGNORECASE,
+)
+_ABOUT_OTHERS = re.compile(
+    r"(?<![A-Za-z'’])[A-G](?![A-Za-z'’])|\bother|\brest\b|\boptions\b|\bnot[ ]", re.IGNORECASE
+)
+
+
+def _is_denied_there(letter: str, rest: str) -> bool:
+    """Whether a letter heads a line that says why its option is wrong, with the next one below."""
+    line, _, below = rest.partition("\n")
+    if not _SAYS_WRONG.search(line) or _ABOUT_OTHERS.search(_SAYS_WRONG.sub("", line)):
+        return False
+    return not below.strip() or any(m[1] != letter for m in _MARKER.finditer(below))
 
 
 def _lists_options(first: str, rest: str) -> bool:
@@ -280,9 +445,31 @@ def _claimed(text: str) -> str | None:
         patterns.append(_IS_RIGHT)
     if "remains" in lower or "is left" in lower:
         patterns.append(_REMAINS)
-    return _last(text, *patterns, set_off=True)
+    found = _last(text, *patterns, set_off=True)
+    if found is None and not text.isascii():
+        found = _last(text, _RIGHT_ABROAD)
+    return found if found is not None else _last(text, _RIGHT_IN_ASCII)
 
 
+_RIGHT_IN_ASCII = re.compile(
+    rf"{_FIRST_LETTER}(?i:[)\].]*[ ](?:es|est|ist|e)[ ](?:la[ ]|die[ ])?(?:respuesta[ ]"
+    rf"|antwort[ ])?(?:correct[ae]|richtig|korrekt))"
+)
+_ENDS_OPEN = re.compile(r"[\s*)\]]*:[\s*]*")
+_WEIGHING = re.compile(
+    r"\b(?:let['’]?s|let us|we (?:need to|can|will|must|should)|i(?:['’]ll| will)"
+    r"|to answer)\b[^.\n:]{0,40}?"
+    r"\b(?:evaluat|analy[sz]|look|consider|examin|go through|check|review|assess"
+    r"|compar)\w*[^.\n:]{0,60}"
+    r"\b(?:each|options?|choices?|statements?|them|one by one)\b",
+    re.IGNORECASE,
+)
+_WEIGHS = re.compile(
+    r"\b(?:let['’]?s|let us|consider(?:ing)?|evaluat\w*|examin\w*|look(?:ing)? at|check(?:ing)?"
+    r"|analy[sz]\w*|start(?:ing)? with"
+    r"|regarding|take|test(?:ing)?|try|about|for|begin(?:ning)? with)\b[^.\n]*$",
+    re.IGNORECASE,
+)
 _MENTION = re.compile(rf"\b(?=[oc])(?:option|choice)[ ]{_LETTER}", re.IGNORECASE)
 _BRACKETED = re.compile(r"\(([A-G])\)")
 _ENDS_A_LINE = re.compile(r"\([A-G]\)[.!]?[ \t]*$", re.MULTILINE)
@@ -291,7 +478,15 @@ _END_OF_LINE = re.compile(r":[ \t]*([A-G])[.!]?$")
 
 
 def _mentioned(text: str) -> str | None:
-    letters = {_chosen(found) for found in _MENTION.finditer(text)}
+    if _WEIGHING.search(text):
+        return None
+    letters = {
+        _chosen(found)
+        for pattern in (_MENTION, *(() if text.isascii() else (_MENTION_ABROAD,)))
+        for found in pattern.finditer(text)
+        if not _WEIGHS.search(text, max(0, found.start() - 40), found.start())
+        and not (_WEIGHED.match(text, found.end()) or _ENDS_OPEN.fullmatch(text, found.end()))
+    }
     if _ENDS_A_LINE.search(text):
         letters |= set(_BRACKETED.findall(text))
     if labelled := _END_OF_LINE.search(text):

@@ -1,24 +1,44 @@
-"""Reply text without what is not the answer: reasoning blocks, control tokens, markup."""
+"""Reply text without what is not the answer: reasoning, control tokens, a next question, markup."""
 
 from __future__ import annotations
 
 import re
 
-_NAMES = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad")
-_TAGS = tuple((f"<{slash}{name}>".encode(), slash == "/") for name in _NAMES for slash in ("", "/"))
+_NAMES = (
+    *("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "scratchpad"),
+    *("seed:think", "analysis", "inner_monologue"),
+)
+_PAIRS = tuple(
+    (tuple(tag.encode("ascii", "replace") for tag in pair), word.encode())
+    for *pair, word in (
+        *((f"<{name}>", f"</{name}>", name) for name in _NAMES),
+        ("[think]", "[/think]", "think"),
+        ("<|begin_of_thought|>", "<|end_of_thought|>", "thought"),
+        ("<|start_thinking|>", "<|end_thinking|>", "thinking"),
+        ("<|think|>", "<|/think|>", "think"),
+        ("<unused94>", "<unused95>", "unused9"),
+        # Kimi's ◁think▷; what is not ASCII is looked for as a question mark.
+        ("◁think▷", "◁/think▷", "think"),
+    )
+)
+"""The two tags of a pair, and a word that is in both."""
 _MOST_TAGS = 1000
-_CONTROL = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>", re.IGNORECASE)
+_SPECIAL = r"<\|[^|<>\n]{1,40}\|>|</?s>|<eos>|<(?:start|end)_of_turn>|<｜[^｜<>\n]{1,40}｜>"
+_CONTROL = re.compile(_SPECIAL, re.IGNORECASE)
+_BEFORE_ANY_TEXT = re.compile(rf"(?:\s|{_SPECIAL})*", re.IGNORECASE)
 
 
 def without_reasoning(text: str) -> str:
-    """The text outside reasoning tags such as ``<think>…</think>``.
+    """The text outside reasoning, whether in tags such as ``<think>…</think>`` or a channel.
 
     A closing tag without an opening one (chat templates often swallow it) ends
     reasoning that began with the reply. An opening tag that is never closed
     means the reply was cut while thinking: nothing after it is an answer. Of
-    more than 1,000 tags of one kind the last 1,000 count.
+    more than 1,000 tags of one kind the last 1,000 count. Of a reply in channels
+    (OpenAI's harmony format) only the last ``final`` one is the answer.
     """
-    if "<" not in text:
+    text = _final_channel(text)
+    if not any(sign in text for sign in "<[◁"):
         return text
     kept: list[str] = []
     at = 0
@@ -37,22 +57,71 @@ def without_reasoning(text: str) -> str:
     return "".join(kept)
 
 
+_CHANNEL = "<|channel|>"
+_MESSAGE = "<|message|>"
+_BARE_FINAL = "assistantfinal"
+_BARE_CHANNELS = ("analysis", "commentary")
+
+
+def _final_channel(text: str) -> str:
+    """The text of the last final channel; all of it where there are no channels.
+
+    A decoder that drops control tokens leaves ``analysis…assistantfinal…``.
+    """
+    if _CHANNEL not in text:
+        if text.lstrip()[:12].startswith(_BARE_CHANNELS) and _BARE_FINAL in text:
+            return text[text.rindex(_BARE_FINAL) + len(_BARE_FINAL) :]
+        return text
+    at = text.rfind(f"{_CHANNEL}final")
+    if at < 0:
+        return ""
+    body = text.find(_MESSAGE, at)
+    if body < 0:
+        return ""
+    body += len(_MESSAGE)
+    end = min((e for e in (text.find(t, body) for t in _ENDS_OF_MESSAGE) if e >= 0), default=None)
+    return text[body:end]
+
+
+_ENDS_OF_MESSAGE = ("<|end|>", "<|return|>", "<|start|>", "<|call|>", _CHANNEL)
+
+
 def _tags(text: str) -> list[tuple[int, int, bool]]:
     """Where tags begin and end, and whether they close, in order."""
     # One byte a character, searched in a millisecond a megabyte; a pattern takes a hundred.
     raw = text.encode("ascii", "replace").lower()
     found: list[tuple[int, int, bool]] = []
-    for tag, closes in _TAGS:
-        at, times = raw.rfind(tag), 0
-        while at >= 0 and times < _MOST_TAGS:
-            found.append((at, at + len(tag), closes))
-            at, times = raw.rfind(tag, 0, at), times + 1
+    for pair, word in _PAIRS:
+        # Words are found ten times as fast from the beginning, and most texts have none.
+        if word in raw:
+            for tag in pair:
+                found += _places(raw, tag, closes=tag is pair[1])
     return sorted(found)
 
 
+def _places(raw: bytes, tag: bytes, *, closes: bool) -> list[tuple[int, int, bool]]:
+    found: list[tuple[int, int, bool]] = []
+    at = raw.rfind(tag)
+    while at >= 0 and len(found) < _MOST_TAGS:
+        found.append((at, at + len(tag), closes))
+        at = raw.rfind(tag, 0, at)
+    return found
+
+
+_END_OF_TURN = re.compile(
+    r"</s>|<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|return)\|>|<eos>|<end_of_turn>"
+    r"|<｜end▁of▁sentence｜>",
+    re.IGNORECASE,
+)
+
+
 def without_control_tokens(text: str) -> str:
-    """The text without end-of-turn tokens that some servers leave in replies."""
-    return _CONTROL.sub("", text)
+    """The text without tokens that some servers leave in replies, and without a next turn."""
+    if "<" not in text:
+        return text
+    begun = _BEFORE_ANY_TEXT.match(text)
+    end = _END_OF_TURN.search(text, begun.end() if begun else 0)
+    return _CONTROL.sub("", text[: end.start()] if end else text)
 
 
 _LONGEST = 40_000
@@ -69,14 +138,50 @@ def ends(text: str, longest: int = _LONGEST) -> str:
     return f"{text[: longest // 2]}\n\n{text[-(longest // 2) :]}"
 
 
+# Byte order marks, joiners and marks of direction; they have no width.
+_INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe0f\ufeff]"
+)
+
+
 def spoken(reply: str) -> str:
     """The reply without reasoning and control tokens, and no more of it than :func:`ends`."""
-    return without_control_tokens(ends(without_reasoning(reply)))
+    return _INVISIBLE.sub("", without_control_tokens(ends(without_reasoning(reply))))
 
 
 def answer_text(reply: str) -> str:
     """What a lenient parser reads: :func:`spoken`, without white space around it."""
     return spoken(reply).strip()
+
+
+_NEXT_QUESTION = re.compile(
+    # Case is ignored from the first word on only, so that line breaks are found quickly.
+    r"\n(?i:[ \t]*(?:[#*_>]{1,6}[ \t]*)?(?:(?:next|new|another)[ ])?"
+    r"(?:question|problem|q|human|user|instruction|input|exercise)"
+    r"(?:[ \t]*\#?\d{1,4})?[ \t]*(?:[*_]{1,3}[ \t]*)?(?::|：|\.[ \t]*\n|\n))"
+)
+_RESTATES = re.compile(
+    r"(?:sure|ok|okay|certainly|of course|alright|let['’]?s|let me|here|we"
+    r"|to (?:answer|solve|find))\b",
+    re.IGNORECASE,
+)
+
+
+def before_next_question(text: str) -> tuple[str, str]:
+    """A reply up to where the model goes on with a new question of its own, and the rest.
+
+    A text that begins with a question, or has only a lead-in such as "Sure!" before it, repeats
+    the one it was asked: it ends before the second question.
+    """
+    starts = [found.start() for found in _NEXT_QUESTION.finditer("\n" + text)][:2]
+    if not starts:
+        return text, ""
+    head = text[: starts[0]].strip()
+    if head and not (_RESTATES.match(head) and len(head) < 200 and "\n" not in head):
+        return head, text[starts[0] :]
+    if len(starts) > 1:
+        return text[: starts[1]], text[starts[1] :]
+    return text, ""
 
 
 _LATEX_WORD = re.compile(

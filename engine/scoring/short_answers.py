@@ -1,4 +1,4 @@
-"""Reading short free answers the way a person would: numbers, yes or no, phrases, printed text.
+"""Reading short free answers the way a person would: yes or no, phrases, printed text.
 
 Each reader takes the reply text and returns what it reads in a canonical form,
 or None. Reasoning tags, control tokens and markup are taken off first, and of a very
@@ -9,69 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import deque
 from collections.abc import Iterable
-from decimal import Decimal
 
 from evalbench.engine.scoring.reply_text import spoken, without_markup
 
-LENIENT = "short-answer-lenient/1"
+LENIENT = "short-answer-lenient/2"
 EXACT = "short-answer-exact/1"
-
-_SIGN = r"(?<![\w.)])[-−–]"
-_NUMBER = rf"(?:{_SIGN})?(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)?|(?:{_SIGN})?(?<!\d)\.\d+"
-# A look at the first letter saves most words a try of each alternative.
-_NAME = r"\b(?=[adpqrst])(?:answer|result|total|sum|product|difference|quotient|remainder)\b"
-_NAMES = re.compile(_NAME, re.IGNORECASE)
-_MOST_NAMES = 300
-_NAMED_NUMBER = re.compile(
-    rf"{_NAME}[^.\n\d=]{{0,60}}?"
-    rf"(?:\bis|\bare|:|=)\s*(?:about\s+|approximately\s+|£|€)?({_NUMBER})",
-    re.IGNORECASE,
-)
-_AFTER_EQUALS = re.compile(rf"[=≈]\s*(?:£|€)?({_NUMBER})")
-# Not the first term of a sum: "6 + 7 is 13". Atomic, so that no digits are given back.
-_FIRST_NUMBER = re.compile(
-    rf"(?:£|€)?((?>{_NUMBER}))(?!\s*(?:[-+*/×÷=^]|(?:percent|%)\s+of\b|(?:times|plus|minus)\b))"
-)
-_ANY_NUMBER = re.compile(_NUMBER)
-_DIGIT = re.compile(r"\d")  # found sooner than a number is
-_WORDS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
-    *("eighteen", "nineteen", "twenty"),
-)
-_NUMBER_WORD = re.compile(rf"\b(?=[efnostz])({'|'.join(_WORDS)})\b", re.IGNORECASE)
-
-
-def read_number(reply: str) -> str | None:
-    """The number a reply gives, as plain decimal digits: ``1,024.50`` reads as ``1024.5``.
-
-    In this order: the last one named as the answer ("the result is 7"), the
-    last after an equals sign, one that opens the reply, the last on the first
-    line that has any. Without digits, a number word up to twenty.
-    """
-    text = _plain(reply)
-    names = deque((found.start() for found in _NAMES.finditer(text)), maxlen=_MOST_NAMES)
-    for pattern in (_NAMED_NUMBER, _AFTER_EQUALS):
-        if found := pattern.findall(text, names[0] if len(names) == _MOST_NAMES else 0):
-            return _canonical(found[-1])
-    if opening := _FIRST_NUMBER.match(text):
-        return _canonical(opening[1])
-    for line in text.splitlines():
-        if _DIGIT.search(line):
-            return _canonical(_ANY_NUMBER.findall(line)[-1])
-    words = _NUMBER_WORD.findall(text)
-    return str(_WORDS.index(words[-1].lower())) if words else None
-
-
-def _canonical(number: str) -> str:
-    value = Decimal(re.sub("[−–]", "-", number).replace(",", ""))
-    digits = format(value, "f")
-    if "." in digits:
-        digits = digits.rstrip("0").rstrip(".")
-    return "0" if digits in ("-0", "") else digits
-
 
 _YES_NO = {"yes": "Yes", "yeah": "Yes", "yep": "Yes", "no": "No", "nope": "No"}
 _NAMED_YES_NO = re.compile(r"\banswer\b[^.\n]{0,40}?(?:\bis|:)\s*(yes|no)\b", re.IGNORECASE)
@@ -181,7 +124,16 @@ def _plain(reply: str) -> str:
     return without_markup(spoken(reply)).strip()
 
 
+def without_accents(text: str) -> str:
+    """The text with plain letters for those that have marks."""
+    return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
+
+
+def is_same(phrase: str, answer: str) -> bool:
+    """Whether a phrase is an answer, apart from case, punctuation, articles and accents."""
+    return len(phrase) <= _FAR_LONGER + 4 * len(answer) and _words(phrase) == _words(answer)
+
+
 def _words(text: str) -> list[str]:
-    flat = unicodedata.normalize("NFKD", text.casefold()).replace("'", "").replace("’", "")
-    letters = "".join(c for c in flat if not unicodedata.combining(c))
-    return [word for word in re.findall(r"\w+", letters) if word not in _ARTICLES]
+    flat = without_accents(text.casefold()).replace("'", "").replace("’", "")
+    return [word for word in re.findall(r"\w+", flat) if word not in _ARTICLES]

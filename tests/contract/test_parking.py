@@ -66,8 +66,8 @@ def small(name: str, data: Path, folder: Path) -> dict[str, Any]:
             few = {"frames": 1, "max_side": 64}
             return {"data": str(data / "openseesime"), "limit": 3, "options": few}
         case "custom":
-            (folder / "own.csv").write_text(custom_example.TABLE)
-            (folder / "own.toml").write_text(custom_example.FILE.format(name="own"))
+            for name, body in custom_example.files_of("choice", "own").items():
+                (folder / name).write_bytes(body)
             return {"options": {"file": str(folder / "own.toml")}}
         case _:
             return {"limit": 12}

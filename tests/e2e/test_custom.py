@@ -25,6 +25,8 @@ def test_the_example_runs_and_survives_its_files(cli: CommandLine) -> None:
     shown = cli("show", "last")
     assert shown.code == 0
     assert "By group" in shown.out
+    assert "capitals × scripted/good" in shown.out
+    assert "-capitals-good" in shown.out
     resumed = cli("resume", "last", "--json")
     assert resumed.code == 0, resumed.err
     assert resumed.lines[-1]["metrics"]["accuracy"]["n"] == 3
@@ -37,7 +39,7 @@ def test_a_mistake_names_the_place(cli: CommandLine) -> None:
     done = cli("run", "mine.toml", "--model", "scripted/good")
     assert done.code == 1
     assert "mine.csv, row 1" in done.err
-    assert "'aa' is undefined" in done.err
+    assert "line 13: [prompt] template: the table has no column 'aa'" in done.err
 
 
 @pytest.mark.slow

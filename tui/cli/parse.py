@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from evalbench.engine.benchmarks.parsers import KINDS, ReplyKind, kind
 from evalbench.engine.errors import DataError, UsageError
+from evalbench.engine.paths import expand
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.state.clean import one_line
@@ -32,10 +35,17 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
             *lines,
         ]
     )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="which parsers, see above")
+    parser.add_argument(
+        "name",
+        metavar="NAME|FILE.toml",
+        nargs="?",
+        help="which parsers, see above; or a benchmark of your own, whose lines have reply and"
+        " sample (its number, from 1), and which prints outcome, values and what was read",
+    )
     parser.add_argument("--json", action="store_true", help="as ever: one JSON object a line")
     parser.examples(
         "evalbench parse mt-bench-single < replies.jsonl",
+        'echo \'{"sample": 1, "reply": "B"}\' | evalbench parse capitals.toml',
         'echo \'{"id": 1, "reply": "(B) Paris"}\' | evalbench parse mmlu-letter',
     )
 
@@ -48,6 +58,8 @@ def execute(args: argparse.Namespace) -> int:
             why=f"there are {', '.join(KINDS)}",
             cure="evalbench parse NAME < replies.jsonl",
         )
+    if args.name.endswith(".toml"):
+        return _tried(expand(args.name))
     chosen = kind(args.name)
     if sys.stdin.isatty():
         stderr().line(f"reading JSON lines from the terminal: {_LINE}; end with Ctrl-D")
@@ -56,6 +68,37 @@ def execute(args: argparse.Namespace) -> int:
         if out.gone:
             break
         out.line(_as_json(_parsed(chosen, case), out.encoding))
+    return 0
+
+
+def _tried(file: Path) -> int:
+    """Score every reply as a benchmark of one's own does."""
+    from evalbench.engine.benchmarks.custom.trial import Trial
+
+    trial = Trial(file)
+    out = stdout()
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        if not line.strip():
+            continue
+        try:
+            case = json.loads(line)
+            place, reply = case["sample"], case["reply"]
+            if not isinstance(place, int) or not isinstance(reply, str):
+                raise TypeError
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise DataError(
+                f"line {number} of standard input names no sample and reply",
+                cure='write lines such as {"sample": 1, "reply": "…"}',
+            ) from None
+        score = asyncio.run(trial.score(place, reply))
+        told = {
+            "sample": place,
+            "outcome": score.outcome.value,
+            "values": dict(score.values),
+            "parsed": dict(score.parsed),
+            "gold": trial.samples[place - 1].gold,
+        }
+        out.line(_as_json(told, out.encoding))
     return 0
 
 

@@ -42,7 +42,7 @@ def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
         size += f" × {found['epochs']} epochs"
     if found["counted"] < found["samples"]:
         size += f", reckoned from {found['counted']} drawn at random"
-    out.line(f"{spec.benchmark} × {one_line(spec.model)}: {size}")
+    out.line(f"{one_line(spec.label)} × {one_line(spec.model)}: {size}")
     _print_roles(out, found["roles"])
     if found["unfinished"]:
         unfinished = figures.counted(found["unfinished"], "sample")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalbench.engine.benchmark import hub_set
-from evalbench.engine.benchmarks.custom.file import is_custom
+from evalbench.engine.benchmarks.custom.file import is_custom, read_tables
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import COMMON, RunSpec, build_benchmark
@@ -59,6 +59,8 @@ def declare_target_settings(parser: Parser, words: Sequence[str]) -> None:
     """Flags of every run and, for a benchmark among ``words``, its own and its providers'."""
     declare_settings(parser, None, ())
     target = _target(bare_words(parser, words))
+    if target and target.endswith(".toml"):
+        read_tables(expand(target))  # whatever flags there are, the file is what is wrong
     if target and target.endswith(SUFFIXES):
         _declare_settings_of_config(parser, expand(target))
     elif target and not names_file(target):

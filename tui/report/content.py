@@ -124,7 +124,7 @@ def _part(run: ReadRun) -> RunPart:
     return RunPart(
         run.label,
         run.folder.id,
-        run.spec.benchmark,
+        one_line(run.spec.label),
         one_line(run.spec.model),
         state,
         _day(run.status.created),

@@ -38,6 +38,8 @@ _ABOUT: Mapping[str, str] = {
     "and which models fit this machine.",
     "keys": "Where each provider's key was found. A key that you put in goes to the system's "
     "keychain and is never shown again.",
+    "own": "The first prompts of a benchmark file of your own, and the score of a reply that you "
+    "paste. The file is read again whenever it is saved.",
     "settings": "Colours, drawing over thin lines, the mouse and every key. "
     "Changes hold at once and are kept in config.toml.",
 }

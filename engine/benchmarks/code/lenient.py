@@ -18,8 +18,8 @@ from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.literals import NotALiteral, PythonReader
 from evalbench.engine.scoring.reply_text import answer_text
 
-PREDICTION_LENIENT = "assertion-lenient/1"
-CHOICE_LENIENT = "choice-lenient/1"
+PREDICTION_LENIENT = "assertion-lenient/2"
+CHOICE_LENIENT = "choice-lenient/2"
 
 _TAG = re.compile(r"[\[<]\s?(?P<close>/?)\s?answer\s?[\]>]", re.IGNORECASE)
 _FENCE = re.compile(r"```[ \t]*(?:python|py|json|text)?(?![\w])", re.IGNORECASE)

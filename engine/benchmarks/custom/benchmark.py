@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from functools import cached_property
+from math import comb
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,15 +19,32 @@ from evalbench.engine.benchmark import (
     ScoringTimeout,
     answer_outcome,
 )
+from evalbench.engine.benchmarks.custom import scorers
 from evalbench.engine.benchmarks.custom import work as custom_work
-from evalbench.engine.benchmarks.custom.file import CustomFile, read_file, read_items
-from evalbench.engine.benchmarks.mt_bench.ratings import RATING_LENIENT, read_rating_lenient
-from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, generate, system, user
+from evalbench.engine.benchmarks.custom.file import CustomFile, read_file
+from evalbench.engine.benchmarks.custom.rows import read_items
+from evalbench.engine.benchmarks.custom.scorers import SCORERS, Read, Scoring, read_reply
+from evalbench.engine.benchmarks.mt_bench.ratings import (
+    RATING_LENIENT,
+    rating_problem,
+    read_rating_lenient,
+)
+from evalbench.engine.calls import (
+    MediaPart,
+    Message,
+    Outcome,
+    Prompt,
+    Reply,
+    assistant,
+    choose,
+    generate,
+    system,
+    user,
+)
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError
 from evalbench.engine.limited import LimitedProcess, LimitExceeded
-from evalbench.engine.scoring import letters, metrics, short_answers
-from evalbench.engine.scoring.letters_lenient import LENIENT, read_lenient
+from evalbench.engine.scoring import letters, metrics
 from evalbench.engine.scoring.tally import Metric, Tally
 
 _JUDGE_MAX_TOKENS = 2048
@@ -34,15 +52,23 @@ _JUDGE_FORM = (
     "\n\nExplain your judgement briefly first. Then end with your rating from {low:g} (worst) to"
     " {high:g} (best) in double square brackets, in exactly this form: Rating: [[{high:g}]]"
 )
+_VERDICT_RUBRIC = """\
+Is the answer below right? Compare it with the reference; wording does not matter.
 
+[Question]
+{{ prompt }}
+
+[Reference]
+{{ target }}
+
+[Answer]
+{{ reply }}"""
+_VERDICT_FORM = (
+    "\n\nExplain your judgement briefly first. Then end with your verdict in double square"
+    " brackets, in exactly this form: Verdict: [[right]] or Verdict: [[wrong]]"
+)
 _LIMITED = {"search": "pattern", "template": "rubric"}
-_PARSERS = {
-    "choice": LENIENT,
-    "exact": short_answers.LENIENT,
-    "contains": "contains/1",
-    "numeric": short_answers.LENIENT,
-    "regex": "regex/1",
-}
+_UNANSWERED = (Outcome.REFUSED, Outcome.FILTERED)
 
 
 class Custom(Benchmark):
@@ -51,8 +77,9 @@ class Custom(Benchmark):
     name = "custom"
     version = "1"
     title = "Your own"
-    summary = "questions of your own from CSV, JSON lines or Parquet; no Python needed"
-    data_source = "the table that the file names; --data reads another"
+    summary = "questions of your own from a table or the Hugging Face hub; no Python needed"
+    data_source = "the table or data set that the file names; --data reads another"
+    seeded_data = True
     roles = ("candidate", "judge")
     spread_by = "group"
     filters: ClassVar[Mapping[str, str]] = {"group": "only these groups"}
@@ -82,48 +109,112 @@ class Custom(Benchmark):
     def prepare(self, source: DataSource) -> DataSet:
         """Read the table and render every prompt."""
         file, path = self._file(), Path(self.opt["file"])
-        items = read_items(path, file, source)
-        return DataSet(items, shared=file.to_json(), origin=path.name)
+        items = read_items(path, file, source, self.seed)
+        return DataSet(
+            items,
+            shared=file.to_json(),
+            origin=path.name,
+            revision=file.revision if file.hub else "",
+        )
 
     def further_files(self) -> list[Path]:
-        """The table that the file names."""
-        file = self._file()
-        return [Path(self.opt["file"]).parent / file.data] if file.data else []
+        """The tables that the file names."""
+        file, folder = self._file(), Path(self.opt["file"]).parent
+        return [folder / name for name in (file.data, file.shots_from) if name]
+
+    @property
+    def _known(self) -> bool:
+        return bool(self.shared) or self.opt["file"] is not None
 
     def needs(self) -> frozenset[str]:
-        """Models that write text, and that see where the file names columns of images."""
-        known = self.shared or self.opt["file"] is not None
-        return frozenset({"generate", "images"} if known and self._file().images else {"generate"})
+        """Log-likelihoods or text, and images where the file names columns of them."""
+        if not self._known:
+            return frozenset({"generate"})
+        file = self._file()
+        kind = "choose" if "loglikelihood" in file.scorers else "generate"
+        return frozenset({kind, "images"} if file.images else {kind})
 
     def needs_judge(self) -> bool:
-        """Whether the file leaves the scoring to a judge."""
-        return (self.shared or self.opt["file"] is not None) and self._file().scorer == "judge"
+        """Whether the file leaves scoring to a judge."""
+        return self._known and self._file().asks_judges
 
     def templates(self) -> Any:
         """The whole file."""
-        known = self.shared or self.opt["file"] is not None
-        return self._file().to_json() if known else None
+        return self._file().to_json() if self._known else None
 
     async def solve(self, sample: Sample, ask: Ask) -> Score:
         """Ask, and score as the file says."""
         file = self._file()
-        reply = await ask("candidate", _prompt(file, sample))
-        if file.scorer == "judge":
-            return await self._judged(file, sample, reply, ask)
-        if file.scorer == "regex":
-            read = await self._worked(custom_work.search(file.pattern, reply.text))
-            right, strict = read in sample.gold, reply.text.strip() in sample.gold
-        else:
-            read, right, strict = _read(file, sample, reply.text)
-        outcome = answer_outcome(reply, read)
-        answered = outcome not in (Outcome.REFUSED, Outcome.FILTERED)
+        if "loglikelihood" in file.scorers:
+            return await _likelihoods(file, sample, ask)
+        talk = _talk(file, sample)
+        for number, turn in enumerate(sample.inputs.get("turns", ()), 1):
+            talk.append(user(turn))
+            said = await ask("candidate", _asked(file, talk), step=f"turn-{number}")
+            if said.outcome in _UNANSWERED or not said.text.strip():
+                return Score(_unread(said), {}, note=f"turn {number} has no answer to go on from")
+            talk.append(assistant(said.text))
+        prompt = _asked(file, [*talk, _last_turn(sample)])
+        if file.votes > 1:
+            return await self._voted(file, sample, prompt, ask)
+        reply = await ask("candidate", prompt)
+        if file.asks_judges and (reply.outcome in _UNANSWERED or not reply.text.strip()):
+            return Score(_unread(reply), {}, note="this answer cannot be judged")
+        return await self._scored(file, sample, reply, ask)
+
+    async def _scored(self, file: CustomFile, sample: Sample, reply: Reply, ask: Ask) -> Score:
+        values: dict[str, float] = {}
+        parsed: dict[str, Any] = {}
+        notes: list[str] = []
+        found: list[tuple[Scoring, float | None]] = []
+        outcome = reply.outcome
+        for one in file.scores:
+            if one.scorer in ("judge", "graded"):
+                mean, cut = await self._judged(file, one, sample, reply, ask, values, parsed, notes)
+                outcome = cut if mean is None or cut is not Outcome.OK else outcome
+            else:
+                read = await self._read(one, sample, reply.text)
+                mean = read.score if reply.outcome not in _UNANSWERED else 0.0
+                parsed[SCORERS[one.scorer].reads] = read.answer
+                outcome = _worse(outcome, answer_outcome(reply, read.answer))
+                if len(file.scores) == 1:
+                    name = "score" if SCORERS[one.scorer].graded else "accuracy"
+                    values[name] = mean
+                    if read.strict is not None:
+                        strict = read.strict if reply.outcome not in _UNANSWERED else 0.0
+                        values["accuracy_strict"] = strict
+            found.append((one, mean))
+        if len(file.scores) > 1:
+            values |= {one.name: mean for one, mean in found if mean is not None}
+            if all(mean is not None for _, mean in found):
+                values["score"] = _weighted(found)
+        return Score(outcome, values, parsed, "; ".join(dict.fromkeys(notes)))
+
+    async def _read(self, one: Scoring, sample: Sample, reply: str) -> Read:
+        if one.scorer == "regex":
+            accepted: list[str] = sample.gold
+            answer = await self._worked(custom_work.search(one.pattern, reply))
+            right = answer is not None and scorers.said_right(answer, accepted, one)
+            return Read(answer, float(right), float(reply.strip() in accepted))
+        inputs = sample.inputs
+        return read_reply(one, reply, sample.gold, inputs["row"], inputs.get("choices", ()))
+
+    async def _voted(self, file: CustomFile, sample: Sample, prompt: Prompt, ask: Ask) -> Score:
+        """Score the answer that most of several replies give; of equally many the first."""
+        asks = [("candidate", prompt, "answer", number) for number in range(file.votes)]
+        replies = await ask.many(asks)
+        read = [await self._read(file.scores[0], sample, reply.text) for reply in replies]
+        answers = [one.answer for one in read if one.answer is not None]
+        if not answers:
+            return Score(answer_outcome(replies[0], None), {"accuracy": 0.0})
+        most = max(answers, key=answers.count)
+        place = next(at for at, one in enumerate(read) if one.answer == most)
+        share = answers.count(most) / file.votes
         return Score(
-            outcome,
-            {
-                "accuracy": float(right and answered),
-                "accuracy_strict": float(strict and answered),
-            },
-            {_PARSERS[file.scorer]: read},
+            Outcome.OK,
+            {"accuracy": read[place].score, "agreement": share},
+            {SCORERS[file.scores[0].scorer].reads: most},
+            f"{answers.count(most)} of {file.votes} replies say so",
         )
 
     @cached_property
@@ -139,47 +230,80 @@ class Custom(Benchmark):
                 f"scoring {error}: the {_LIMITED[piece[0]]} of the file on this reply"
             ) from None
 
-    async def _judged(self, file: CustomFile, sample: Sample, reply: Reply, ask: Ask) -> Score:
-        if reply.outcome in (Outcome.REFUSED, Outcome.FILTERED) or not reply.text.strip():
-            outcome = Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
-            return Score(outcome, {}, note="this answer cannot be judged")
-        fields = {**sample.inputs["row"], "prompt": sample.inputs["prompt"], "reply": reply.text}
-        rubric = await self._worked(custom_work.template(file.rubric, fields))
-        asked = generate(
-            rubric + _JUDGE_FORM.format(low=file.low, high=file.high),
-            max_tokens=_JUDGE_MAX_TOKENS,
-            temperature=0.0,
-        )
-        replies = await ask.many([(judge, asked, "rate") for judge in self.judges])
-        values: dict[str, float] = {}
-        parsed: dict[str, Any] = {}
-        for role, said in zip(self.judges, replies, strict=True):
+    async def _judged(
+        self,
+        file: CustomFile,
+        one: Scoring,
+        sample: Sample,
+        reply: Reply,
+        ask: Ask,
+        values: dict[str, float],
+        parsed: dict[str, Any],
+        notes: list[str],
+    ) -> tuple[float | None, Outcome]:
+        """The mean of what the judges say, from 0 to 1, and the outcome that follows from it."""
+        graded = one.scorer == "graded"
+        fields = {
+            **sample.inputs["row"],
+            "prompt": sample.inputs["prompt"],
+            "reply": reply.text,
+            "target": "\n".join(sample.gold) if isinstance(sample.gold, list) else sample.gold,
+        }
+        rubric = file.rubric or _VERDICT_RUBRIC
+        form = _VERDICT_FORM if graded else _JUDGE_FORM.format(low=file.low, high=file.high)
+        said = await self._worked(custom_work.template(rubric, fields))
+        prompt = generate(said + form, max_tokens=_JUDGE_MAX_TOKENS, temperature=0.0)
+        step = "grade" if graded else "rate"
+        replies = await ask.many([(judge, prompt, step) for judge in self.judges])
+        told: dict[str, Any] = {}
+        outcome, marks = Outcome.OK, []
+        for role, judgement in zip(self.judges, replies, strict=True):
             judge = role.partition("/")[2] or role
-            rating = read_rating_lenient(said.text, file.low, file.high)
-            parsed[judge] = rating
-            if rating is not None:
-                values[f"rating/{judge}"] = float(rating)
-        whole = len(values) == len(self.judges)
-        return Score(reply.outcome if whole else Outcome.UNPARSED, values, {RATING_LENIENT: parsed})
+            mark = _mark(file, judgement.text, graded=graded)
+            told[judge] = mark
+            if mark is None:
+                cut = judgement.outcome is Outcome.TRUNCATED
+                outcome = _worse(outcome, Outcome.TRUNCATED if cut else Outcome.UNPARSED)
+                notes.append(f"{judge}: {_why_unread(file, judgement, graded=graded)}")
+            else:
+                values[f"{'verdict' if graded else 'rating'}/{judge}"] = float(mark)
+                marks.append(float(mark) if graded else (mark - file.low) / (file.high - file.low))
+        parsed[SCORERS["graded"].reads if graded else RATING_LENIENT] = told
+        mean = sum(marks) / len(marks) if marks else None
+        if graded and mean is not None and len(file.scores) == 1:
+            values["accuracy"] = mean
+        return mean, reply.outcome if outcome is Outcome.OK else outcome
 
     def metrics(self, tally: Tally) -> list[Metric]:
-        """Accuracy or mean rating, and both by group."""
-        if self.needs_judge():
+        """Accuracy, mean score or mean rating, each scorer's own, and all by group."""
+        file = self._file()
+        if len(file.scores) > 1:
+            out = self._several(file, tally)
+        elif file.scorers == {"judge"}:
             return self._ratings(tally)
-        out = [
-            metrics.rate(tally, "accuracy", "accuracy", "Accuracy"),
-            metrics.rate(
-                tally, "accuracy_strict", "accuracy_strict", "Accuracy, exact replies only"
-            ),
-            metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Replies that could not be read"),
-        ]
+        else:
+            out = _single(file, tally)
+        out.append(
+            metrics.share(tally, (Outcome.UNPARSED,), "unparsed", "Replies that could not be read")
+        )
+        name = out[0].name
+        measure = metrics.mean if name == "score" else metrics.rate
         if any(row.tags.get("group") for row in tally):
             out += metrics.table(
                 tally,
                 "group",
-                "accuracy",
-                lambda part, name, tag: metrics.rate(part, "accuracy", name, tag, "By group"),
+                name,
+                lambda part, named, tag: measure(part, name, named, tag, "By group"),
             )
+        return out
+
+    def _several(self, file: CustomFile, tally: Tally) -> list[Metric]:
+        weights = ", ".join(f"{one.name} {one.weight:g}" for one in file.scores)
+        out = [metrics.mean(tally, "score", "score", f"Score, weighted mean of {weights}")]
+        for one in file.scores:
+            kind = SCORERS[one.scorer]
+            measure = metrics.mean if kind.graded or one.scorer == "graded" else metrics.rate
+            out.append(measure(tally, one.name, one.name, one.name, "By scorer"))
         return out
 
     def _ratings(self, tally: Tally) -> list[Metric]:
@@ -213,45 +337,119 @@ class Custom(Benchmark):
         return out
 
 
-def _prompt(file: CustomFile, sample: Sample) -> Prompt:
+def _talk(file: CustomFile, sample: Sample) -> list[Message]:
+    """The messages before the sample's own turns."""
+    talk = [system(said)] if (said := sample.inputs.get("system")) else []
+    makers = {"system": system, "user": user, "assistant": assistant}
+    talk += [makers[one["role"]](one["content"]) for one in sample.inputs.get("before", ())]
+    return talk
+
+
+def _last_turn(sample: Sample) -> Message:
     parts: list[Any] = [
         MediaPart(image["type"], base64.b64decode(image["data"]))
         for image in sample.inputs.get("images", ())
     ]
-    messages = [user([*parts, sample.inputs["prompt"]])]
-    if said := sample.inputs.get("system"):
-        messages.insert(0, system(said))
-    return generate(
-        messages, max_tokens=file.max_tokens, temperature=file.temperature, stop=file.stop
-    )
+    return user([*parts, sample.inputs["prompt"]])
 
 
-def _read(file: CustomFile, sample: Sample, reply: str) -> tuple[Any, bool, bool]:
-    """What is read in a reply, whether that is right, and whether the reply is exactly so."""
-    gold = sample.gold
-    if file.scorer == "choice":
-        count = len(sample.inputs["choices"])
-        place = read_lenient(reply, count)
-        read = None if place is None else letters.LETTERS[place]
-        return read, place == gold, letters.read_strict(reply, count) == gold
-    strict = reply.strip() in gold
-    match file.scorer:
-        case "exact":
-            phrase = short_answers.read_phrase(reply)
-            return phrase, phrase is not None and short_answers.says(phrase, gold), strict
-        case "contains":
-            held = any(short_answers.occurs(reply, one) for one in gold)
-            return reply.strip()[:200] or None, held, strict
-        case _:
-            number = short_answers.read_number(reply)
-            return number, number is not None and _close(number, gold, file.tolerance), strict
+def _asked(file: CustomFile, talk: list[Message]) -> Prompt:
+    return generate(talk, max_tokens=file.max_tokens, temperature=file.temperature, stop=file.stop)
 
 
-def _close(number: str, gold: list[str], tolerance: float) -> bool:
-    for one in gold:
-        right = short_answers.read_number(one)
-        if right is not None:
-            off = abs(float(number) - float(right))
-            if off <= tolerance * abs(float(right)):
-                return True
-    return False
+async def _likelihoods(file: CustomFile, sample: Sample, ask: Ask) -> Score:
+    """The option of greatest log-likelihood; of texts also per byte, as lm-evaluation-harness."""
+    choices: list[str] = sample.inputs["choices"]
+    by_text = file.scores[0].by == "text"
+    named = choices if by_text else letters.LETTERS[: len(choices)]
+    context = "\n\n".join(filter(None, [sample.inputs.get("system"), sample.inputs["prompt"]]))
+    reply = await ask("candidate", choose(context, [f" {one}" for one in named]))
+    place = letters.greatest(reply.logprobs)
+    values = {"accuracy": float(place == sample.gold)}
+    parsed = {letters.LOGLIKELIHOOD: None if place is None else letters.LETTERS[place]}
+    if by_text:
+        sizes = [len(one.encode()) for one in choices]
+        norm = letters.greatest([p / n for p, n in zip(reply.logprobs, sizes, strict=True)])
+        values["accuracy_norm"] = float(norm == sample.gold)
+    return Score(answer_outcome(reply, place), values, parsed)
+
+
+def _single(file: CustomFile, tally: Tally) -> list[Metric]:
+    one = file.scores[0]
+    if SCORERS[one.scorer].graded:
+        return [metrics.mean(tally, "score", "score", f"Mean {one.name}")]
+    measure = metrics.mean if one.scorer == "graded" else metrics.rate
+    out = [measure(tally, "accuracy", "accuracy", "Accuracy")]
+    names = {name for row in tally for name in row.values}
+    for value, title in (
+        ("accuracy_strict", "Accuracy, exact replies only"),
+        ("accuracy_norm", "Accuracy, log-likelihood per byte"),
+    ):
+        if value in names:
+            out.append(metrics.rate(tally, value, value, title))
+    if "agreement" in names:
+        out.append(metrics.mean(tally, "agreement", "agreement", "Share of votes for the answer"))
+    return out + _over_epochs(tally)
+
+
+def _over_epochs(tally: Tally) -> list[Metric]:
+    """pass@k and pass^k of repeated answers.
+
+    With c of n answers right, the chance that one of k drawn ones is: ``1 - C(n-c,k)/C(n,k)``
+    (Chen et al. 2021, arXiv 2107.03374), and that all are: ``C(c,k)/C(n,k)`` (Yao et al. 2024,
+    arXiv 2406.12045). Each sample weighs the same.
+    """
+    n, found = tally.epochs, []
+    if n < 2 or tally.means is None:
+        return []
+    for k in sorted({2, 5, 10, n} & set(range(2, n + 1))):
+        for sign, title, chance in (("@", "at least one", _any), ("^", "all", _all)):
+            part = Tally()
+            for row in tally.means:
+                if "accuracy" in row.values:
+                    right = round(row.values["accuracy"] * n)
+                    part.add(row.tags, row.outcome, {"pass": chance(n, right, k)}, row.count)
+            name = f"pass{sign}{k}"
+            found.append(
+                metrics.mean(part, "pass", name, f"{title} of {k} answers right", "Epochs")
+            )
+    return found
+
+
+def _any(n: int, right: int, k: int) -> float:
+    return 1 - comb(n - right, k) / comb(n, k)
+
+
+def _all(n: int, right: int, k: int) -> float:
+    return comb(right, k) / comb(n, k)
+
+
+def _mark(file: CustomFile, judgement: str, *, graded: bool) -> float | None:
+    if graded:
+        return scorers.read_verdict(judgement)
+    return read_rating_lenient(judgement, file.low, file.high)
+
+
+def _why_unread(file: CustomFile, judgement: Reply, *, graded: bool) -> str:
+    if judgement.outcome is Outcome.TRUNCATED:
+        return "the judgement was cut off before its end"
+    if graded:
+        return "no verdict in the form that was asked for"
+    return rating_problem(judgement.text, file.low, file.high)
+
+
+def _weighted(found: list[tuple[Scoring, float | None]]) -> float:
+    total = sum(one.weight for one, _ in found)
+    return sum(one.weight * (mean or 0.0) for one, mean in found) / total if total else 0.0
+
+
+def _unread(reply: Reply) -> Outcome:
+    return Outcome.UNPARSED if reply.outcome is Outcome.OK else reply.outcome
+
+
+_RANK = (*(Outcome.OK, Outcome.UNPARSED, Outcome.TRUNCATED, Outcome.REFUSED, Outcome.FILTERED),)
+
+
+def _worse(one: Outcome, other: Outcome) -> Outcome:
+    """Which of two outcomes says more; a cut reply that can be read is fine."""
+    return max(one, other, key=_RANK.index)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import mimetypes
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
-from itertools import islice
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import DataSource, Item
 from evalbench.engine.benchmarks.custom import work as custom_work
-from evalbench.engine.data.image_size import image_size
-from evalbench.engine.data.pictures import MOST_PIXELS
-from evalbench.engine.data.reading import Row, read_rows, unreadable
+from evalbench.engine.benchmarks.custom.scorers import (
+    NORMALIZATIONS,
+    SCORERS,
+    VOTABLE,
+    Scoring,
+    setup_problem,
+)
+from evalbench.engine.data.reading import unreadable
 from evalbench.engine.errors import DataError, nearest
-from evalbench.engine.files import read_toml
-from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
+from evalbench.engine.files import read_text, read_toml
 from evalbench.engine.shapes import short
 
-SCORERS = ("choice", "exact", "contains", "numeric", "regex", "judge")
+CHOICES_AT_MOST = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +32,70 @@ class CustomFile:
     Attributes:
         title: for people.
         data: the table, beside the file.
-        template, system: Jinja templates of the user's and the system message.
-        max_tokens, temperature, stop: parameters of the candidate's calls.
-        target: the column with the right answer; empty for a judge without one.
-        choices: columns of the options, or one column with a list of them.
+        hub, config, split, revision: a data set of the Hugging Face hub, instead of ``data``.
         group: the column that results are grouped by; may be empty.
+        filter: a template; rows for which it says nothing, ``False`` or ``0`` are left out.
+        sort: the column to sort by; with ``-`` before it, the greatest comes first.
+        template: Jinja templates of the user's messages, one for each turn.
+        messages: the column with a conversation; templates are further turns.
+        system: Jinja template of the system message.
+        max_tokens, temperature, stop: parameters of the candidate's calls.
         images: columns with paths of images, relative to the table.
-        scorer: one of :data:`SCORERS`.
-        pattern: what the scorer ``regex`` reads the answer with, by its first group.
-        tolerance: how far a number may be off, in parts of the right one.
+        shots: how many solved examples come before the question.
+        shots_from: the table of the examples; empty: the first rows of the same one.
+        shots_random: whether each question draws its examples by the run's seed.
+        shots_as: ``turns`` of the conversation, or ``text`` before the question.
+        shot_answer: template of an example's answer; empty: its right answer.
+        votes: how often a question is asked; the answer that is given most often counts.
+        target: the column with the right answer, or a template; empty where none is needed.
+        separator: what stands between several right answers, or options, of one cell.
+        choices: columns of the options, or one column with a list of them.
+        shuffle: whether options are shown in an order drawn by the run's seed.
+        scores: how replies are scored; one of them, or several with names.
         rubric: Jinja template of the judge's message, with ``reply`` besides the columns.
         low, high: the judge's scale.
     """
 
     title: str = ""
     data: str = ""
-    template: str = ""
+    hub: str = ""
+    config: str = ""
+    split: str = "test"
+    revision: str = ""
+    group: str = ""
+    filter: str = ""
+    sort: str = ""
+    template: tuple[str, ...] = ()
+    messages: str = ""
     system: str = ""
     max_tokens: int = 256
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
-    target: str = ""
-    choices: tuple[str, ...] = ()
-    group: str = ""
     images: tuple[str, ...] = ()
-    scorer: str = "exact"
-    pattern: str = ""
-    tolerance: float = 0.0
+    shots: int = 0
+    shots_from: str = ""
+    shots_random: bool = False
+    shots_as: str = "turns"
+    shot_answer: str = ""
+    votes: int = 1
+    target: str = ""
+    separator: str = ""
+    choices: tuple[str, ...] = ()
+    shuffle: bool = False
+    scores: tuple[Scoring, ...] = field(default_factory=lambda: (Scoring(),))
     rubric: str = ""
     low: float = 1.0
     high: float = 10.0
+
+    @property
+    def scorers(self) -> frozenset[str]:
+        """The scorers that are used."""
+        return frozenset(one.scorer for one in self.scores)
+
+    @property
+    def asks_judges(self) -> bool:
+        """Whether a judge grades replies."""
+        return not self.scorers.isdisjoint({"judge", "graded"})
 
     def to_json(self) -> dict[str, Any]:
         """A JSON form that :meth:`from_json` reads back."""
@@ -68,329 +103,388 @@ class CustomFile:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CustomFile:
-        """Read a stored file.
+        """Read a stored file, also one of a run that is older than some keys.
 
         Raises:
             DataError: it is none.
         """
         if not isinstance(value, Mapping):
             raise DataError("what the run keeps of its benchmark's file is damaged")
-        where = Path("the file that the run keeps")
-        known = (name for name in value if name in _DEFAULTS)
-        return cls(**{name: _typed(where, name, value[name]) for name in known})
+        where = _Place(Path("the file that the run keeps"))
+        given = {
+            name: _typed(where, _DEFAULTS, name, value[name])
+            for name in value
+            if name in _DEFAULTS and name != "scores"
+        }
+        scores = value.get("scores")
+        if scores is None:
+            scores = [{name: value[name] for name in _SCORING if name in value}]
+        if not isinstance(scores, Sequence) or not all(isinstance(s, Mapping) for s in scores):
+            raise DataError("what the run keeps of its benchmark's file is damaged")
+        return cls(**given, scores=tuple(_stored_scoring(where, one) for one in scores))
 
 
-_SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "benchmark": {"title": "title", "data": "data", "group": "group"},
-    "prompt": {
-        "template": "template",
-        "system": "system",
-        "max_tokens": "max_tokens",
-        "temperature": "temperature",
-        "stop": "stop",
-        "images": "images",
-    },
-    "answer": {
-        "target": "target",
-        "choices": "choices",
-        "scorer": "scorer",
-        "pattern": "pattern",
-        "tolerance": "tolerance",
-    },
-    "judge": {"rubric": "rubric", "low": "low", "high": "high"},
+_SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "benchmark": (
+        *("title", "data", "hub", "config", "split", "revision", "group", "filter", "sort"),
+    ),
+    "prompt": (
+        *("template", "messages", "system", "max_tokens", "temperature", "stop", "images"),
+        *("shots", "shots_from", "shots_random", "shots_as", "shot_answer", "votes"),
+    ),
+    "answer": ("target", "separator", "choices", "shuffle"),
+    "judge": ("rubric", "low", "high"),
 }
-_LISTS = ("stop", "choices", "images")
+_DEFAULTS: Mapping[str, Any] = {
+    one.name: one.default for one in fields(CustomFile) if one.name != "scores"
+}
+_SCORING: Mapping[str, Any] = {one.name: one.default for one in fields(Scoring)}
+_LARGEST = 1e9
+"""Of any number in the file; a judge's scale and a cap of tokens need no more."""
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+class _Place:
+    """Where something stands in a file, for errors."""
+
+    def __init__(self, path: Path, text: str = "") -> None:
+        self.path = path
+        self._lines = text.splitlines()
+
+    def wrong(self, what: str, section: str = "", key: str = "", *, cure: str = "") -> DataError:
+        """An error that names file, line and key."""
+        line = self._line(section, key)
+        where = f"line {line}: " if line else ""
+        name = f"[{section}] {key}: " if section and key else f"{key}: " if key else ""
+        return DataError(f"{where}{name}{what}", path=str(self.path), cure=cure)
+
+    def _line(self, section: str, key: str) -> int | None:
+        current = ""
+        for number, line in enumerate(self._lines, 1):
+            if head := re.match(r"\s*\[\[?\s*([\w-]+)\s*\]", line):
+                current = head[1]
+                if not key and current == section:
+                    return number
+            elif key and current == section and re.match(rf"\s*[\"']?{re.escape(key)}\b", line):
+                return number
+        return None
 
 
 def is_custom(path: Path) -> bool:
     """Whether a TOML file describes a benchmark (and is no suite). False if it cannot be read."""
     try:
-        return "benchmark" in read_toml(path)
+        body = read_toml(path)
     except (OSError, ValueError):
         return False
+    return any(isinstance(body.get(name), dict) for name in ("benchmark", "prompt", "answer"))
+
+
+def read_tables(path: Path) -> tuple[dict[str, Any], str]:
+    """The tables of a TOML file, and its text.
+
+    Raises:
+        DataError: there is no such file, or it is no TOML, or no UTF-8.
+    """
+    try:
+        text = read_text(path, encoding="utf-8-sig")
+        return tomllib.loads(text), text
+    except tomllib.TOMLDecodeError as error:
+        raise DataError("this is not TOML", path=str(path), why=str(error)) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from None
+    except RecursionError:
+        raise DataError("this is not TOML", path=str(path), why="it is nested too deeply") from None
 
 
 def read_file(path: Path) -> CustomFile:
     """Read and check a file.
 
     Raises:
-        DataError: saying what is wrong in it and what would be right.
+        DataError: saying what is wrong in it, in which line, and what would be right.
     """
-    try:
-        body = read_toml(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
-    except ValueError as error:
-        raise DataError("this is not TOML", path=str(path), why=str(error)) from None
+    body, text = read_tables(path)
+    place = _Place(path, text)
     given: dict[str, Any] = {}
+    scoring: dict[str, Any] = {}
     for section, table in body.items():
+        if section == "score":
+            continue
         known = _SECTIONS.get(section)
         if known is None or not isinstance(table, dict):
-            raise DataError(
+            tables = (*_SECTIONS, "score")
+            raise place.wrong(
                 f"there is no table [{section}] in such a file",
-                path=str(path),
-                cure=nearest(section, _SECTIONS) or "tables: " + ", ".join(_SECTIONS),
+                section,
+                cure=nearest(section, tables) or "tables: " + ", ".join(tables),
             )
         for name, value in table.items():
-            if name not in known:
-                raise DataError(
-                    f"[{section}] has no {name!r}", path=str(path), cure=nearest(name, known)
+            if section == "answer" and name in _SCORING and name not in known:
+                scoring[name] = _typed(place, _SCORING, name, value, section)
+            elif name in known:
+                given[name] = _typed(place, _DEFAULTS, name, value, section)
+            else:
+                also = tuple(_SCORING) if section == "answer" else ()
+                raise place.wrong(
+                    f"[{section}] has no {name!r}",
+                    section,
+                    name,
+                    cure=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
                 )
-            given[known[name]] = _typed(path, known[name], value)
-    return _checked(path, CustomFile(**given))
-
-
-_LARGEST = 1e9
-"""Of any number in the file; a judge's scale and a cap of tokens need no more."""
-
-_DEFAULTS = {f.name: f.default for f in fields(CustomFile)}
-
-
-def _typed(path: Path, name: str, value: Any) -> Any:
-    if name in _LISTS:
-        items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) for item in items):
-            return tuple(items)
-        raise DataError(f"{name} is a text or a list of texts", path=str(path))
-    default = _DEFAULTS[name]
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not type(default):
-        kinds = {str: "a text", int: "a whole number", float: "a number"}
-        raise DataError(f"{name} is {kinds[type(default)]}, not {short(value)}", path=str(path))
-    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
-        raise DataError(f"{name} cannot be {short(value)}", path=str(path))
-    return value
-
-
-def _checked(path: Path, file: CustomFile) -> CustomFile:
-    def wrong(what: str, cure: str = "") -> DataError:
-        return DataError(what, path=str(path), cure=cure)
-
-    if not file.template:
-        raise wrong("there is no prompt", 'write one: [prompt] template = "{{ question }}"')
-    if file.scorer not in SCORERS:
-        raise wrong(
-            f"there is no scorer {file.scorer!r}",
-            nearest(file.scorer, SCORERS) or "one of: " + ", ".join(SCORERS),
-        )
-    if file.scorer != "judge" and not file.target:
-        raise wrong("the column with the right answer is not named", '[answer] target = "answer"')
-    if file.scorer == "choice" and not file.choices:
-        raise wrong(
-            "the options of a choice are not named", '[answer] choices = ["A", "B", "C", "D"]'
-        )
-    if file.scorer == "judge" and not file.rubric:
-        raise wrong("a judge needs a rubric", "[judge] rubric = ... with {{ reply }} in it")
-    if file.scorer == "regex":
-        try:
-            groups = re.compile(file.pattern).groups if file.pattern else 0
-        except re.error as error:
-            raise wrong(f"the pattern is no regular expression: {error}") from None
-        if not groups:
-            raise wrong(
-                "the pattern has no group for the answer", r"for example pattern = 'Answer: (\d+)'"
-            )
-    if file.max_tokens < 1 or not 0 <= file.temperature <= 2 or not file.low < file.high:
-        raise wrong("max_tokens, temperature or the judge's scale is out of range")
-    for template in (file.template, file.system, file.rubric):
-        _check_template(path, template)
+    scores = _scorings(place, body.get("score"), scoring)
+    file = CustomFile(**given, scores=scores)
+    for problem in _problems(place, file):
+        raise problem
     return file
 
 
-def _check_template(path: Path, template: str) -> None:
-    """Read a template without compiling it, which would work out what is constant in it.
+def _scorings(place: _Place, tables: Any, in_answer: Mapping[str, Any]) -> tuple[Scoring, ...]:
+    """What [answer], or each [[score]] table, says about scoring."""
+    if tables is None:
+        return (_named(Scoring(**in_answer)),)
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise place.wrong("write each scorer as a table [[score]]", "score")
+    if in_answer:
+        raise place.wrong(
+            "with [[score]] tables, scorers are named in them only", "answer", next(iter(in_answer))
+        )
+    found = []
+    for table in tables:
+        for name in table:
+            if name not in _SCORING:
+                raise place.wrong(
+                    f"[[score]] has no {name!r}",
+                    "score",
+                    name,
+                    cure=nearest(name, _SCORING) or "keys: " + ", ".join(_SCORING),
+                )
+        found.append(
+            _named(Scoring(**{n: _typed(place, _SCORING, n, v, "score") for n, v in table.items()}))
+        )
+    names = [one.name for one in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise place.wrong(f"two scorers are called {twice!r}", "score", cure='name = "…"')
+    return tuple(found)
 
-    It is compiled and rendered within limits, see ``custom_work``.
+
+def _named(scoring: Scoring) -> Scoring:
+    return scoring if scoring.name else replace(scoring, name=scoring.scorer)
+
+
+def _stored_scoring(place: _Place, value: Mapping[str, Any]) -> Scoring:
+    return _named(
+        Scoring(**{n: _typed(place, _SCORING, n, v) for n, v in value.items() if n in _SCORING})
+    )
+
+
+def _typed(
+    place: _Place, defaults: Mapping[str, Any], name: str, value: Any, section: str = ""
+) -> Any:
+    default = defaults[name]
+    if isinstance(default, tuple):
+        items = [value] if isinstance(value, str) else value
+        if isinstance(items, Sequence) and all(isinstance(item, str) for item in items):
+            return tuple(items)
+        raise place.wrong("is a text or a list of texts", section, name)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not type(default):
+        raise place.wrong(f"{name} is {_KINDS[type(default)]}, not {short(value)}", section, name)
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST:
+        raise place.wrong(f"{name} cannot be {short(value)}", section, name)
+    return value
+
+
+def _problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+    """What is wrong with a file whose keys and types are right; each says where."""
+    if not file.template and not file.messages:
+        yield place.wrong(
+            "there is no prompt", "prompt", cure='write one: [prompt] template = "{{ question }}"'
+        )
+    if file.data and file.hub:
+        yield place.wrong("give data or hub, not both", "benchmark", "hub")
+    if (file.config or file.revision) and not file.hub:
+        key = "config" if file.config else "revision"
+        yield place.wrong("is for a data set of the hub", "benchmark", key)
+    yield from _prompt_problems(place, file)
+    for scoring in file.scores:
+        yield from _scoring_problems(place, file, scoring)
+    if file.asks_judges and not file.low < file.high:
+        yield place.wrong("low has to be less than high: the scale is out of range", "judge", "low")
+    if "judge" in file.scorers and not file.rubric:
+        yield place.wrong(
+            "a judge needs a rubric", "judge", cure="[judge] rubric = ... with {{ reply }} in it"
+        )
+    if file.rubric and not file.asks_judges:
+        yield place.wrong('is read by scorer = "judge" or "graded" only', "judge", "rubric")
+    yield from _template_problems(place, file)
+
+
+def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+    if file.max_tokens < 1:
+        yield place.wrong("max_tokens is out of range", "prompt", "max_tokens")
+    if not 0 <= file.temperature <= 2:
+        yield place.wrong("temperature is out of range: 0 to 2", "prompt", "temperature")
+    if not 0 <= file.shots <= 100:
+        yield place.wrong("shots is out of range: 0 to 100", "prompt", "shots")
+    if file.shots_as not in ("turns", "text"):
+        yield place.wrong('is "turns" or "text"', "prompt", "shots_as")
+    if file.shots and not (file.target or file.shot_answer):
+        yield place.wrong("examples need an answer", "prompt", "shots", cure='shot_answer = "…"')
+    if file.shots and (file.messages or len(file.template) > 1):
+        yield place.wrong("examples are for one template", "prompt", "shots")
+    if not 1 <= file.votes <= 100:
+        yield place.wrong("votes is out of range: 1 to 100", "prompt", "votes")
+    if file.votes > 1 and not file.scorers <= VOTABLE:
+        yield place.wrong("votes need scorers of: " + ", ".join(sorted(VOTABLE)), "prompt", "votes")
+    if file.votes > 1 and file.temperature == 0:
+        yield place.wrong(
+            "at temperature 0 all votes are the same", "prompt", "votes", cure="temperature = 0.7"
+        )
+
+
+def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator[DataError]:
+    section = "answer" if len(file.scores) == 1 and one == file.scores[0] else "score"
+    if one.scorer not in SCORERS:
+        yield place.wrong(
+            f"there is no scorer {one.scorer!r}",
+            section,
+            "scorer",
+            cure=nearest(one.scorer, SCORERS) or "one of: " + ", ".join(SCORERS),
+        )
+        return
+    if SCORERS[one.scorer].needs_target and not file.target:
+        yield place.wrong(
+            "the column with the right answer is not named",
+            "answer",
+            cure='[answer] target = "answer"',
+        )
+    if one.scorer in ("choice", "loglikelihood") and not file.choices:
+        yield place.wrong(
+            "the options of a choice are not named",
+            "answer",
+            cure='[answer] choices = ["A", "B", "C", "D"]',
+        )
+    if one.scorer == "loglikelihood" and (
+        len(file.scores) > 1 or file.messages or len(file.template) > 1 or file.images
+    ):
+        yield place.wrong(
+            "log-likelihoods are the only scorer, of one template and text", section, "scorer"
+        )
+    if one.weight < 0 or (one.weight == 0 and len(file.scores) == 1):
+        yield place.wrong("weight is out of range", section, "weight")
+    for name in one.normalize:
+        if name not in NORMALIZATIONS:
+            yield place.wrong(
+                f"there is no {name!r}",
+                section,
+                "normalize",
+                cure=nearest(name, NORMALIZATIONS) or "one of: " + ", ".join(NORMALIZATIONS),
+            )
+    if problem := setup_problem(one):
+        key, what = problem
+        yield place.wrong(what, section, key)
+
+
+def _template_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
+    for section, key, template in templates_of(file):
+        if isinstance(found := template_names(template), str):
+            yield place.wrong(
+                "a template cannot be understood",
+                section,
+                key,
+                cure="put parts of it into {% set name = … %}"
+                if found == custom_work.TOO_DEEP
+                else f"Jinja says: {found}",
+            )
+
+
+def is_template(text: str) -> bool:
+    """Whether a value that may name a column is a template instead."""
+    return "{{" in text or "{%" in text
+
+
+def templates_of(file: CustomFile) -> list[tuple[str, str, str]]:
+    """Every template of a file with its section and key."""
+    found = [("prompt", "template", one) for one in file.template]
+    found += [
+        (section, key, getattr(file, key))
+        for section, key in (
+            ("prompt", "system"),
+            ("prompt", "shot_answer"),
+            ("benchmark", "filter"),
+            ("judge", "rubric"),
+        )
+        if getattr(file, key)
+    ]
+    if is_template(file.target):
+        found.append(("answer", "target", file.target))
+    return found
+
+
+def template_names(template: str) -> frozenset[str] | str:
+    """The columns that a template names, or what is wrong with it.
+
+    It is read without compiling it, which would work out what is constant in it: templates
+    are compiled and rendered within limits, see ``custom_work``.
     """
-    from jinja2 import TemplateSyntaxError
-    from jinja2.nodes import Filter, Test
+    from jinja2 import TemplateSyntaxError, nodes
 
     jinja = custom_work.environment()
     try:
         read = jinja.parse(template)
-        for node in read.find_all((Filter, Test)):
+        for node in read.find_all((nodes.Filter, nodes.Test)):
             kind, known = (
-                ("filter", jinja.filters) if isinstance(node, Filter) else ("test", jinja.tests)
+                ("filter", jinja.filters)
+                if isinstance(node, nodes.Filter)
+                else ("test", jinja.tests)
             )
             if node.name not in known:
-                raise TemplateSyntaxError(f"there is no {kind} {node.name!r}", node.lineno)
+                return f"there is no {kind} {node.name!r}"
+        return _columns_in(read) - set(jinja.globals)
     except TemplateSyntaxError as error:
-        raise DataError(
-            "a template cannot be understood", path=str(path), line=error.lineno, why=str(error)
-        ) from None
+        return f"line {error.lineno} of it: {error.message}"
     except RecursionError:
-        raise _too_deep(path) from None
+        return custom_work.TOO_DEEP
 
 
-def _too_deep(path: Path) -> DataError:
-    return DataError(
-        "a template cannot be understood",
-        path=str(path),
-        why=custom_work.TOO_DEEP,
-        cure="put parts of it into {% set name = … %}",
-    )
+def _columns_in(read: Any) -> frozenset[str]:
+    """The names that a parsed template takes from outside; what it sets itself is none of them.
 
-
-def read_items(path: Path, file: CustomFile, source: DataSource) -> Iterator[Item]:
-    """One item for each row of the table, its prompt rendered.
-
-    Args:
-        path: of the file.
-        file: what it says.
-        source: the table, where another than the file's is wanted; reads the images.
-
-    Raises:
-        DataError: naming the row that does not fit.
+    ``jinja2.meta`` would work out what is constant on the way.
     """
-    table = source.path
-    if table is None:
-        if not file.data:
-            raise DataError(
-                "the table of questions is not named",
-                path=str(path),
-                cure='[benchmark] data = "questions.csv", or --data FILE',
-            )
-        try:
-            table = _inside(path.parent, file.data)
-        except ValueError as error:
-            raise DataError(
-                "the table lies elsewhere than beside the file",
-                path=str(path),
-                why=str(error),
-                cure=f"if you want it read: --data {file.data}",
-            ) from None
-    yield from _rendered(path, file, table, source)
+    from jinja2 import nodes
 
-
-_ROWS_AT_ONCE = 64
-
-
-def _rendered(path: Path, file: CustomFile, table: Path, source: DataSource) -> Iterator[Item]:
-    """The items of the table's rows; a template may fail in any way on a row."""
-    child = custom_work.process()
-    rows = read_rows(table)
-    try:
-        if file.rubric:
-            # It is rendered only when answers are judged, which is late to learn that it cannot be.
-            _check_rubric(path, file.rubric, child)
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            texts = child.results([piece for _, row in some for piece in _pieces(file, row)])
-            for number, row in some:
-                try:
-                    images = [
-                        _image(source, _inside(table.parent, str(row[name])))
-                        for name in file.images
-                    ]
-                    yield _item(file, row, images, texts)
-                except DataError:
-                    raise
-                except Exception as error:
-                    raise _unfit(error, path, table, number, row) from None
-    finally:
-        child.close()
-
-
-def _check_rubric(path: Path, rubric: str, child: LimitedProcess) -> None:
-    try:
-        next(child.results([custom_work.check(rubric)]))
-    except WorkFailed as error:
-        if custom_work.TOO_DEEP in str(error):
-            raise _too_deep(path) from None
-        raise DataError(
-            "the rubric cannot be used", path=str(path), why=f"reading it {error}"
-        ) from None
-
-
-def _unfit(error: Exception, path: Path, table: Path, number: int, row: Row) -> DataError:
-    why = f"{type(error).__name__}: {error}"
-    if isinstance(error, WorkFailed):
-        if custom_work.TOO_DEEP in str(error):
-            return _too_deep(path)
-        why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
-    return DataError(
-        "the row does not fit the prompt",
-        path=str(table),
-        line=number,
-        why=why,
-        cure="columns: " + ", ".join(map(str, row)),
-    )
-
-
-def _pieces(file: CustomFile, row: Row) -> Iterator[Any]:
-    """What is to be rendered for a row; nothing where its choices are not there."""
-    known = {str(name): value for name, value in row.items()}
-    try:
-        choices = _choices(file, row)
-    except Exception:  # told when it is the row's turn
-        return
-    yield custom_work.template(file.template, {**known, "choices": choices} if choices else known)
-    if file.system:
-        yield custom_work.template(file.system, known)
-
-
-def _item(file: CustomFile, row: Row, images: list[dict[str, str]], texts: Iterator[str]) -> Item:
-    choices = _choices(file, row)
-    inputs: dict[str, Any] = {
-        "prompt": next(texts),
-        "row": {str(name): value for name, value in row.items() if str(name) not in file.images},
+    taken: set[str] = set()
+    made = set(_JINJAS_OWN)
+    for name in read.find_all(nodes.Name):
+        (taken if name.ctx == "load" else made).add(name.name)
+    for macro in read.find_all(nodes.Macro):
+        made.add(macro.name)
+    for brought in read.find_all((nodes.Import, nodes.FromImport)):
+        names = [brought.target] if isinstance(brought, nodes.Import) else brought.names
+        made.update(one if isinstance(one, str) else one[-1] for one in names)
+    for test in read.find_all((nodes.Filter, nodes.Test)):
+        if test.name in _FOR_WHAT_MAY_BE_MISSING and isinstance(test.node, nodes.Name):
+            made.add(test.node.name)
+    by_row = {
+        item.arg.value
+        for item in read.find_all(nodes.Getitem)
+        if isinstance(item.node, nodes.Name)
+        and item.node.name == "row"
+        and isinstance(item.arg, nodes.Const)
+        and isinstance(item.arg.value, str)
     }
-    if file.system:
-        inputs["system"] = next(texts)
-    if choices:
-        inputs["choices"] = choices
-    if images:
-        inputs["images"] = images
-    gold = _gold(file, row, choices) if file.target else None
-    return Item(inputs, gold, {"group": str(row[file.group])} if file.group else {})
+    return frozenset(taken - made | by_row)
 
 
-def _choices(file: CustomFile, row: Row) -> list[str]:
-    if len(file.choices) == 1 and isinstance(row[file.choices[0]], list):
-        return [str(choice) for choice in row[file.choices[0]]]
-    return [str(row[name]) for name in file.choices]
+_JINJAS_OWN = ("loop", "caller", "varargs", "kwargs", "self", "super")
+_FOR_WHAT_MAY_BE_MISSING = ("defined", "undefined", "default", "d")
 
 
-def _gold(file: CustomFile, row: Row, choices: list[str]) -> Any:
-    """The right answer: an option's index, a list of accepted texts, or a text."""
-    value = row[file.target]
-    if file.scorer == "choice":
-        return _index(value, choices)
-    if isinstance(value, list):
-        return [str(one) for one in value]
-    return [str(value)]
-
-
-def _index(value: Any, choices: list[str]) -> int:
-    """Which option a cell means: its text, its letter, or its number from 0."""
-    text = str(value).strip()
-    if text in choices:
-        return choices.index(text)
-    if len(text) == 1 and 0 <= ord(text.upper()) - ord("A") < len(choices):
-        return ord(text.upper()) - ord("A")
-    if text.isdecimal() and int(text) < len(choices):
-        return int(text)
-    raise ValueError(f"{text!r} is none of the options, no letter and no number of one")
-
-
-def _inside(folder: Path, name: str) -> Path:
-    """A file that somebody's file or table names, which may come from anywhere.
-
-    Raises:
-        ValueError: it is outside of ``folder``, by its name or behind a link.
-    """
-    path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"{name} is outside of {folder}")
-    return path
-
-
-def _image(source: DataSource, path: Path) -> dict[str, str]:
-    kind = mimetypes.guess_type(path.name)[0] or ""
-    if not kind.startswith("image/"):
-        raise ValueError(f"{path.name} is no image")
-    data = source.read(path)
-    width, height = image_size(data) or (0, 0)
-    if width * height > MOST_PIXELS:
-        raise ValueError(f"{path.name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}")
-    return {"type": kind, "data": base64.b64encode(data).decode()}
+def problem_at(path: Path, section: str, key: str, what: str, *, cure: str = "") -> DataError:
+    """An error about a key of a file, with its line."""
+    try:
+        text = read_text(path, encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    return _Place(path, text).wrong(what, section, key, cure=cure)

@@ -58,7 +58,20 @@ def environment() -> SandboxedEnvironment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     # Prompts are text, not pages: nothing in them is to be escaped.
-    return ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    return ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, finalize=_shown
+    )
+
+
+def _shown(value: Any) -> Any:
+    """What is shown of a value; nothing (null) is not the word "None".
+
+    Raises:
+        ValueError: it is null.
+    """
+    if value is None:
+        raise ValueError("a value that it shows is null; {{ name or '' }} would show nothing")
+    return value
 
 
 def _done(piece: Piece) -> str | None:

@@ -16,6 +16,7 @@ from evalbench.engine.benchmarks.mt_bench.ratings import (
     RATING_LENIENT,
     WINNER,
     WINNER_LENIENT,
+    rating_problem,
     read_rating,
     read_rating_lenient,
     read_winner,
@@ -177,27 +178,31 @@ class MtBench(Benchmark):
             return Score(_why(two), {}, note="the second answer cannot be judged")
         fields = _fields(sample.inputs, one.text, two.text)
         grade = self._compare if self.pairwise else self._rate
-        values, parsed = await grade(sample, fields, ask)
+        values, parsed, judgements = await grade(sample, fields, ask)
         left_out = _left_out(one, two)
         if left_out:
             values["cut_prompt"] = 1.0
         cut = left_out or Outcome.TRUNCATED in (one.outcome, two.outcome)
         unread = any(value for name, value in values.items() if name.startswith("unread/"))
+        if unread:
+            cut = cut or any(reply.outcome is Outcome.TRUNCATED for _, reply in judgements)
         outcome = Outcome.TRUNCATED if cut else Outcome.UNPARSED if unread else Outcome.OK
-        return Score(outcome, values, parsed, left_out)
+        notes = [left_out, *_problems(judgements)] if not self.pairwise else [left_out]
+        return Score(outcome, values, parsed, "; ".join(filter(None, notes)))
 
     # -- rating ------------------------------------------------------------------
 
     async def _rate(
         self, sample: Sample, fields: Mapping[str, str], ask: Ask
-    ) -> tuple[dict[str, float], dict[str, Any]]:
+    ) -> tuple[dict[str, float], dict[str, Any], list[tuple[str, Reply]]]:
         asks = [
             (judge, self._judgement("single", turn, fields), f"rate-{turn}", repeat)
             for judge in self.judges
             for turn in _judged_turns(sample, judge)
             for repeat in range(self.repeats)
         ]
-        replies = iter(await ask.many(asks))
+        told = await ask.many(asks)
+        replies = iter(told)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {RATING: {}, RATING_LENIENT: {}}
         for role in self.judges:
@@ -218,7 +223,11 @@ class MtBench(Benchmark):
                 parsed[RATING_LENIENT][f"{judge}, turn {turn}"] = median(seen) if seen else None
             values[f"judged/{judge}"] = float(len(turns) * self.repeats)
             values[f"unread/{judge}"] = float(unread)
-        return values, parsed
+        return (
+            values,
+            parsed,
+            [(_model(one[0]), reply) for one, reply in zip(asks, told, strict=True)],
+        )
 
     def _judgement(self, kind: str, turn: int, fields: Mapping[str, str]) -> Prompt:
         base = "single" if kind == "single" else "pair"
@@ -231,7 +240,7 @@ class MtBench(Benchmark):
 
     async def _compare(
         self, sample: Sample, fields: Mapping[str, str], ask: Ask
-    ) -> tuple[dict[str, float], dict[str, Any]]:
+    ) -> tuple[dict[str, float], dict[str, Any], list[tuple[str, Reply]]]:
         theirs: Sequence[str] = sample.inputs["baseline"]
         ours = (fields["answer_1"], fields["answer_2"])
         asks = [
@@ -240,7 +249,8 @@ class MtBench(Benchmark):
             for turn in _judged_turns(sample, judge)
             for order, seats in (("first", _seats(ours, theirs)), ("second", _seats(theirs, ours)))
         ]
-        replies = iter(await ask.many(asks))
+        told = await ask.many(asks)
+        replies = iter(told)
         values: dict[str, float] = {}
         parsed: dict[str, Any] = {WINNER: {}, WINNER_LENIENT: {}}
         for role in self.judges:
@@ -257,7 +267,11 @@ class MtBench(Benchmark):
                     values |= _verdict(verdicts, f"{turn}/{judge}")
             values[f"judged/{judge}"] = 2.0 * len(turns)
             values[f"unread/{judge}"] = float(unread)
-        return values, parsed
+        return (
+            values,
+            parsed,
+            [(_model(one[0]), reply) for one, reply in zip(asks, told, strict=True)],
+        )
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """Mean ratings or win rates, by judge, category and turn, and how judges agree."""
@@ -309,6 +323,18 @@ def _fields(inputs: Mapping[str, Any], one: str, two: str) -> dict[str, str]:
     if references := inputs.get("references"):
         fields["ref_answer_1"], fields["ref_answer_2"] = references
     return fields
+
+
+def _problems(judgements: Sequence[tuple[str, Reply]]) -> list[str]:
+    """What a person should know of ratings that are in no mean: outside of the scale, cut off."""
+    found = []
+    for judge, reply in judgements:
+        problem = rating_problem(reply.text)
+        if problem and reply.outcome is Outcome.TRUNCATED:
+            problem = "the judgement was cut off before its rating"
+        if problem:
+            found.append(f"{judge}: {problem}")
+    return list(dict.fromkeys(found))
 
 
 def _seats(a: Sequence[str], b: Sequence[str]) -> dict[str, str]:

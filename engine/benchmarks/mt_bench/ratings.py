@@ -16,9 +16,9 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RATING = "fastchat-rating/1"
-RATING_LENIENT = "rating-lenient/1"
+RATING_LENIENT = "rating-lenient/2"
 WINNER = "fastchat-winner/1"
-WINNER_LENIENT = "winner-lenient/1"
+WINNER_LENIENT = "winner-lenient/2"
 
 Winner = Literal["A", "B", "tie"]
 
@@ -54,11 +54,14 @@ def read_rating(reply: str) -> float | None:
 
 _FULL_WIDTH = str.maketrans("［］【】：（）", "[][]:()")
 _ESCAPED = re.compile(r"\\([\[\]])")
-_NUMBER = r"(?P<number>\d{1,3}(?:\.\d{0,6})?)(?:\s*(?:/|out\s+of)\s*10(?:\.0)?)?"
+_NUMBER = (
+    r"(?P<number>[+-]?[0-9]{1,3}(?:\.[0-9]{0,6}|,[0-9]{1,6})?)"
+    r"(?:\s*(?:/|out\s+of)\s*(?P<of>[0-9]{1,3})(?:\.0)?)?"
+)
 _LABEL = r"(?:rating|score|grade|mark|评分|得分|分数)"
 # What follows "/" or "out of" is the scale.
 _RATED = re.compile(
-    rf"(?<!/)(?<!/\s)(?<!out of )\[\s*\[\s*(?:{_LABEL}\s*[:=]?\s*)?{_NUMBER}\s*\]\s*\]",
+    rf"(?<!/)(?<!/\s)(?<!out of )\[\s*\[\s*{_NUMBER}\s*\]\s*\]",
     re.IGNORECASE,
 )
 _LABELLED = re.compile(
@@ -69,29 +72,69 @@ _LABELLED = re.compile(
 _ALONE = re.compile(rf"\[\s{{0,9}}{_NUMBER}\s{{0,9}}\][.!]?")
 
 
+_RATING_BEFORE = re.compile(
+    rf"(?:{_LABEL}|verdict|\bgive (?:it|this)(?: a)?|final(?: answer)?)[^\[\]\n]{{0,40}}$",
+    re.IGNORECASE,
+)
+_CORRECTED = re.compile(
+    r"\b(?:actually|rather|wait|correction|on reflection|on second thought|instead|i meant"
+    r"|revised?|no)\b",
+    re.IGNORECASE,
+)
+_SUPPOSED = re.compile(r"\b(?:if|were|would|could|might|had)\b[^.!?\n\[]*$", re.IGNORECASE)
+_MOST_RATINGS = 500
+
+
 def read_rating_lenient(reply: str, low: float = 1, high: float = 10) -> float | None:
     """The rating from ``low`` to ``high`` that a person would read.
 
-    1. The last number in double brackets, whatever spaces, marks or ``/10``
-       are in them: a judge that corrects itself means the correction.
+    1. The number in double brackets, whatever spaces, marks or ``/10`` are with it. Of several
+       that differ the last counts, where it is called the rating or corrects the others; where
+       it is not, or only supposes something ("If I were strict: [[5]]"), there is none.
     2. Without one, the last number in single brackets right after a word for
        rating ("Rating: [9]"), or alone on the last line. Others are citations.
 
     A number outside of brackets is none, as the judge was asked for brackets.
-    Outside of the scale there is no rating. ``08`` is 8.
+    Outside of the scale there is no rating. ``08`` is 8, and ``8,5`` is 8.5.
     """
-    text = _plain(reply)
-    found = (
-        _last_match(_RATED, text)
-        or _last_match(_LABELLED, text)
-        or _ALONE.fullmatch(_last_line(text))
-    )
-    if not found:
-        return None
-    number = float(found["number"])
-    if not low <= number <= high:
+    number = _rated(reply, high)
+    if number is None or not low <= number <= high:
         return None
     return int(number) if number.is_integer() else number
+
+
+def rating_problem(reply: str, low: float = 1, high: float = 10) -> str:
+    """Why :func:`read_rating_lenient` reads nothing, in words; empty if it reads a rating."""
+    number = _rated(reply, high)
+    if number is None:
+        return "no rating in the form that was asked for"
+    if low <= number <= high:
+        return ""
+    return f"the rating {number:g} is outside of the scale, {low:g} to {high:g}"
+
+
+def _rated(reply: str, high: float) -> float | None:
+    """The number that is given as the rating, whatever the scale."""
+    text = _plain(reply)
+    stated = deque(_RATED.finditer(text), maxlen=_MOST_RATINGS)
+    if stated:
+        found = stated[-1]
+        before = text[max(0, found.start() - 120) : found.start()]
+        if len({_number(one) for one in stated}) > 1 and (
+            _SUPPOSED.search(before)
+            or not (_RATING_BEFORE.search(before) or _CORRECTED.search(before))
+        ):
+            return None
+        return _number(found, high)
+    labelled = _last_match(_LABELLED, text) or _ALONE.fullmatch(_last_line(text))
+    return _number(labelled, high) if labelled else None
+
+
+def _number(found: re.Match[str], high: float | None = None) -> float | None:
+    """The number; none where it is given out of another scale than that up to ``high``."""
+    if high is not None and found["of"] and float(found["of"]) != high:
+        return None
+    return float(found["number"].replace(",", "."))
 
 
 def read_winner(reply: str) -> Winner | None:
@@ -129,7 +172,8 @@ _DENIED_AFTER = re.compile(
 )
 # What follows a verdict that only explains the format, as the judge's instructions do.
 _EXPLAINED = re.compile(
-    r"[\"'”)]?\s*(?:(?:if|when|means|=)\s+(?:the\s+)?(?:assistant|model|response|answer|it|both|A|B)\b"
+    r"[\"'”)]?\s*(?:(?:if|when|means|=)\s+(?:the\s+)?(?:assistant|model|response|answer|it|both"
+    r"|A|B)\b"
     r"|(?:if|for|means|in case of|=)\s+(?:(?:it(?:['’]s| is)|there is)\s+)?a?\s*(?:tie|draw)\b)",
     re.IGNORECASE,
 )

@@ -16,7 +16,7 @@ from evalbench.engine.scoring import loose_json
 from evalbench.engine.scoring.reply_text import answer_text
 
 COMPLIANCE = "speceval-compliance/1"
-COMPLIANCE_LENIENT = "compliance-lenient/1"
+COMPLIANCE_LENIENT = "compliance-lenient/2"
 
 
 class Compliance(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Literal
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
 
 RANKING = "speceval-ranking/1"
-RANKING_LENIENT = "ranking-lenient/1"
+RANKING_LENIENT = "ranking-lenient/2"
 
 Verdict = Literal["a", "b", "equal", "n/a", "unsure"]
 

@@ -89,7 +89,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "task_version": bench.get("version") or 0,
         "task_args": dict(run.spec.options),
         "dataset": {
-            "name": str(data.get("origin") or run.spec.benchmark),
+            "name": str(data.get("origin") or run.spec.label),
             "samples": run.size,
             "shuffled": bool(run.spec.get("shuffle")),
         },
@@ -187,7 +187,7 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
     elif run.spec.benchmark == RECORDED:
         sample["scores"] = _scores_of_scorers(held, epoch)
     elif (value := run.grade(score, run.headline)) is not None:
-        sample["scores"] = {run.spec.benchmark: _score(score, value)}
+        sample["scores"] = {run.spec.label: _score(score, value)}
     return sample
 
 

@@ -85,8 +85,8 @@ PROMPT = '[prompt]\ntemplate = "{{ question }}"\n'
 
 def test_the_example_is_a_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "try.toml"
-    file.write_text(custom_example.FILE.format(name="try"))
-    (tmp_path / "try.csv").write_text(custom_example.TABLE)
+    for name, body in custom_example.files_of("choice", "try").items():
+        (tmp_path / name).write_bytes(body)
     assert is_custom(file)
     bench, samples = prepared(file)
     assert len(samples) == 6
@@ -97,6 +97,32 @@ def test_the_example_is_a_benchmark(tmp_path: Path) -> None:
     text = ask.asked[0][1].messages[0].text
     assert "A) Venus\nB) Mercury\nC) Mars" in text
     assert {sample.gold for sample in samples} == {0, 1, 2}
+
+
+RIGHT = {
+    "choice": "B",
+    "number": "It is 22.\n#### 22",
+    "text": "Paris",
+    "judged": "Happy birthday!",
+    "chat": "You need 28 inches.",
+    "pictures": "Red.",
+    "code": "It adds them up.\nOutput: 10",
+}
+
+
+@pytest.mark.parametrize("template", list(custom_example.TEMPLATES))
+def test_every_template_is_a_benchmark_that_a_right_reply_passes(
+    tmp_path: Path, template: str
+) -> None:
+    for name, body in custom_example.files_of(template, "try").items():
+        (tmp_path / name).write_bytes(body)
+    bench, samples = prepared(tmp_path / "try.toml")
+    score = scored(bench, samples[0], RIGHT[template], "[[10]]", "[[10]]")
+    assert score.outcome is Outcome.OK
+    assert set(score.values.values()) <= {0.0, 1.0, 10.0}
+    tally = Tally()
+    tally.add(samples[0].tags, score.outcome, score.values)
+    assert bench.metrics(tally)[0].value in (1.0, 10.0)
 
 
 # -- scorers ---------------------------------------------------------------------
@@ -254,7 +280,7 @@ def test_a_mistake_in_the_file_is_explained(write: Write, body: str, told: str) 
 def test_a_row_that_does_not_fit_is_named(write: Write, body: str) -> None:
     with pytest.raises(DataError, match="row 1") as error:
         prepared(write(body))
-    assert "columns: question, answer" in str(error.value)
+    assert "try:" in str(error.value)
 
 
 def test_without_a_file_it_says_where_to_get_one() -> None:
@@ -336,7 +362,7 @@ def test_a_file_names_no_table_outside_of_its_folder(folder: Path, name: str) ->
 def test_a_template_reaches_the_columns_and_nothing_else(write: Write, template: str) -> None:
     quoted = json.dumps(template)
     body = f'[prompt]\ntemplate = {quoted}\n[answer]\ntarget = "answer"\n'
-    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood"):
+    with pytest.raises(DataError, match=r"does not fit the prompt|cannot be understood|no column"):
         prepared(write(body))
 
 

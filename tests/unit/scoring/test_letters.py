@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -47,6 +49,8 @@ READ = {
     ],
     "B": [
         "**B**",
+        "Ⓑ",
+        "答え：Ｂ",
         "*B*",
         "__B__",
         "_B_",
@@ -319,7 +323,6 @@ READ = {
         "А",  # Cyrillic
         "В",  # Cyrillic
         "Ｂ",  # full width
-        "Ⓑ",
         "A and B",
         "A, B",
         "A/B",
@@ -412,6 +415,19 @@ READ = {
 def test_lenient_reads_what_a_person_would(reply: str, letter: str) -> None:
     expected = None if letter == "-" else LETTERS.index(letter)
     assert read_lenient(reply) == expected
+
+
+def test_replies_in_many_languages_and_wrappers() -> None:
+    lines = Path(__file__).with_name("letter_replies.jsonl").read_text().splitlines()
+    cases = [json.loads(line) for line in lines]
+    read = {case["reply"]: read_lenient(case["reply"]) for case in cases}
+    assert read == {case["reply"]: case["option"] for case in cases}
+
+
+def test_the_cases_from_outside(shared_data: Path) -> None:
+    lines = (shared_data / "outside" / "letters.jsonl").read_text().splitlines()
+    for case in map(json.loads, lines):
+        assert read_lenient(case["reply"], case["options"]) == case["expected"], case["reply"]
 
 
 @pytest.mark.parametrize("reply", ["E", "Answer: E", "(e)", "E) something", "The answer is E."])

@@ -1,0 +1,579 @@
+"""The rows of a benchmark of one's own: read, chosen, and their prompts rendered."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import mimetypes
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine.benchmark import DataSource, Item
+from evalbench.engine.benchmarks.custom import work as custom_work
+from evalbench.engine.benchmarks.custom.file import (
+    CHOICES_AT_MOST,
+    CustomFile,
+    is_template,
+    problem_at,
+    template_names,
+    templates_of,
+)
+from evalbench.engine.benchmarks.custom.scorers import SCORERS
+from evalbench.engine.data.image_size import image_size
+from evalbench.engine.data.pictures import MOST_PIXELS
+from evalbench.engine.data.reading import Row, read_rows
+from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
+from evalbench.engine.scoring.letters import LETTERS
+from evalbench.engine.scoring.numbers import parse_number
+
+Numbered = tuple[int, Row]
+_ROWS_AT_ONCE = 64
+_OURS = frozenset({"row", "choices", "loop"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Where rows come from, for errors: a file, or a data set of the hub."""
+
+    name: str
+    folder: Path | None
+
+    def wrong(self, what: str, number: int, why: str = "", cure: str = "") -> DataError:
+        return DataError(what, path=self.name, line=number, why=why, cure=cure)
+
+
+def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) -> Iterator[Item]:
+    """One item for each row of the table, its prompts rendered.
+
+    Args:
+        path: of the file.
+        file: what it says.
+        source: the table, where another than the file's is wanted; reads the images.
+        seed: draws the order of options, and examples.
+
+    Raises:
+        DataError: naming the row that does not fit.
+    """
+    table, rows = _rows(path, file, source)
+    child = custom_work.process()
+    try:
+        yield from _Reader(path, file, source, table, child, seed).items(rows)
+    finally:
+        child.close()
+
+
+def _rows(path: Path, file: CustomFile, source: DataSource) -> tuple[_Table, Iterator[Numbered]]:
+    if source.path is None and file.hub:
+        return _Table(f"{file.hub}, {file.split}", None), _hub_rows(file, source)
+    table = source.path or _beside(path, "data", file.data)
+    return _Table(str(table), table.parent), read_rows(table)
+
+
+def _beside(path: Path, key: str, name: str) -> Path:
+    if not name:
+        raise problem_at(
+            path,
+            "benchmark",
+            "",
+            "the table of questions is not named",
+            cure='[benchmark] data = "questions.csv", or --data FILE',
+        )
+    section = "benchmark" if key == "data" else "prompt"
+    try:
+        table = _inside(path.parent, name)
+    except ValueError as error:
+        raise problem_at(
+            path,
+            section,
+            key,
+            f"the table lies elsewhere than beside the file: {error}",
+            cure=f"if you want it read: --data {name}" if key == "data" else "",
+        ) from None
+    if not table.exists():
+        raise problem_at(path, section, key, f"there is no file {name} beside it")
+    return table
+
+
+def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
+    """The rows of a data set of the Hugging Face hub."""
+    if source.progress:
+        source.progress(f"fetching {file.hub} from the Hugging Face hub", 0, None)
+    try:
+        import datasets
+
+        datasets.disable_progress_bars()
+        rows = datasets.load_dataset(
+            file.hub,
+            file.config or None,
+            split=file.split,
+            revision=file.revision or None,
+            cache_dir=str(source.cache),
+        )
+    except Exception as error:  # the hub's clients raise a dozen unrelated types
+        raise DataError(
+            f"{file.hub} could not be fetched from the Hugging Face hub",
+            why=f"{type(error).__name__}: {error}",
+            cure="check hub, config and split, and the network; or give a copy with --data FILE",
+        ) from error
+    for number, row in enumerate(rows, 1):
+        yield number, dict(row)
+
+
+class _Reader:
+    """Makes items of rows, a few dozen at once, as the child renders them."""
+
+    def __init__(
+        self,
+        path: Path,
+        file: CustomFile,
+        source: DataSource,
+        table: _Table,
+        child: LimitedProcess,
+        seed: int,
+    ) -> None:
+        self._path, self._file, self._source = path, file, source
+        self._table, self._child, self._seed = table, child, seed
+        self._names = [
+            (section, key, names)
+            for section, key, template in templates_of(file)
+            if not isinstance(names := template_names(template), str)
+        ]
+        self._examples: list[Numbered] = []
+
+    def items(self, rows: Iterator[Numbered]) -> Iterator[Item]:
+        file = self._file
+        if file.rubric:
+            # It is rendered only when answers are judged, which is late to learn that it cannot be.
+            self._check_rubric()
+        rows = self._selected(rows)
+        if file.shots:
+            rows = self._with_examples(rows)
+        none = True
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            none = False
+            yield from self._made(some)
+        if none:
+            raise DataError(
+                "no row is left to ask",
+                path=self._table.name,
+                cure="see [benchmark] filter" if file.filter else "a table needs one row or more",
+            )
+
+    def _check_rubric(self) -> None:
+        try:
+            next(self._child.results([custom_work.check(self._file.rubric)]))
+        except WorkFailed as error:
+            raise problem_at(
+                self._path, "judge", "rubric", f"it cannot be used: reading it {error}"
+            ) from None
+
+    # -- which rows --------------------------------------------------------------
+
+    def _selected(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
+        """The rows in their order, checked to have every column that the file names."""
+        file = self._file
+        checked = self._checked(rows)
+        if file.filter:
+            checked = self._filtered(checked)
+        if not file.sort:
+            return checked
+        column = file.sort.removeprefix("-")
+        found = list(checked)
+        values = [row[column] for _, row in found]
+        numeric = [parse_number(str(value)) for value in values]
+        keys: list[Any] = [str(v) for v in values] if None in numeric else numeric
+        order = sorted(range(len(found)), key=lambda at: keys[at], reverse=file.sort[:1] == "-")
+        return iter([found[at] for at in order])
+
+    def _checked(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
+        first = True
+        columns = self._columns()
+        for number, row in rows:
+            there = set(map(str, row))
+            for section, key, names in (*columns, *self._names):
+                also = _OURS | ({"prompt", "reply", "target"} if key == "rubric" else set())
+                for name in sorted(names - there - also):
+                    what = f"the table has no column {name!r}"
+                    cure = nearest(name, there) or "columns: " + ", ".join(sorted(there))
+                    if first:
+                        raise problem_at(
+                            self._path,
+                            section,
+                            key,
+                            f"{what} ({self._table.name}, row {number})",
+                            cure=cure,
+                        )
+                    raise self._table.wrong(
+                        f"the row has no column {name!r}, which [{section}] {key} needs",
+                        number,
+                        cure=cure,
+                    )
+            first = False
+            yield number, row
+
+    def _columns(self) -> list[tuple[str, str, frozenset[str]]]:
+        file = self._file
+        named = [
+            ("benchmark", "group", [file.group]),
+            ("benchmark", "sort", [file.sort.removeprefix("-")]),
+            ("prompt", "messages", [file.messages]),
+            ("prompt", "images", list(file.images)),
+            ("answer", "target", [] if is_template(file.target) else [file.target]),
+            ("answer", "choices", list(file.choices)),
+        ]
+        return [(s, k, frozenset(filter(None, names))) for s, k, names in named]
+
+    def _filtered(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
+        while some := list(islice(rows, _ROWS_AT_ONCE)):
+            pieces = [custom_work.template(self._file.filter, _named(row)) for _, row in some]
+            results = self._child.results(pieces)
+            for number, row in some:
+                try:
+                    said = next(results)
+                except WorkFailed as error:
+                    raise self._unfit(error, number, row, "filter") from None
+                if said.strip() not in ("", "False", "false", "0", "None"):
+                    yield number, row
+
+    def _with_examples(self, rows: Iterator[Numbered]) -> Iterator[Numbered]:
+        """Take the examples; of the same table the first rows, which are then not asked."""
+        file = self._file
+        if file.shots_from:
+            table = _beside(self._path, "shots_from", file.shots_from)
+            self._examples = list(read_rows(table))
+        elif file.shots_random:
+            self._examples = list(rows)
+            rows = iter(self._examples)
+        else:
+            self._examples = list(islice(rows, file.shots))
+        if len(self._examples) < file.shots + (file.shots_random and not file.shots_from):
+            raise problem_at(
+                self._path,
+                "prompt",
+                "shots",
+                f"there are {len(self._examples)} rows for {file.shots} examples",
+            )
+        return rows
+
+    def _shots_of(self, number: int, row: Row) -> list[Numbered]:
+        file = self._file
+        if not file.shots:
+            return []
+        if not file.shots_random:
+            return self._examples[: file.shots]
+        draw = random.Random(f"{self._seed}/shots/{number}")  # noqa: S311
+        others = [example for example in self._examples if example[1] is not row]
+        return draw.sample(others, file.shots)
+
+    # -- what is rendered --------------------------------------------------------
+
+    def _made(self, some: Sequence[Numbered]) -> Iterator[Item]:
+        plans: list[list[Any]] = []
+        for number, row in some:
+            try:
+                plans.append(
+                    [self._plan(*one) for one in (*self._shots_of(number, row), (number, row))]
+                )
+            except DataError:
+                raise
+            except Exception as error:
+                plans.append([error])
+                break  # told when it is the row's turn, after those before it
+        pieces = [
+            piece
+            for plan in plans
+            for part in plan
+            if isinstance(part, _Plan)
+            for piece in part.pieces
+        ]
+        results = self._child.results(pieces)
+        for (number, row), plan in zip(some, plans, strict=False):
+            try:
+                yield self._item(number, row, plan, results)
+            except DataError:
+                raise
+            except Exception as error:
+                raise self._unfit(error, number, row) from None
+
+    def _plan(self, number: int, row: Row) -> _Plan:
+        file = self._file
+        choices, order = self._choices(number, row)
+        known = _named(row)
+        if choices:
+            known["choices"] = choices
+        pieces = [custom_work.template(one, known) for one in file.template]
+        pieces += [custom_work.template(file.system, known)] if file.system else []
+        pieces += [custom_work.template(file.target, known)] if is_template(file.target) else []
+        pieces += [custom_work.template(file.shot_answer, known)] if file.shot_answer else []
+        return _Plan(number, row, choices, order, pieces)
+
+    def _choices(self, number: int, row: Row) -> tuple[list[str], list[int]]:
+        """The options as they are shown, and which of the row's each one is."""
+        file = self._file
+        if not file.choices:
+            return [], []
+        found: list[str] = []
+        for name in file.choices:
+            cell = row[name]
+            cells = list(cell) if isinstance(cell, list | tuple) else _split(cell, file.separator)
+            if any(_is_empty(one) for one in cells) or not cells:
+                raise ValueError(f"an option in {name!r} is empty")
+            found += [str(one) for one in cells]
+        if not 2 <= len(found) <= CHOICES_AT_MOST:
+            raise ValueError(f"there are {len(found)} options; 2 to {CHOICES_AT_MOST} can be told")
+        order = list(range(len(found)))
+        if file.shuffle:
+            random.Random(f"{self._seed}/{number}/{found}").shuffle(order)  # noqa: S311
+        return [found[at] for at in order], order
+
+    def _item(self, number: int, row: Row, plan: Sequence[Any], results: Iterator[str]) -> Item:
+        file = self._file
+        if isinstance(plan[0], Exception):
+            raise plan[0]
+        *shots, asked = plan
+        examples = [self._read(one, results) for one in shots]
+        said = self._read(asked, results)
+        inputs: dict[str, Any] = {
+            "prompt": said.turns[-1] if said.turns else "",
+            "row": {str(n): _plain(v) for n, v in row.items() if str(n) not in file.images},
+        }
+        if file.system:
+            inputs["system"] = said.system
+        messages = [
+            message
+            for example in examples
+            for message in (
+                {"role": "user", "content": example.turns[0]},
+                {"role": "assistant", "content": example.answer},
+            )
+        ]
+        if examples and file.shots_as == "text":
+            blocks = [_joined(example.turns[0], example.answer) for example in examples]
+            inputs["prompt"] = "\n\n".join([*blocks, said.turns[0]])
+            messages = []
+        if file.messages:
+            messages += _conversation(row[file.messages], last_asks=not said.turns)
+            if not said.turns:
+                inputs["prompt"] = messages.pop()["content"]
+        if messages:
+            inputs["before"] = messages
+        if len(said.turns) > 1:
+            inputs["turns"] = said.turns[:-1]
+        if any(not text.strip() for text in (inputs["prompt"], *said.turns)):
+            raise ValueError("its prompt is empty")
+        if asked.choices:
+            inputs["choices"] = asked.choices
+        images = [self._image(one) for name in file.images for one in _listed(row[name])]
+        if images:
+            inputs["images"] = images
+        group = {"group": str(row[file.group])} if file.group else {}
+        return Item(inputs, said.gold, group)
+
+    def _read(self, plan: _Plan, results: Iterator[str]) -> _Said:
+        """What the child made of a plan's pieces, in their order."""
+        file = self._file
+        turns = [next(results) for _ in file.template]
+        system = next(results) if file.system else ""
+        target: Any = (
+            plan.row[file.target] if file.target and not is_template(file.target) else None
+        )
+        if is_template(file.target):
+            target = next(results)
+        shown = next(results) if file.shot_answer else ""
+        gold = self._gold(target, plan) if file.target else None
+        if not shown and gold is not None:
+            shown = LETTERS[gold] if isinstance(gold, int) else gold[0]
+        return _Said(turns, system, gold, shown)
+
+    def _gold(self, value: Any, plan: _Plan) -> Any:
+        """The right answer: an option's index, or the texts that are accepted.
+
+        Raises:
+            ValueError: there is none; whatever the scorer, it could not be told from a wrong one.
+        """
+        file = self._file
+        wanted = any(SCORERS[name].needs_target for name in file.scorers)
+        if _is_empty(value):
+            if not wanted:
+                return None
+            raise ValueError("its right answer is empty")
+        if not file.scorers.isdisjoint({"choice", "loglikelihood"}):
+            return _index(value, plan)
+        found = list(value) if isinstance(value, list | tuple) else _split(value, file.separator)
+        if not found or any(_is_empty(one) for one in found):
+            raise ValueError("one of its right answers is empty")
+        texts = [_text(one) for one in found]
+        if "numeric" in file.scorers and (
+            wrong := next((text for text in texts if parse_number(text) is None), None)
+        ):
+            raise ValueError(f"its right answer is no number: {wrong[:60]!r}")
+        return texts
+
+    def _image(self, value: Any) -> dict[str, str]:
+        if isinstance(value, Mapping):
+            value = value.get("bytes") or value.get("path")
+        if isinstance(value, bytes):
+            data, kind, name = value, _kind_of(value), "a picture"
+        else:
+            if self._table.folder is None or _is_empty(value):
+                raise ValueError("there is no picture in it")
+            path = _inside(self._table.folder, str(value))
+            name, kind = path.name, mimetypes.guess_type(path.name)[0] or ""
+            if not kind.startswith("image/"):
+                raise ValueError(f"{name} is no image")
+            data = self._source.read(path)
+        if not kind.startswith("image/"):
+            raise ValueError(f"{name} is no image")
+        width, height = image_size(data) or (0, 0)
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"{name} has {width:,} × {height:,} pixels, over {MOST_PIXELS:,}")
+        return {"type": kind, "data": base64.b64encode(data).decode()}
+
+    def _unfit(self, error: Exception, number: int, row: Row, part: str = "prompt") -> DataError:
+        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, WorkFailed):
+            if custom_work.TOO_DEEP in str(error):
+                return DataError(
+                    "a template cannot be understood",
+                    path=str(self._path),
+                    why=custom_work.TOO_DEEP,
+                    cure="put parts of it into {% set name = … %}",
+                )
+            why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
+        return self._table.wrong(
+            f"the row does not fit the {part}", number, why, "columns: " + ", ".join(map(str, row))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    number: int
+    row: Row
+    choices: list[str]
+    order: list[int]
+    pieces: list[custom_work.Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    turns: list[str]
+    system: str
+    gold: Any
+    answer: str
+
+
+def _named(row: Row) -> dict[str, Any]:
+    return {str(name): _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    """A cell as JSON has it; NaN, which tables have for nothing, is nothing."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value
+
+
+def _is_empty(value: Any) -> bool:
+    return _plain(value) is None or (isinstance(value, str) and not value.strip())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, dict | list) else str(value)
+
+
+def _split(cell: Any, separator: str) -> list[Any]:
+    if separator and isinstance(cell, str):
+        return [part.strip() for part in cell.split(separator) if part.strip()]
+    return [cell]
+
+
+def _listed(cell: Any) -> list[Any]:
+    return cell if isinstance(cell, list) else [cell]
+
+
+def _joined(question: str, answer: str) -> str:
+    gap = "" if question[-1:].isspace() else " "
+    return f"{question}{gap}{answer}"
+
+
+def _index(value: Any, plan: _Plan) -> int:
+    """Which option a cell means: its text, its letter, or its number from 0."""
+    text, count = str(value).strip(), len(plan.choices)
+    if text in plan.choices:
+        return plan.choices.index(text)
+    if len(text) == 1 and 0 <= ord(text.upper()) - ord("A") < count:
+        return plan.order.index(ord(text.upper()) - ord("A"))
+    if text.isdecimal() and int(text) < count:
+        return plan.order.index(int(text))
+    raise ValueError(f"{text[:60]!r} is none of the options, no letter and no number of one")
+
+
+_ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+
+
+def _conversation(cell: Any, *, last_asks: bool) -> list[dict[str, str]]:
+    """The messages of a cell: a list of objects with role and content, or its JSON text.
+
+    Raises:
+        ValueError: it is no conversation that a model could go on with.
+    """
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except ValueError:
+            raise ValueError("its conversation is no JSON list of messages") from None
+    if not isinstance(cell, list) or not cell:
+        raise ValueError("its conversation is no list of messages")
+    found = []
+    for at, message in enumerate(cell, 1):
+        if not isinstance(message, Mapping):
+            raise ValueError(f"message {at} is no object with role and content")
+        role = message.get("role", message.get("from"))
+        content = message.get("content", message.get("value"))
+        role = _ROLES.get(str(role), role)
+        if isinstance(content, list):
+            content = "".join(
+                str(part.get("text", "")) for part in content if isinstance(part, Mapping)
+            )
+        if role not in ("system", "user", "assistant"):
+            raise ValueError(
+                f"message {at} has the role {role!r}; there are system, user, assistant"
+            )
+        if not isinstance(content, str) or not content.strip():
+            raise ValueError(f"message {at} has no text")
+        found.append({"role": role, "content": content})
+    if last_asks and found[-1]["role"] != "user":
+        raise ValueError("its conversation does not end with the user's message")
+    if not last_asks and found[-1]["role"] == "user":
+        raise ValueError("its conversation ends with the user's message, and a template follows")
+    return found
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file that somebody's file or table names, which may come from anywhere.
+
+    Raises:
+        ValueError: it is outside of ``folder``, by its name or behind a link.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"{name} is outside of {folder}")
+    return path
+
+
+def _kind_of(data: bytes) -> str:
+    for begins, kind in (
+        (b"\x89PNG", "image/png"),
+        (b"\xff\xd8", "image/jpeg"),
+        (b"GIF8", "image/gif"),
+        (b"RIFF", "image/webp"),
+    ):
+        if data.startswith(begins):
+            return kind
+    return ""

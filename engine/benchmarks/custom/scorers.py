@@ -1,0 +1,429 @@
+"""How a reply is scored: what each scorer reads, and what it gives for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from evalbench.engine.scoring import letters, letters_lenient, numbers, short_answers
+from evalbench.engine.scoring.choices import read_choice
+from evalbench.engine.scoring.reply_text import answer_text, without_markup
+
+FUNCTIONS = "evalbench.scorers"
+"""The group of entry points with functions that ``scorer = "python"`` may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """One scorer and its settings.
+
+    Attributes:
+        scorer: one of :data:`SCORERS`.
+        name: of its results; the scorer's, where it has none of its own.
+        weight: in the mean of several.
+        pattern: of ``regex``: the answer is what its first group finds.
+        tolerance: of ``numeric``: how far a number may be off, in parts of the right one.
+        normalize: of ``exact`` and ``regex``: what does not count, see :data:`NORMALIZATIONS`.
+        read: of ``exact``: ``first line``, ``last line`` or ``all``.
+        schema: of ``json``: a JSON schema, as text.
+        function: of ``python``: the name of an entry point in :data:`FUNCTIONS`.
+        variant: of ``rouge``: ``rouge1``, ``rouge2`` or ``rougeL``.
+        by: of ``loglikelihood``: ``letter`` or ``text`` of the options.
+    """
+
+    scorer: str = "exact"
+    name: str = ""
+    weight: float = 1.0
+    pattern: str = ""
+    tolerance: float = 0.0
+    normalize: tuple[str, ...] = ()
+    read: str = "first line"
+    schema: str = ""
+    function: str = ""
+    variant: str = "rougeL"
+    by: str = "letter"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a scorer found.
+
+    Attributes:
+        answer: what was read, None where nothing was.
+        score: from 0 to 1.
+        strict: 1 where the reply is the right answer and nothing else; None: not told.
+    """
+
+    answer: Any
+    score: float
+    strict: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A kind of scoring.
+
+    Attributes:
+        reads: what it reads the answer with, and its version.
+        needs_target: whether each row must have a right answer.
+        graded: whether scores lie between 0 and 1 instead of being one of them.
+        package: a library that it needs, and the extra that brings it is ``scorers``.
+    """
+
+    reads: str
+    needs_target: bool = True
+    graded: bool = False
+    package: str = ""
+
+
+SCORERS: Mapping[str, Scorer] = {
+    "choice": Scorer(letters_lenient.LENIENT),
+    "exact": Scorer(short_answers.LENIENT),
+    "contains": Scorer("contains/1"),
+    "numeric": Scorer(numbers.LENIENT),
+    "regex": Scorer("regex/1"),
+    "f1": Scorer("token-f1/1", graded=True),
+    "rouge": Scorer("rouge/1", graded=True, package="rouge_score"),
+    "bleu": Scorer("bleu/1", graded=True, package="sacrebleu"),
+    "similarity": Scorer("edit-similarity/1", graded=True, package="rapidfuzz"),
+    "json": Scorer("json/1", needs_target=False, package="jsonschema"),
+    "tool": Scorer("tool-call/1"),
+    "loglikelihood": Scorer(letters.LOGLIKELIHOOD),
+    "python": Scorer("python/1", needs_target=False, graded=True),
+    "graded": Scorer("verdict/1", needs_target=False),
+    "judge": Scorer("", needs_target=False, graded=True),
+}
+NORMALIZATIONS = ("case", "punctuation", "articles", "accents", "space", "numbers")
+VOTABLE = frozenset({"choice", "exact", "numeric", "regex"})
+_READS = ("first line", "last line", "all")
+_VARIANTS = ("rouge1", "rouge2", "rougeL")
+
+
+def setup_problem(one: Scoring) -> tuple[str, str] | None:
+    """The key that is wrong with a scorer's settings and what is wrong; None if nothing is."""
+    kind = SCORERS[one.scorer]
+    if kind.package and (one.scorer != "json" or one.schema) and not _installed(kind.package):
+        return "scorer", (
+            f"{one.scorer} needs the package {kind.package.replace('_', '-')}:"
+            ' pip install "evalbench[scorers]"'
+        )
+    if one.scorer == "regex":
+        return _pattern_problem(one.pattern)
+    if one.read not in _READS:
+        return "read", "is one of: " + ", ".join(_READS)
+    if one.variant not in _VARIANTS:
+        return "variant", "is one of: " + ", ".join(_VARIANTS)
+    if one.by not in ("letter", "text"):
+        return "by", 'is "letter" or "text"'
+    if not 0 <= one.tolerance <= 1:
+        return "tolerance", "is out of range: 0 to 1"
+    if one.scorer == "python":
+        return _function_problem(one.function)
+    return _schema_problem(one.schema) if one.schema else None
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def _pattern_problem(pattern: str) -> tuple[str, str] | None:
+    try:
+        groups = re.compile(pattern).groups if pattern else 0
+    except (re.error, OverflowError, RecursionError) as error:
+        return "pattern", f"the pattern is no regular expression: {error}"
+    if groups:
+        return None
+    return "pattern", r"the pattern has no group for the answer, such as in 'Answer: (\d+)'"
+
+
+def _function_problem(name: str) -> tuple[str, str] | None:
+    if not name:
+        return "function", f"names no entry point of the group {FUNCTIONS}"
+    known = entry_points(group=FUNCTIONS).names
+    if name in known:
+        return None
+    there = f"; there are: {', '.join(sorted(known))}" if known else "; none is installed"
+    return "function", f"there is no entry point {name!r} in the group {FUNCTIONS}{there}"
+
+
+def _schema_problem(schema: str) -> tuple[str, str] | None:
+    import jsonschema
+
+    try:
+        jsonschema.validators.validator_for(value := json.loads(schema)).check_schema(value)
+    except (ValueError, RecursionError) as error:
+        return "schema", f"is not JSON: {error}"
+    except jsonschema.SchemaError as error:
+        return "schema", f"is no JSON schema: {error.message}"
+    return None
+
+
+def read_reply(
+    one: Scoring, reply: str, gold: Any, row: Mapping[str, Any], choices: Sequence[str] = ()
+) -> Read:
+    """Score a reply with any scorer but those that ask a model or match a pattern.
+
+    Args:
+        one: the scorer.
+        reply: the model's text.
+        gold: the right answers; of ``choice`` the index of the right option.
+        row: the row of the table.
+        choices: the options.
+    """
+    if one.scorer == "choice":
+        place = read_choice(reply, choices)
+        strict = letters.read_strict(reply, len(choices)) == gold
+        answer = None if place is None else letters.LETTERS[place]
+        return Read(answer, float(place == gold), float(strict))
+    accepted: list[str] = list(gold or ())
+    if one.scorer == "python":
+        return Read(reply.strip()[:200] or None, _called(one.function, reply, accepted, row))
+    return _READERS[one.scorer](one, reply, accepted)
+
+
+def said_right(answer: str, accepted: Sequence[str], one: Scoring) -> bool:
+    """Whether an answer is one of those accepted, after what ``normalize`` names is taken off."""
+    if not one.normalize:
+        return answer in accepted or _same_number(answer, accepted)
+    given = normalized(answer, one.normalize)
+    return any(given == normalized(right, one.normalize) for right in accepted)
+
+
+def normalized(text: str, names: Sequence[str]) -> str:
+    """A text without what does not count."""
+    if "accents" in names:
+        text = short_answers.without_accents(text)
+    if "case" in names:
+        text = text.casefold()
+    if "numbers" in names and (value := numbers.parse_number(text)) is not None:
+        return numbers.plain_digits(value)
+    if "punctuation" in names:
+        text = "".join(c for c in text if c not in string.punctuation + "“”‘’«»…–—")
+    if "articles" in names:
+        text = re.sub(r"\b(?:a|an|the)\b", " ", text, flags=re.IGNORECASE)
+    if "space" in names or "articles" in names:
+        text = " ".join(text.split())
+    return text.strip()
+
+
+def _same_number(answer: str, accepted: Sequence[str]) -> bool:
+    """Whether both are numbers, and the same one: ``70,000`` is 70000."""
+    if not any(c.isdigit() for c in answer) or len(answer) > 40:
+        return False
+    value = numbers.parse_number(answer)
+    return value is not None and any(
+        _is_number(right) and numbers.parse_number(right) == value for right in accepted
+    )
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+−$€£\d.,'’\s%/]+", text) is not None
+
+
+def _exact(one: Scoring, reply: str, accepted: list[str]) -> Read:
+    strict = float(reply.strip() in accepted)
+    if one.read == "first line":
+        answer = short_answers.read_phrase(reply)
+    else:
+        lines = [line.strip() for line in without_markup(answer_text(reply)).splitlines()]
+        lines = [line for line in lines if line]
+        answer = (lines[-1] if one.read == "last line" else "\n".join(lines)) if lines else None
+        answer = short_answers.read_phrase(answer) if answer and one.read == "last line" else answer
+    if answer is None:
+        return Read(None, 0.0, strict)
+    if one.normalize:
+        right = said_right(answer, accepted, one)
+    else:
+        right = short_answers.says(answer, accepted) or _same_number(answer, accepted)
+    return Read(answer, float(right), strict)
+
+
+def _contains(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    text = answer_text(reply)
+    held = any(short_answers.occurs(text, right) for right in accepted)
+    return Read(text[:200] or None, float(held), float(reply.strip() in accepted))
+
+
+def _numeric(one: Scoring, reply: str, accepted: list[str]) -> Read:
+    read = numbers.read_number(reply)
+    strict = float(reply.strip() in accepted)
+    if read is None:
+        return Read(None, 0.0, strict)
+    value = float(read)
+    right = any(
+        abs(value - float(gold)) <= max(one.tolerance, 1e-9) * abs(float(gold))
+        for gold in map(numbers.parse_number, accepted)
+        if gold is not None
+    )
+    return Read(read, float(right), strict)
+
+
+def _f1(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    """The best F1 of shared words, as SQuAD's evaluation has it (Rajpurkar et al. 2016)."""
+    given = _words(reply)
+    best = max((_overlap(given, _words(right)) for right in accepted), default=0.0)
+    return Read(answer_text(reply)[:200] or None, best)
+
+
+def _words(text: str) -> list[str]:
+    return normalized(answer_text(text), ("case", "punctuation", "articles", "space")).split()
+
+
+def _overlap(given: list[str], right: list[str]) -> float:
+    if not given or not right:
+        return float(given == right)
+    shared = sum((Counter(given) & Counter(right)).values())
+    return 2 * shared / (len(given) + len(right))
+
+
+@lru_cache
+def _rouge_of(variant: str) -> Any:
+    from rouge_score import rouge_scorer
+
+    return rouge_scorer.RougeScorer([variant], use_stemmer=True)
+
+
+_LONGEST = 20_000
+"""Of a text that is compared word by word, which takes the product of both lengths."""
+
+
+def _rouge(one: Scoring, reply: str, accepted: list[str]) -> Read:
+    """The best F-measure of a ROUGE variant (Lin 2004), with stemming."""
+    text = answer_text(reply)[:_LONGEST]
+    scorer = _rouge_of(one.variant)
+    best = max(scorer.score(right, text)[one.variant].fmeasure for right in accepted)
+    return Read(text[:200] or None, min(1.0, float(best)))
+
+
+def _bleu(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    """Sentence BLEU with all right answers as references (Papineni et al. 2002), from 0 to 1."""
+    import sacrebleu
+
+    text = answer_text(reply)[:_LONGEST]
+    score = sacrebleu.sentence_bleu(text, accepted).score / 100 if text else 0.0
+    return Read(text[:200] or None, min(1.0, float(score)))
+
+
+def _similarity(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    """1 minus the edit distance in parts of both lengths (rapidfuzz ``ratio``), ignoring case."""
+    from rapidfuzz import fuzz
+
+    text = answer_text(reply)[:_LONGEST]
+    best = max(fuzz.ratio(text.casefold(), right.casefold()) for right in accepted)
+    return Read(text[:200] or None, best / 100)
+
+
+def _json_of(reply: str) -> Any:
+    """The JSON value of a reply: all of it, the last fenced block, or its outer braces."""
+    text = answer_text(reply)
+    # Every other part between fences is a block, of which the first line names the language.
+    blocks = [part.partition("\n")[2] for part in text.split("```")[1::2]]
+    inner = text[text.find("{") : text.rfind("}") + 1]
+    for part in (text, *blocks[-1:], inner):
+        try:
+            return json.loads(part)
+        except (ValueError, RecursionError):
+            continue
+    return _NO_JSON
+
+
+_NO_JSON = object()
+
+
+def _json(one: Scoring, reply: str, accepted: list[str]) -> Read:
+    """Valid JSON, that the schema allows, and that equals the target where there is one."""
+    value = _json_of(reply)
+    if value is _NO_JSON:
+        return Read(None, 0.0)
+    right = True
+    if one.schema:
+        import jsonschema
+
+        schema = json.loads(one.schema)
+        right = jsonschema.validators.validator_for(schema)(schema).is_valid(value)
+    if right and accepted:
+        right = any(value == _loaded(gold) for gold in accepted)
+    return Read(json.dumps(value)[:200], float(right))
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _tool(_: Scoring, reply: str, accepted: list[str]) -> Read:
+    """A call of the expected function; arguments have to be the same where the target has some."""
+    text = answer_text(reply)
+    _, tag, tagged = text.rpartition("<tool_call>")
+    call = _call_of(_loaded(tagged.partition("</tool_call>")[0]) if tag else _json_of(reply))
+    if call is None:
+        return Read(None, 0.0)
+    right = any(
+        _same_call(call, _call_of(_loaded(gold)) or (gold.strip(), None)) for gold in accepted
+    )
+    return Read(f"{call[0]}({json.dumps(call[1])})"[:200], float(right))
+
+
+def _call_of(value: Any) -> tuple[str, Any] | None:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
+        return None
+    value = value.get("function", value) if isinstance(value.get("function"), dict) else value
+    name = value.get("name", value.get("tool"))
+    arguments = value.get("arguments", value.get("parameters", value.get("args")))
+    if isinstance(arguments, str):
+        arguments = _loaded(arguments)
+    return (name, arguments) if isinstance(name, str) else None
+
+
+def _same_call(call: tuple[str, Any], right: tuple[str, Any]) -> bool:
+    return call[0] == right[0] and (right[1] is None or call[1] == right[1])
+
+
+_READERS: Mapping[str, Callable[[Scoring, str, list[str]], Read]] = {
+    "exact": _exact,
+    "contains": _contains,
+    "numeric": _numeric,
+    "f1": _f1,
+    "rouge": _rouge,
+    "bleu": _bleu,
+    "similarity": _similarity,
+    "json": _json,
+    "tool": _tool,
+}
+
+
+@lru_cache
+def _function(name: str) -> Callable[..., Any]:
+    (found,) = entry_points(group=FUNCTIONS, name=name)
+    function: Callable[..., Any] = found.load()
+    return function
+
+
+def _called(name: str, reply: str, accepted: list[str], row: Mapping[str, Any]) -> float:
+    score = float(_function(name)(reply, accepted, dict(row)))
+    if not 0 <= score <= 1:
+        raise ValueError(f"the function {name} gave {score}, which is not from 0 to 1")
+    return score
+
+
+_VERDICT = re.compile(r"\[\[\s*(right|wrong|correct|incorrect)\s*\]\]", re.IGNORECASE)
+
+
+def read_verdict(judgement: str) -> float | None:
+    """1 for ``[[right]]``, 0 for ``[[wrong]]``; None where there is neither, or both."""
+    said = {
+        found.lower() in ("right", "correct") for found in _VERDICT.findall(answer_text(judgement))
+    }
+    return float(said.pop()) if len(said) == 1 else None

@@ -1,0 +1,1239 @@
+"""Reading the number that a reply gives as its answer, the way a careful person would.
+
+The rules, in order; the first that finds something decides:
+
+1. A marked answer: ``#### 18``, ``\\boxed{18}``, ``<answer>18</answer>``, ``final answer: 18``,
+   ``the answer is 18``, ``{"answer": 18}``. Of several the last counts. One that is taken back
+   ("Wait, that is wrong") counts no more.
+2. The last sentence with a number, where it concludes: it has a word such as "so" or "in total",
+   ends an equation, or is the only one. Its number is what stands in bold, what follows the last
+   equals sign, or the only one there is.
+3. The only number in bold, and a number that opens the reply.
+
+Where the second and the third contradict each other, where a mark holds several numbers, a range
+or something still to be worked out, or where the reply was cut before it concluded, there is no
+number: a wrong one is worse than none.
+
+Understood are signs, thousands (``1,234`` ``1 234`` ``1.234.567`` ``1'234`` ``12,34,567``
+``9{,}500``), decimal points and commas, fractions (``1/2`` ``3½`` ``\\frac{1}{2}``), powers
+(``10^3`` ``1.5 × 10^3`` ``1e3``), percent and units (left off), currencies, ``1.5k``,
+``2 million``, ``3万``, digits of other scripts, and English number words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+
+from evalbench.engine.scoring.reply_text import before_next_question, ends, spoken
+
+LENIENT = "number-lenient/1"
+
+_OPEN_MARK, _CLOSE_MARK, _BOLD, _HASHES = "\ue001", "\ue002", "\ue003", "\ue004"
+_OURS = re.compile("[\ue001-\ue004]")
+
+
+def read_number(reply: str) -> str | None:
+    """The number a reply gives, as plain decimal digits: ``1,024.50`` reads as ``1024.5``.
+
+    None where there is none, or where a careful reader could not say which one is meant.
+    See the module's text for the rules. Fractions without an end have 15 digits.
+    """
+    head, _ = before_next_question(_OURS.sub("", ends(spoken(reply), _LONGEST)))
+    text = _normal(head)
+    found = _marked(text)
+    if found is None:
+        found = _concluded(text)
+    return None if found is None or found.value is None else plain_digits(found.value)
+
+
+_LONGEST = 10_000
+
+
+def parse_number(text: str) -> Fraction | None:
+    """The value of a text that is a number and nothing else, such as a right answer in a table.
+
+    Without words around it, ``70.000`` is 70 and not ambiguous.
+    """
+    try:
+        number = Decimal(text.strip().replace("−", "-"))
+        if number.is_finite() and abs(number.adjusted()) < _MOST_DIGITS:
+            return Fraction(number)
+    except ArithmeticError:
+        pass
+    read = read_number(text)
+    return None if read is None else Fraction(read)
+
+
+_MOST_DIGITS = 300
+_FIFTEEN = Context(prec=15)
+
+
+def plain_digits(value: Fraction) -> str:
+    """A value as decimal digits without an exponent; 15 of them where they have no end."""
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest == 1:
+        exact = Context(prec=4 * _MOST_DIGITS)
+        digits = format(exact.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
+    else:
+        digits = format(_FIFTEEN.divide(Decimal(value.numerator), Decimal(value.denominator)), "f")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return "0" if digits in ("-0", "") else digits
+
+
+# -- text ------------------------------------------------------------------------
+
+_CALCULATOR = re.compile(r"<<[^<>\n]{0,200}>>")
+_POWER_STARS = re.compile(r"(?<=\d)\*\*(?=[-{(]?\d)")
+_FRACTION = re.compile(
+    r"\\[dtc]?frac\s?\{\s?(-?\d{1,20})\s?\}\s?\{\s?(\d{1,20})\s?\}|\\[dtc]?frac(\d)(\d)"
+)
+_ANY_FRACTION = re.compile(r"\\[dtc]?frac(?![a-z])")
+_GROUPS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!; ]|~)(?=\d{3})")
+_LATEX_TEXT = re.compile(
+    r"\\(?:text|textbf|textrm|mathrm|mathbf|mathit|mbox|operatorname)\s?(?=\{)"
+)
+_HTML_TAG = re.compile(r"</?(?:b|strong|i|em|u|p|span|div|code|br|h[1-6])(?:\s[^<>\n]{0,100})?/?>")
+_LATEX = {
+    "\\times": "×",
+    "\\cdot": "·",
+    "\\div": "÷",
+    "\\approx": "≈",
+    "\\sqrt": "√",
+    "\\pi": "π",
+    "\\pm": "±",
+    "\\circ": "°",
+    "\\%": "%",
+    "\\$": "$",
+    "\\#": "#",
+    "\\quad": " ",
+    "\\left": "",
+    "\\right": "",
+    "\\displaystyle": "",
+    "\\implies": "→",
+    "\\Rightarrow": "→",
+    "\\rightarrow": "→",
+    "\\to": "→",
+    "\\therefore": "∴",
+    "\\euro": "€",
+    "\\pounds": "£",
+    "\\ ": " ",
+    "\\,": " ",
+    "\\;": " ",
+    "\\!": "",
+    "\\(": " ",
+    "\\)": " ",
+    "\\[": " ",
+    "\\]": " ",
+    "\\\\": "\n",
+    "\\le": "≤",
+    "\\ge": "≥",
+}
+_LATEX_MARK = re.compile(
+    "|".join(
+        re.escape(mark) + (r"(?![A-Za-z])" if mark[-1].isalpha() else "")
+        for mark in sorted(_LATEX, key=len, reverse=True)
+    )
+)
+_SIGNS = str.maketrans(
+    "０１２３４５６７８９，．％＄＝：（）＋－／＃٫٬−﹣‒⁄∕＜＞\u00a0\u2009\u202f\u2007",
+    "0123456789,.%$=:()+-/#.,---//<>    ",
+    "",
+)
+_OTHER_DIGIT = re.compile(r"(?=[^\x00-\x7f])\d")
+_SUPERSCRIPT = re.compile(r"(?<=\d)(⁻?[⁰¹²³⁴-⁹]{1,4})")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_VULGAR = re.compile(r"(\d?)\s?([¼-¾⅐-⅞])")
+_BOLD_SPAN = re.compile(r"\*\*(?=\S)([^*\n]{1,300}?)\*\*|__(?=\S)([^_\n]{1,300}?)__")
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s?\{|<answer>|<final_answer>", re.IGNORECASE)
+_HASH_LINE = re.compile(r"(?<!\S)\\?#(?:\\?#){3}(?!#)")
+_LEFTOVERS = re.compile(r"`|~~|(?m:^[ \t]*(?:#{1,6}|>)(?=\s))")
+_CODE_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)
+_MOST_BOXES = 200
+
+
+def _normal(text: str) -> str:
+    """The text with one form for each sign, and signs of our own around what is marked."""
+    text = _CALCULATOR.sub("", text)
+    text = _boxes(text)
+    text = _HASH_LINE.sub(_HASHES, text)
+    text = _POWER_STARS.sub("^", text)
+    text = re.sub(r"</?(?:b|strong)>", "**", text)
+    text = _HTML_TAG.sub(" ", text)
+    text = _CODE_FENCE.sub("", text)
+    if "\\" in text:
+        text = _GROUPS.sub(",", text)
+        text = _FRACTION.sub(lambda f: f" {f[1] or f[3]}/{f[2] or f[4]} ", text)
+        text = _ANY_FRACTION.sub("√ ", text)
+        text = _LATEX_TEXT.sub(" ", text)
+        text = _LATEX_MARK.sub(lambda mark: _LATEX[mark[0]], text)
+    text = re.sub(r"(?<=\d)\{,\}(?=\d)", ",", text)
+    text = text.translate(_SIGNS).replace("。", ". ")
+    text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+    text = _SUPERSCRIPT.sub(lambda raised: "^" + raised[0].translate(_RAISED), text)
+    text = _VULGAR.sub(_ascii_fraction, text)
+    text = re.sub(r"\^\s?\{\s?(-?\d+)\s?\}", r"^\1", text)
+    text = re.sub(r"\^\s?\{?\s?°\s?\}?", "°", text)
+    text = _BOLD_SPAN.sub(lambda bold: f"{_BOLD}{bold[1] or bold[2]}{_BOLD}", text)
+    return _LEFTOVERS.sub("", text).replace("{", " ").replace("}", " ").replace("**", "")
+
+
+def _ascii_fraction(found: re.Match[str]) -> str:
+    fraction = unicodedata.normalize("NFKC", found[2]).replace("⁄", "/")
+    return f"{found[1]} {fraction}" if found[1] else f" {fraction}"
+
+
+def _boxes(text: str) -> str:
+    """Signs of our own around what is in boxes and answer tags; none closes one that is cut."""
+    kept: list[str] = []
+    at = 0
+    starts = deque(_BOXED.finditer(text), maxlen=_MOST_BOXES)
+    for found in starts:
+        if found.start() < at:
+            continue
+        if found[0].startswith("<"):
+            end = text.find("</", found.end())
+            close = text.find(">", end) + 1 if end >= 0 else len(text)
+            inside, stop = text[found.end() : end if end >= 0 else len(text)], close
+            done = True
+        else:
+            end = _closing(text, found.end())
+            done = end >= 0
+            inside = text[found.end() : end if done else len(text)]
+            stop = end + 1 if done else len(text)
+        kept += [text[at : found.start()], _OPEN_MARK, inside, _CLOSE_MARK if done else ""]
+        at = max(stop, found.end())
+    return "".join([*kept, text[at:]])
+
+
+_LONGEST_BOX = 400
+
+
+def _closing(text: str, start: int) -> int:
+    depth = 1
+    for at in range(start, min(len(text), start + _LONGEST_BOX)):
+        if text[at] == "{":
+            depth += 1
+        elif text[at] == "}":
+            depth -= 1
+            if not depth:
+                return at
+    return -1
+
+
+# -- numbers ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number in a text; ``value`` is None where something stands there that is no single one."""
+
+    value: Fraction | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a rule found; ``value`` is None where it is plain that no one number is meant."""
+
+    value: Fraction | None
+
+
+_RUN = re.compile(
+    r"(?<![\d.,])\d{1,3}(?: \d{3})+(?!\d)(?:[.,]\d{1,2}(?!\d))?"
+    r"|\d+(?:[.,'’_]\d+)*|(?<![\w.])\.\d+"
+)
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?",  # 1,234.5
+        r"[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}",  # 1.234,5
+        r"\d{1,3}(?:['’_]\d{3})+(?:\.\d+)?",
+        r"\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?",
+        r"\d*\.\d+|\d+",
+        r"\d+,\d{1,2}|\d+,\d{4,}|0,\d+",  # a decimal comma
+    )
+)
+_ROUND = re.compile(r"[1-9]\d{0,2}\.\d{3}")
+
+
+def _parsed(run: str, currency: str) -> Fraction | None:
+    if len(run) > _MOST_DIGITS:
+        return None
+    if _ROUND.fullmatch(run) and (currency == "€" or run.endswith(".000")):
+        # One thousand in most of Europe, one elsewhere.
+        return Fraction(run.replace(".", "")) if currency else None
+    for at, form in enumerate(_FORMS):
+        if form.fullmatch(run):
+            if at == 0:
+                run = run.replace(",", "")
+            elif at == 1:
+                run = run.replace(".", "").replace(",", ".")
+            else:
+                run = re.sub("['’_ ]", "", run).replace(",", ".")
+            return Fraction(run)
+    return None
+
+
+_CURRENCY = "$€£¥₹₩₽₺₫฿₪₴₦￥"
+_CODES = re.compile(
+    r"(?:\b(?:rs\.?|inr|usd|eur|gbp|cad|aud|chf|jpy|rmb|cny|hkd|php|brl|mxn|zł|us)\s?)$",
+    re.IGNORECASE,
+)
+_COUNTRY = re.compile(r"(?<![A-Za-z])(?:US|R|A|AU|C|CA|HK|NZ|S|NT|MX)$")
+_MONEY_AFTER = re.compile(
+    r"\s?(?:[€£$]|euros?\b|eur\b|zł|kr\b|reais\b|pesos\b|dollars?\b)", re.IGNORECASE
+)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ème|º|ª)\b", re.IGNORECASE)
+_COMPOUND = re.compile(r"-[A-Za-z]")
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.])")
+_TEN_POWER = re.compile(r"\s?[×x*·⋅]\s?10\s?\^\s?[({]?\s?([+-]?\d{1,3})\s?[)}]?(?!\d)")
+_RAISED_TO = re.compile(r"\s?\^\s?[({]?\s?(-?\d{1,4})\s?[)}]?(?![\d.]|\s?[/^])")
+_OVER = re.compile(r"\s?/\s?(\d{1,20})(?![\d.,]*\d)(?!\s?/)")
+_MIXED = re.compile(r"(?:\s{1,2}|\s+and\s+)(\d{1,4})\s?/\s?(\d{1,4})(?!\d|\.\d|\s?/)")
+_AND_PART = re.compile(r"\s+and\s+(?:a\s|one\s)(half|quarter)\b", re.IGNORECASE)
+_PERCENT = re.compile(r"\s?(?:%|percent\b|per\s?cent\b|pct\b)", re.IGNORECASE)
+_SCALES = {
+    "hundred": 2,
+    "thousand": 3,
+    "million": 6,
+    "millions": 6,
+    "mn": 6,
+    "mio": 6,
+    "billion": 9,
+    "bn": 9,
+    "trillion": 12,
+    "lakh": 5,
+    "crore": 7,
+}
+_SCALE = re.compile(
+    r"[ -]?(" + "|".join(sorted(_SCALES, key=len, reverse=True)) + r")\b", re.IGNORECASE
+)
+_CJK_SCALES = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8}
+_LETTER_SCALES = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
+_LETTER_SCALE = re.compile(r"([kKMBT])(?![A-Za-z0-9])")
+_DOZEN = re.compile(r"\s?dozens?\b", re.IGNORECASE)
+_UNKNOWN = re.compile(r"\s?[*·×]?\s?(?:[√πθλ]|\\|(?:[xyznijab]|pi|sqrt)(?![A-Za-z'’]))")
+_ATTACHED = re.compile(r"(?:[A-Za-z]{2,12}|[mghsLlWVACFKNJdw])(?:[/^²³]\w{1,5})?(?![A-Za-z0-9_])")
+_CLOCK_OR_RANGE = re.compile(
+    r":\d|\s?[–—]\s?\d|\s?-\d|\s?±|\s?to\s\d|\s?\.\.\.?\s?\d|\([\dA-Za-z]|!(?=\s*[=×])|\^"
+)
+_SUBTRACTS = re.compile(r"\d\s*\w*\s*(?:minus|negative)\s?$", re.IGNORECASE)
+_IN_A_WORD = re.compile("[A-Za-z_]")
+_MINUS = re.compile(r"(?:minus|negative)\s?$", re.IGNORECASE)
+_PART_OF_TERM = re.compile(r"(?:[±√/]|(?<![A-Za-z])(?:log|ln|sqrt|sin|cos|tan|exp)\s?\(?)\s*$")
+_LARGEST_POWER = 300
+
+
+_MOST_READ = 600
+
+
+def _numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[_Number]:
+    """The numbers of a text in order; ordinals, list marks and parts of terms are none."""
+    at = start
+    end = len(text) if end is None else end
+    if end - at > _MOST_READ:
+        end = at + _MOST_READ
+    while found := _RUN.search(text, at, end):
+        number, at = _number_at(text, found, end)
+        if number:
+            yield number
+
+
+def _number_at(text: str, found: re.Match[str], stop: int) -> tuple[_Number | None, int]:
+    begun, currency = _currency(text, *found.span())
+    before = text[max(0, begun - 12) : begun]
+    negative = _is_negative(text, begun)
+    if _is_part_of_a_word(text, before, found.end(), currency, negative):
+        return None, found.end()
+    value = _parsed(found[0], currency)
+    value, end = _scaled(text, value, found[0], found.end(), currency)
+    rest = text[end : end + 24]
+    unknown = _UNKNOWN.match(rest)
+    in_a_word = _IN_A_WORD.match(rest) and not _ATTACHED.match(rest)
+    if _COMPOUND.match(rest) or (in_a_word and not unknown):
+        return None, end  # 5-day, 2nd
+    if (
+        unknown
+        or _CLOCK_OR_RANGE.match(rest)
+        or _PART_OF_TERM.search(before)
+        or (before.endswith(":") and before[-2:-1].isdigit())
+    ):
+        value = None
+    if negative:
+        begun = begun - 1 if before[-1:] in "-–" else begun
+        value = None if value is None else -value
+    return _Number(value, begun, min(end, stop)), max(end, found.end())
+
+
+def _currency(text: str, start: int, end: int) -> tuple[int, str]:
+    """Where a number begins with its currency, and that as ``$`` or ``€``, or nothing.
+
+    What matters is whether it is one, and whether it belongs to where ``1.000`` is a thousand.
+    """
+    begun = start
+    while begun and text[begun - 1] in _CURRENCY:
+        begun -= 1
+    if sign := text[begun:start][:1]:
+        if country := _COUNTRY.search(text, max(0, begun - 3), begun):
+            begun = country.start()
+        return begun, "€" if sign == "€" or text[begun:start] == "R$" else "$"
+    if code := _CODES.search(text[max(0, start - 8) : start]):
+        return start - len(code[0]), "€" if code[0].strip().lower() in ("eur", "zł") else "$"
+    if money := _MONEY_AFTER.match(text[end : end + 12]):
+        return begun, "€" if money[0].strip()[:1] in "€eEzk" else "$"
+    return begun, ""
+
+
+def _is_negative(text: str, begun: int) -> bool:
+    if text[begun - 1 : begun] in ("-", "–") and begun:
+        return _is_sign(text, begun)
+    before = text[max(0, begun - 24) : begun]
+    return bool(_MINUS.search(before)) and not _SUBTRACTS.search(before)
+
+
+def _is_part_of_a_word(text: str, before: str, end: int, currency: str, negative: bool) -> bool:
+    """Whether digits belong to a term: ``A4``, ``x2``, ``#3``, ``cm^2``, ``covid-19``, ``5th``."""
+    previous = before[-1:]
+    if previous in ("_", "#", "^") or (previous.isascii() and previous.isalpha()):
+        return True
+    if previous == "-" and not negative and before[-2:-1].isalpha():
+        return True
+    return _ORDINAL.match(text, end) is not None
+
+
+def _is_sign(text: str, at: int) -> bool:
+    """Whether the dash right before ``at`` is a sign, and no subtraction or hyphen."""
+    before = text[max(0, at - 4) : at - 1].rstrip(" " + _CURRENCY + _BOLD)
+    last = before[-1:]
+    if last.isdigit() or last in (")", "%", "]"):
+        return False
+    return not last.isalpha() or text[at - 2 : at - 1].isspace()
+
+
+def _scaled(
+    text: str, value: Fraction | None, run: str, end: int, currency: str
+) -> tuple[Fraction | None, int]:
+    """A value with the fraction, power or scale that follows it; and where that ends."""
+    window = text[end : end + 32]
+    if found := _EXPONENT.match(window) or _TEN_POWER.match(window):
+        return _shifted(value, int(found[1])), end + found.end()
+    if found := _RAISED_TO.match(window):
+        return _raised(value, int(found[1]), len(run)), end + found.end()
+    if run.isdecimal() and (mixed := _mixed(value, window)):
+        return mixed[0], end + mixed[1]
+    if found := _OVER.match(window):
+        below = int(found[1])
+        return value / below if value is not None and below else None, end + found.end()
+    if found := _PERCENT.match(window):
+        return value, end + found.end()
+    if found := _SCALE.match(window):
+        return _shifted(value, _SCALES[found[1].lower()]), end + found.end()
+    if window[:1] in _CJK_SCALES:
+        return _shifted(value, _CJK_SCALES[window[:1]]), end + 1
+    if found := _LETTER_SCALE.match(window):
+        sure = currency or found[1] in "kKM"
+        return _shifted(value, _LETTER_SCALES[found[1]]) if sure else None, end + 1
+    if found := _DOZEN.match(window):
+        return None, end + found.end()
+    return value, end
+
+
+def _mixed(value: Fraction | None, window: str) -> tuple[Fraction, int] | None:
+    """A whole number and the fraction after it, and where that ends."""
+    if value is None:
+        return None
+    if found := _MIXED.match(window):
+        above, below = int(found[1]), int(found[2])
+        return (value + Fraction(above, below), found.end()) if 0 < above < below else None
+    if found := _AND_PART.match(window):
+        return value + _PARTS[found[1].lower()], found.end()
+    return None
+
+
+def _shifted(value: Fraction | None, exponent: int) -> Fraction | None:
+    """A value times a power of ten."""
+    if value is None or abs(exponent) > _LARGEST_POWER:
+        return None
+    return value * Fraction(10) ** exponent
+
+
+def _raised(value: Fraction | None, exponent: int, digits: int) -> Fraction | None:
+    if value is None or abs(exponent) * digits > _LARGEST_POWER or (not value and exponent < 0):
+        return None
+    return value**exponent
+
+
+_TEENS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    "nineteen",
+)
+_DECADES = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_UNITS = {word: at for at, word in enumerate(_TEENS)}
+_TENS = {word: 10 * at for at, word in enumerate(_DECADES, start=2)}
+_WORD_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_PARTS = {"half": Fraction(1, 2), "quarter": Fraction(1, 4)}
+_WORD = "|".join(sorted((*_UNITS, *_TENS, *_WORD_SCALES), key=len, reverse=True))
+_WORDS = re.compile(
+    rf"\b(?:(?P<sign>minus|negative)[ ])?(?P<words>(?:a[ ](?=hundred|thousand|million|billion))?"
+    rf"(?:{_WORD})(?:(?:[ -]|,?[ ]and[ ])(?:{_WORD}))*)(?![\w-])"
+    r"(?:[ ]and[ ](?:a[ ])?(?P<part>half|quarter)\b)?",
+    re.IGNORECASE,
+)
+_A_PART = re.compile(
+    r"\b(?:(?P<many>one|two|three|four|five)[ -])?"
+    r"(?P<part>half|halves|thirds?|quarters?|fourths?|fifths?)\b",
+    re.IGNORECASE,
+)
+_BELOW = {"hal": 2, "thi": 3, "qua": 4, "fou": 4, "fif": 5}
+_A_DOZEN = re.compile(r"\b(?:a|one)[ ]dozen\b", re.IGNORECASE)
+_JUST_ONE = re.compile(
+    r"(?:^[\W_]*|\b(?:is|are|has|have|leaves|only|just|exactly|equals|makes|get|gets|remains)\s"
+    r"|[=:]\s?)one$",
+    re.IGNORECASE,
+)
+_ONE_MORE = re.compile(
+    r"\s+(?:of|can|by|could|should|would|more|another|way|is|thing|must|who"
+    r"|that)\b",
+    re.IGNORECASE,
+)
+
+
+def _worded(text: str) -> list[_Number]:
+    """The numbers written in English words."""
+    found = [_Number(Fraction(12), dozen.start(), dozen.end()) for dozen in _A_DOZEN.finditer(text)]
+    for words in _WORDS.finditer(text):
+        if _A_PART.match(text, words.start()) or _A_DOZEN.match(text, words.start()):
+            continue
+        if words["words"].lower() == "one" and not _JUST_ONE.search(
+            text[max(0, words.start() - 12) : words.end()]
+        ):
+            continue
+        if words["words"].lower() == "one" and _ONE_MORE.match(text, words.end()):
+            continue
+        value = _of_words(words["words"].lower())
+        if value is not None:
+            if words["part"]:
+                value += _PARTS[words["part"].lower()]
+            if words["sign"]:
+                value = -value
+        after = text[words.end() : words.end() + 12]
+        if _DOZEN.match(after) or re.match(
+            r"(?:[ -](?:point|thirds?|halves|quarters?|fifths?)\b)", after
+        ):
+            value = None
+        if re.match(r"-[a-z]", after):
+            continue
+        found.append(_Number(value, words.start(), words.end()))
+    return found
+
+
+def _of_words(words: str) -> Fraction | None:
+    total = current = 0
+    last = 10**12
+    for word in re.split(r"[ -]|,", words):
+        if word in ("and", "a", ""):
+            continue
+        if word in _UNITS or word in _TENS:
+            value = _UNITS.get(word, _TENS.get(word, 0))
+            if current % 100 and not (current % 100 >= 20 and current % 10 == 0 and value < 10):
+                return None  # "five six"
+            if word in _TENS and current % 100:
+                return None
+            current += value
+        elif word == "hundred":
+            if current > 99:
+                return None
+            current = (current or 1) * 100
+        else:
+            scale = _WORD_SCALES[word]
+            if scale >= last:
+                return None
+            last = scale
+            total += (current or 1) * scale
+            current = 0
+    return Fraction(total + current)
+
+
+# -- marked answers --------------------------------------------------------------
+
+_ADJECTIVE = (
+    r"(?:(?:final|correct|right|numerical|numeric|simplified|exact|overall|my|total)[ ]){0,3}"
+)
+_NOUN = (
+    r"(?=[aslrocđоاउค答解正정답])(?:answer|ans\.?|solution|result|respuesta|réponse|antwort"
+    r"|lösung"
+    r"|resposta|risposta|odpowiedź"
+    r"|odpowiedz|cevap|sonuç|đáp[ ]án|đáp[ ]số|ответ|الإجابة|الجواب|उत्तर|คำตอบ"
+    r"|答え|解答|答案|正解|정답|답)"
+)
+_VERB = (
+    r"(?:is|are|was|equals|would[ ]be|will[ ]be|should[ ]be|must[ ]be|comes[ ](?:out[ ])?to|es"
+    r"|est|ist|é|è|to|là"
+    r"|هو|هي|है|คือ|は|是|为|為|は、|은|는)"
+)
+_LABEL = re.compile(
+    rf"(?<![A-Za-z])(?P<kind>{_ADJECTIVE}){_NOUN}(?P<gap>(?:[ \t]+(?!(?:not|cannot|choice"
+    rf"|option)\b)[^\s.:;!?,=<>]{{1,20}}(?<!n['’]t)"
+    rf"){{0,8}}?(?:,[ ](?:then|therefore|thus|of course|in this case),)?)"
+    rf"[\"'”{_BOLD}]*\s*(?:[:=]|[-–—]+>?(?=\s)|→|⇒|(?<![A-Za-z]){_VERB}(?![A-Za-z]))"
+    rf"|^[ \t]*{_BOLD}?A{_BOLD}?:{_BOLD}?"
+    rf"|(?<![A-Za-z])(?P<heading>{_ADJECTIVE}{_NOUN})[ \t]*{_BOLD}?[ \t]*(?=\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANY_NOUN = re.compile(rf"{_NOUN}|^[ \t]*{_BOLD}?A{_BOLD}?:", re.IGNORECASE | re.MULTILINE)
+_MOST_LABELS = 60
+_NOT_MINE = re.compile(
+    r"(?:wrong|incorrect|common|other|another|first|initial|previous|earlier|partial|intermediate"
+    r"|tempting|student['’]?s?|expected|if|whether|given|intermediate|possible|no|original)"
+    rf"[\s{_BOLD}]+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+_WEAK_NOUN = re.compile("solution|result|lösung|sonuç", re.IGNORECASE)
+_GAP_OF_PARTS = re.compile(r"\d|\b(?:part|step)\b")
+_IF_SO = re.compile(r"\bif\b[^.\n]{0,80}$", re.IGNORECASE)
+_FILL = re.compile(
+    rf"(?:[\s:*\"'“‘(\[≈~{_BOLD}{_OPEN_MARK}]|\\|about\b|approximately\b|approx\.?|roughly\b"
+    rf"|around\b|exactly\b"
+    r"|just\b|only\b|simply\b|therefore\b|thus\b|then\b|still\b|indeed\b|clearly\b|actually\b"
+    r"|indeed\b"
+    r"|a total of\b|equal to\b|the number\b|[A-Za-z]\s?=(?!=)|(?:the\s)?(?:correct|final)\b|="
+    r"|\$(?!\d)|∴|là\b|la\b|el\b|le\b|die\b|das\b|のは)*",
+    re.IGNORECASE,
+)
+_NOT = re.compile(
+    r"(?:not|never|less|more|fewer|greater|at\s(?:least|most)|below|above|between|under|over"
+    r"|up\sto|either|neither|no\b"
+    r"|one\sof|unknown|unclear)\b|[<>≤≥]",
+    re.IGNORECASE,
+)
+_NOT_BUT = re.compile(
+    r"not\s[^.;\n]{1,30}?[,;]?\s(?:but|it['’]s|it is)\s(?:rather\s)?", re.IGNORECASE
+)
+_NOT_BEFORE = re.compile(
+    r"(?:n['’]t|\b(?:not|never|than|at\s(?:least|most)|below|above|between|under|over|up\sto"
+    r"|neither|nor|least|most)|[<>≤≥])"
+    rf"\s*(?:the\s|exactly\s|just\s)?[$€£(\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+_BREAKS = re.compile(
+    r"[(\[:;!?\n\"“→]|\.(?=\s|$)|,(?!\s?\d)|\s[–—-]\s|\b(?:because|since|as|when|after|for|per"
+    r"|every|each|in|at|on|from|with|by"
+    r"|given|if|where|which|who|so|but|not|rather|instead|where|that|while|he|she|they|it|we)\b",
+    re.IGNORECASE,
+)
+_OPERATOR = re.compile(
+    rf"[\s{_BOLD}]{{0,3}}(?:[-+*/×÷·^](?!\s?[A-Za-z])|[√π]|(?:\w{{1,12}}\s+)?(?:plus|minus|times"
+    rf"|divided\sby|multiplied\sby)\b)[\s{_BOLD}]*[-\d($€£(√π]"
+)
+_EQUALS = re.compile(
+    r"[=≈→⇒]|(?<!to )\b(?:equals?|makes?|gives?|gets|totals|is equal to|comes (?:out )?to"
+    r"|adds up to|sums to|amounts to"
+    r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
+    re.IGNORECASE,
+)
+_JOINED_TO = re.compile(
+    r"\s?(?:,|;|or|and|&|/|to|through|-|–)\s?(?:(?:or|and)\s)?(?:[a-z]\s?=\s?)?$", re.IGNORECASE
+)
+_WINDOW = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    start: int
+    end: int
+    reading: _Reading
+    named: bool = False
+
+
+_TAKEN_BACK = re.compile(
+    r"(?:^|[.!?…)\n\ue002\ue003]\s*)(?:\W{0,3})(?:wait|hold on|hmm+|oops|correction|scratch that"
+    r"|no,|sorry|apologies|i apologi[sz]e"
+    r"|actually,|on second thought|let me (?:re|correct|fix|try again|redo)"
+    r"|i made an? (?:mistake|error)"
+    r"|(?:but )?(?:wait|that(?:['’]s| is| was) (?:wrong|incorrect|not (?:right|correct)))"
+    r"|my mistake)",
+    re.IGNORECASE,
+)
+
+
+def _marked(text: str) -> _Reading | None:
+    marks = [mark for mark in (_boxed(text), _hashed(text), _labelled(text)) if mark]
+    if not marks:
+        return None
+    last = max(marks, key=lambda mark: (mark.start, mark.end))
+    if back := _TAKEN_BACK.search(text, last.end):
+        rest = text[back.end() :]
+        return _concluded(rest, cut_matters=False) or _Reading(None)
+    if last.reading.value is None and last.named:
+        later = _concluded(text[_line_end(text, last.end) :])
+        if later and later.value is not None:
+            return later
+    return last.reading
+
+
+def _boxed(text: str) -> _Mark | None:
+    """The last box or answer tag that has something in it."""
+    at = text.rfind(_OPEN_MARK)
+    while at >= 0:
+        end = text.find(_CLOSE_MARK, at)
+        if end < 0:
+            return _Mark(at, len(text), _Reading(None))  # cut in the middle of it
+        if text[at + 1 : end].strip():
+            return _Mark(at, end + 1, _alone(text[at + 1 : end][:_LONGEST_BOX]))
+        at = text.rfind(_OPEN_MARK, 0, at)
+    return None
+
+
+def _hashed(text: str) -> _Mark | None:
+    """The last ``####`` that is no heading: those have words, as "#### 2. Add them up" has."""
+    at = text.rfind(_HASHES)
+    for _ in range(_MOST_LABELS):
+        if at < 0:
+            break
+        end = _line_end(text, at)
+        if (reading := _short(text[at + 1 : end])) is not None:
+            return _Mark(at, end, reading)
+        at = text.rfind(_HASHES, 0, at)
+    return None
+
+
+_WORDS_BESIDE = re.compile(r"[^\W\d_]{2,}")
+
+
+def _short(line: str) -> _Reading | None:
+    """The value of a line that is a number, a unit and little else."""
+    bare = line.replace(_BOLD, " ").strip()
+    if bare.endswith(":") or re.match(r"\(?\d{1,2}[.)]\s+\S", bare):
+        return None
+    if len(_WORDS_BESIDE.findall(bare)) > 3 or not re.search(r"\d|\w", bare):
+        return None
+    reading = _alone(bare)
+    first = next(_numbers(bare), None)
+    if first is None and reading.value is None:
+        return None
+    if first is not None and _WORDS_BESIDE.search(bare[: first.start]) and "=" not in bare:
+        return None
+    return reading
+
+
+def _alone(inside: str) -> _Reading:
+    """The value of a text that should hold one number only."""
+    text = inside.replace(_BOLD, " ").strip()
+    if text.count("=") or "≈" in text:
+        parts = re.split("[=≈]", text)
+        text = parts[-1].strip()
+        # "x = 3, y = 4"
+        if (
+            len(parts) > 2
+            and len({n.value for part in parts for n in _numbers(part)}) > 1
+            and re.search(r"[,;]|\b(?:and|or)\b", inside)
+        ):
+            return _Reading(None)
+        if len(parts) == 2 and re.search(r"[,;]\s|\b(?:and|or)\b", parts[0]):
+            return _Reading(None)
+    numbers = list(_numbers(text)) or _worded(text) or _parts(text)
+    values = {number.value for number in numbers}
+    if len(values) != 1 or None in values:
+        return _Reading(None)
+    if any(_NOT_BEFORE.search(text, max(0, n.start - 20), n.start) for n in numbers):
+        return _Reading(None)
+    if any(_OPERATOR.match(text, n.end) for n in numbers) or re.search(r"[√π]", text):
+        return _Reading(None)
+    before = text[: numbers[0].start].rstrip(" (≈~“" + _CURRENCY)
+    if re.search(r"[-+*/×÷^√]$", before):
+        return _Reading(None)
+    return _Reading(numbers[0].value)
+
+
+def _parts(text: str) -> list[_Number]:
+    found = []
+    for part in _A_PART.finditer(text):
+        below = _BELOW[part["part"][:3].lower()]
+        found.append(
+            _Number(
+                Fraction(_UNITS[part["many"].lower()] if part["many"] else 1, below),
+                part.start(),
+                part.end(),
+            )
+        )
+    return found
+
+
+def _labelled(text: str) -> _Mark | None:
+    """The last label that names a number."""
+    nouns = deque((found.start() for found in _ANY_NOUN.finditer(text)), maxlen=_MOST_LABELS)
+    if not nouns:
+        return None
+    at = max(0, nouns[0] - 60) if len(nouns) == _MOST_LABELS else 0
+    for label in reversed(deque(_LABEL.finditer(text, at), maxlen=_MOST_LABELS)):
+        before = text[max(0, label.start() - 90) : label.start()]
+        if _NOT_MINE.search(before[-24:]) or _IF_SO.search(before):
+            continue
+        if _WEAK_NOUN.search(label[0]) and not (label["kind"] or "").strip():
+            continue
+        if label["gap"] and _GAP_OF_PARTS.search(label["gap"]):
+            continue
+        reading, end = _after_label(text, label.end())
+        if reading is not None:
+            return _Mark(label.start(), end, reading, named=True)
+    return None
+
+
+def _after_label(text: str, at: int) -> tuple[_Reading | None, int]:
+    """What a label names: the number right after it, or what its equation comes to."""
+    filled = _FILL.match(text, at)
+    start = filled.end() if filled else at
+    while start > at and (text[start - 1] in _CURRENCY or text[start - 1] in "-–"):
+        start -= 1
+    stop = _line_end(text, start)
+    if instead := _NOT_BUT.match(text, start):
+        start = instead.end()
+    if _NOT.match(text, start):
+        return None, start
+    # A second label on the way, as in "Answer: the final answer is", decides by itself.
+    first = next(_numbers(text, start, stop), None)
+    worded = _worded(text[start : min(stop, start + 80)])
+    if first is None or first.start > start + 1:
+        if (
+            worded
+            and worded[0].start <= 1
+            and (first is None or worded[0].start < first.start - start)
+        ):
+            number = _Number(worded[0].value, start + worded[0].start, start + worded[0].end)
+            return _unless_more(text, number, stop), number.end
+        if worded and worded[0].start <= 1:
+            return _Reading(worded[0].value), start + worded[0].end
+        parts = _parts(text[start : min(stop, start + 40)])
+        if parts and parts[0].start <= 4 and first is None:
+            return _Reading(parts[0].value), start + parts[0].end
+        sentence_end = _sentence_end(text, start, stop)
+        if re.match(
+            r"\s?(?:let|we|first|to|below|as follows|step)\b", text[start:stop], re.IGNORECASE
+        ):
+            return None, start
+        if first is not None and first.start < sentence_end:
+            read = _in_sentence(text[start:sentence_end], strict=True)
+            return (read if read is not None and read.value is not None else None), sentence_end
+        return None, start
+    return _unless_more(text, first, stop), first.end
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return min(len(text) if end < 0 else end, at + _WINDOW)
+
+
+def _sentence_end(text: str, at: int, stop: int) -> int:
+    for found in re.finditer(r"[.!?](?=\s|$)", text[at:stop]):
+        return at + found.start()
+    return stop
+
+
+def _unless_more(text: str, number: _Number, stop: int) -> _Reading:
+    """A number right after a label, unless the clause goes on to others, or to an equation."""
+    rest = text[number.end : stop]
+    if _OPERATOR.match(rest) or re.match(rf"[\s{_BOLD}]*(?:=|≈|→)", rest):
+        sentence = text[number.start : _sentence_end(text, number.end, stop)]
+        equals = list(re.finditer("[=≈→]", sentence))
+        if equals and (after := next(_numbers(sentence, equals[-1].end()), None)):
+            between = sentence[equals[-1].end() : after.start].strip(f" ≈~{_BOLD}")
+            if not between and not _OPERATOR.match(sentence, after.end):
+                return _Reading(after.value)
+        return _Reading(None)
+    if re.match(r"\s*\?", rest):
+        return _Reading(None)
+    clause = rest[: (found.start() if (found := _BREAKS.search(rest)) else len(rest))]
+    others = [n for n in _numbers(clause) if n.value != number.value]
+    if others:
+        return _Reading(None)
+    if re.match(
+        rf"[\s{_BOLD}]*(?:\w+[\s{_BOLD}]+)?(?:or|and|to|out\sof|of)\s+(?:\w+\s+)?[$€£]?\d", rest
+    ):
+        other = next(_numbers(rest), None)
+        if other and other.value != number.value:
+            return _Reading(None)
+    if found and re.match(r",?\s?(?:or|and)\s[$€£]?\d", rest[found.start() :]):
+        other = next(_numbers(rest, found.start()), None)
+        if other and other.value != number.value:
+            return _Reading(None)
+    if re.match(r"\s*(?:,|;)\s*(?:[a-z]\s?=\s?)?-?[$€£]?\d", rest) and number.value is not None:
+        other = next(_numbers(rest), None)
+        if other and other.value != number.value:
+            return _Reading(None)
+    return _Reading(number.value)
+
+
+# -- conclusions -----------------------------------------------------------------
+
+_ITEM = re.compile(
+    rf"^[ \t]*(?:[-*•+–][ \t]+)?{_BOLD}?\(?(\d{{1,2}})[.)][ \t]+(?=\S)", re.MULTILINE
+)
+_BULLET = re.compile(
+    r"^[ \t]*(?:[-*•+][ \t]+|\(?[a-z][.)][ \t]+)(?=\S)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+_MINUS_OR_BULLET = re.compile(rf"^[ \t]*[-–][ \t]+(?=[{_CURRENCY}]?\d)", re.MULTILINE)
+_STEP = re.compile(
+    r"\b(step|part|case|day|week|round)[ ]\d{1,2}\b(?=[ \t]?[:.)(\ue003–—-]|[ \t]*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def _without_list_marks(text: str) -> str:
+    """The text without bullets and the numbers of its lists.
+
+    A number that opens a reply and is followed by a full stop may as well be its answer: a list
+    begins with 1 and goes on. A lone "1." can be either, and is made into what is no number.
+    """
+    text = _STEP.sub(r"\1", text)
+    bullets = len(_BULLET.findall(text))
+    if bullets == 1:
+        text = _MINUS_OR_BULLET.sub("±", text)
+    text = _BULLET.sub("• " if bullets > 1 else "", text)
+    items = [int(found[1]) for found in _ITEM.finditer(text)]
+    if not items:
+        return text
+    if len(items) > 1 and items[0] == 1:
+        return _ITEM.sub("• ", text)
+    return _ITEM.sub("1\x2d1 ", text, count=1) if items[0] == 1 else text
+
+
+_SPLIT = re.compile(r"\n+|(?<=[.!?。！？])[\ue003\"'”’)]*\s+(?=\S)")
+_CUE = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|total|in\sall|finally"
+    r"|overall|as\sa\sresult"
+    r"|this\smeans|that\smeans|which\smeans|means\sthat|in\sconclusion|conclusion|concluded?"
+    r"|answer|result|left|remain(?:s|ing)?|∴|must\sbe"
+    r"|will\s(?:need|take|cost|have|be|get|earn|make|pay|spend)|needs?|takes?|costs?|profit"
+    r"|makes?|earns?|spends?|pays?)\b|∴",
+    re.IGNORECASE,
+)
+_STRONG_CUE = re.compile(
+    r"\b(?:so|therefore|thus|hence|consequently|in\stotal|altogether|in\sall|finally|overall"
+    r"|as\sa\sresult"
+    r"|in\sconclusion|conclusion|the\sanswer|the\sresult|the\stotal)\b|∴",
+    re.IGNORECASE,
+)
+_NO_CONCLUSION = re.compile(
+    r"[\W_]*(?:first(?:ly)?\b|step\b|part\b|case\b|to\s(?:start|begin|find|solve|calculate"
+    r"|determine|get)\b|initially\b|next\b|now\b"
+    r"|let\b|if\b|suppose\b|assume\b|assuming\b|however\b|but\b|given\b|we\sknow\b|then\b"
+    r"|after\sthat\b|for\sexample\b|e\.g\.)",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"[\W_]*(?:let\sme\sknow|i\shope|hope\sth|feel\sfree|please\slet|if\syou\s(?:need|have|want"
+    r"|would)|would\syou\slike"
+    r"|do\syou|is\sthere|happy\sto|glad\sto|thank|good\sluck)",
+    re.IGNORECASE,
+)
+_REFUSES = re.compile(
+    r"\b(?:as an ai|i(?:['’]m| am) (?:not sure|unable|sorry)|i (?:can(?:['’]t|not)|could ?n['’]t"
+    r"|do ?n['’]t know)|sorry,"
+    r"|(?:can(?:['’]t|not)|can not) be (?:determined|answered|computed|calculated)"
+    r"|not enough information)",
+    re.IGNORECASE,
+)
+_NOTE = re.compile(r"[\W_]*(?:note|remark|ps|p\.s\.)\b", re.IGNORECASE)
+_CHECKS = re.compile(
+    r"[\W_]*(?:(?:let['’]?s|we\scan|i['’]?ll|to)\s)?(?:double[- ]?)?(?:check(?:ing)?|verif(?:y"
+    r"|ication|ying)|sanity|confirm(?:ing|ation)?|proof)\b",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"[\W_]*(?:next|then|now|after\sthat|let['’]?s|let\sus|we\s(?:need|must|have\sto|also|then"
+    r"|now)|to\s(?:find|get)|step\s\d|finally|"
+    r"the\snext|second|third|he\sthen|she\sthen|they\sthen|first)\b",
+    re.IGNORECASE,
+)
+_TERMINAL = tuple(".!?。！？:)]}\"'”’*✓✅|" + _BOLD + _CLOSE_MARK)
+_LONGEST_SENTENCE = 600
+_MOST_SENTENCES = 30
+
+
+def _concluded(text: str, cut_matters: bool = True) -> _Reading | None:
+    """What an unmarked reply comes to; a reading of None where that cannot be said."""
+    text = _without_list_marks(_OURS_BUT_BOLD.sub(" ", text))
+    sentences = [s for s in _SPLIT.split(text) if s.strip(f" \t{_BOLD}")]
+    if len(sentences) > _MOST_SENTENCES:
+        sentences = [sentences[0], *sentences[1 - _MOST_SENTENCES :]]
+    for at, sentence in enumerate(sentences):
+        if at and _CHECKS.match(sentence):
+            sentences = sentences[:at]
+            break
+    asides = 0
+    for at in range(max(1, len(sentences) - 4), len(sentences)):
+        if _ASIDE.match(sentences[at]):
+            asides = len(sentences) - at
+            sentences = sentences[:at]
+            break
+    if len(sentences) > 1 and _NOTE.match(sentences[-1]):
+        sentences.pop()
+    if any(_REFUSES.search(sentence[:300]) for sentence in sentences[-12:]):
+        return _Reading(None)
+    opening = _opened(sentences)
+    bold = _emboldened(sentences)
+    closing = _closed(sentences, whole=not cut_matters or bool(asides))
+    sure = {
+        reading.value
+        for reading in (closing, opening, bold)
+        if reading is not None and reading.value is not None
+    }
+    if len(sure) == 1:
+        return _Reading(sure.pop())
+    return _Reading(None) if sure or closing or opening or bold else None
+
+
+_OURS_BUT_BOLD = re.compile("[\ue001\ue002\ue004]")
+
+
+def _has_numbers(sentence: str) -> bool:
+    return next(_numbers(sentence), None) is not None
+
+
+def _closed(sentences: Sequence[str], *, whole: bool) -> _Reading | None:
+    with_numbers = [at for at, s in enumerate(sentences) if _has_numbers(s)]
+    if not with_numbers:
+        return _in_words(sentences)
+    at = with_numbers[-1]
+    sentence, after = sentences[at], sentences[at + 1 :]
+    if len(sentence) > _LONGEST_SENTENCE or sentence.rstrip(f"{_BOLD} ").endswith("?"):
+        return _Reading(None)
+    if any(_GOES_ON.match(one) for one in after):
+        return _Reading(None)
+    if (
+        after
+        and not whole
+        and not after[-1].rstrip().endswith(_TERMINAL)
+        and len(after[-1].split()) > 1
+    ):
+        return _Reading(None)  # cut before it came to anything
+    reading = _in_sentence(sentence)
+    if reading is None or reading.value is None:
+        return reading
+    only = len(with_numbers) == 1
+    if _STRONG_CUE.search(sentence) and not sentence.rstrip(f" {_BOLD}").endswith((":", ",")):
+        return reading
+    if _NO_CONCLUSION.match(sentence) or sentence.rstrip(f" {_BOLD}").endswith((":", ",")):
+        return _Reading(None)
+    if only and not after:
+        return reading
+    if only or _CUE.search(sentence) or _ENDS_EQUATION.search(sentence):
+        return reading
+    return _Reading(None)
+
+
+_ENDS_EQUATION = re.compile(r"[=≈]\s*[-$€£\d(]")
+
+
+def _in_words(sentences: Sequence[str]) -> _Reading | None:
+    """A reply without digits: its only number word, or that of the last sentence that concludes."""
+    worded = [
+        (s, words)
+        for s in sentences[-20:]
+        if (words := _worded(s[:_LONGEST_SENTENCE]) or _whole_part(s))
+    ]
+    if not worded:
+        return None
+    sentence, words = worded[-1]
+    values = {number.value for number in words}
+    if len(values) > 1 and len(worded) == 1 and _WORD_SUM.search(sentence, 0, words[-1].start):
+        return _Reading(words[-1].value)
+    if len(values) != 1 or sentence.rstrip().endswith("?"):
+        return _Reading(None)
+    if len(worded) == 1 or _STRONG_CUE.search(sentence):
+        if _NOT_BEFORE.search(sentence, max(0, words[0].start - 20), words[0].start):
+            return _Reading(None)
+        return _Reading(words[0].value)
+    return _Reading(None)
+
+
+_WORD_SUM = re.compile(
+    r"\b(?:plus|minus|times|divided by|sum|product)\b.*\b(?:is|equals|makes"
+    r"|are)\s$",
+    re.IGNORECASE,
+)
+
+
+def _whole_part(sentence: str) -> list[_Number]:
+    parts = _parts(sentence)
+    return parts if len(sentence.split()) <= 4 and len(parts) == 1 else []
+
+
+def _in_sentence(sentence: str, *, strict: bool = False) -> _Reading | None:
+    """The number a sentence comes to, None where it has no number.
+
+    ``strict``: what is in bold does not matter.
+    """
+    numbers = list(_numbers(sentence))
+    if not numbers:
+        return None
+    if _UNKNOWNS.search(sentence) or _DANGLES.search(sentence):
+        return _Reading(None)
+    if "(" in sentence:
+        outside = _BRACKETS.sub(" ", sentence)
+        if outside != sentence and len(list(_numbers(outside))) == 1:
+            return _in_sentence(outside, strict=strict)
+    if not strict:
+        if claim := _claimed(sentence, numbers):
+            return claim
+        bold = _bold_values(sentence)
+        if len(bold) == 1:
+            return _Reading(bold[0])
+    equals = list(_EQUALS.finditer(sentence, 0, numbers[-1].start + 1))
+    return _equal(sentence, numbers, equals[-1]) if equals else _plain(sentence, numbers)
+
+
+def _claimed(sentence: str, numbers: Sequence[_Number]) -> _Reading | None:
+    """What is said before "because", unless what follows comes to something else."""
+    reason = _REASON.search(sentence, numbers[0].end)
+    claim = _in_sentence(sentence[: reason.start()]) if reason else None
+    if reason is None or claim is None or claim.value is None:
+        return None
+    ground = _in_sentence(sentence[reason.end() :])
+    return claim if ground is None or ground.value in (None, claim.value) else _Reading(None)
+
+
+def _equal(sentence: str, numbers: Sequence[_Number], equals: re.Match[str]) -> _Reading:
+    """What an equation comes to."""
+    after = [number for number in numbers if number.start >= equals.end() - 1]
+    first = after[0]
+    between = sentence[equals.end() : first.start]
+    direct = len(between) <= 30 and not re.search(r"[,;.]", between)
+    if direct and not _OPERATOR.match(sentence, first.end) and not _NOT.search(between):
+        values = {number.value for number in after}
+        if len(values) == 1 or _clause_ends(sentence, first, after):
+            return _Reading(first.value)
+    return _Reading(None)
+
+
+def _plain(sentence: str, numbers: Sequence[_Number]) -> _Reading:
+    """The number of a sentence without an equation."""
+    last = numbers[-1]
+    if re.search("[√π∞]", sentence) or _OPERATOR.match(sentence, last.end):
+        return _Reading(None)
+    if len({number.value for number in numbers}) == 1:
+        start = numbers[0].start
+        denied = _NOT_BEFORE.search(sentence, max(0, start - 20), start)
+        works = any(_OPERATOR.match(sentence, number.end) for number in numbers)
+        return _Reading(None if denied or works else last.value)
+    if _HEDGED.search(sentence):
+        return _Reading(None)
+    cues = list(_CLAUSE_CUE.finditer(sentence))
+    if cues and cues[-1].start() > numbers[0].end:
+        clause = _in_sentence(sentence[cues[-1].end() :])
+        if clause and clause.value is not None:
+            return clause
+    if _IS_LAST.search(sentence, 0, last.start) and _ends_there(sentence, last):
+        return _Reading(last.value)
+    return _Reading(None)
+
+
+_DANGLES = re.compile(
+    r"(?:\b(?:and|then|so|the|an?|of|to|is|are|by|with|for|or)|[,+*/×÷=–-])\s*$", re.IGNORECASE
+)
+_HEDGED = re.compile(r"\b(?:maybe|perhaps|possibly|might|could|or\sso)\b", re.IGNORECASE)
+_UNKNOWNS = re.compile(
+    r"(?<![A-Za-z])[a-z]\s?=\s?[-\d][^=]{0,40}?(?:,|;|\band\b|\bor\b)\s*[a-z]\s?="
+)
+_BRACKETS = re.compile(r"(?<!\d)\([^()]{0,200}\)")
+_REASON = re.compile(r"\b(?:because|since)\b", re.IGNORECASE)
+_CLAUSE_CUE = re.compile(r"\b(?:so|therefore|thus|hence|which\smeans|that\smeans)\b", re.IGNORECASE)
+_IS_LAST = re.compile(
+    r"(?:^|\s)(?:(?:half|twice|double|triple|sum|product|difference|quotient|average|total|mean"
+    r"|percent|%)\b.*|[-+*/×÷].*|(?:plus|minus|times|divided by)\b.*)"
+    rf"\b(?:is|are|was)\s+(?:about\s|approximately\s|therefore\s)?[\s{_BOLD}]*$",
+    re.IGNORECASE,
+)
+
+
+def _ends_there(sentence: str, number: _Number) -> bool:
+    rest = sentence[number.end :].strip(f" .!{_BOLD})")
+    return len(rest.split()) <= 2
+
+
+def _clause_ends(sentence: str, first: _Number, after: Sequence[_Number]) -> bool:
+    """Whether the numbers after the result stand in a clause of their own, in brackets."""
+    rest = sentence[first.end : after[-1].end]
+    return (
+        bool(re.match(rf"[\s{_BOLD}]*(?:\w+\s){{0,2}}\(", rest))
+        and ")" in sentence[after[-1].end :]
+    )
+
+
+_BOLD_PART = re.compile(f"{_BOLD}([^{_BOLD}]*){_BOLD}")
+
+
+def _bold_values(text: str) -> list[Fraction | None]:
+    """The distinct values of the numbers in bold; of headings such as "Step 2" none."""
+    values: list[Fraction | None] = []
+    for part in _BOLD_PART.finditer(text, 0, _LONGEST_SENTENCE):
+        inside = part[1].strip()
+        if re.match(
+            r"(?:step|part|case|option)\s*\d|\d{1,2}[.)]\s", inside, re.IGNORECASE
+        ) or inside.endswith(":"):
+            continue
+        if not next(_numbers(inside), None):
+            continue
+        value = _alone(inside).value
+        if value not in values:
+            values.append(value)
+    return values
+
+
+def _emboldened(sentences: Sequence[str]) -> _Reading | None:
+    """The only number in bold, where it stands in the first or the last sentence with numbers."""
+    values: set[Fraction | None] = set()
+    told = [sentence for sentence in sentences if _has_numbers(sentence)]
+    for sentence in sentences:
+        if _BOLD in sentence[:_LONGEST_SENTENCE] and (found := _bold_values(sentence)):
+            values.update(found)
+            if sentence not in (told[0], told[-1]) or _NO_CONCLUSION.match(sentence):
+                values.add(None)
+    return _Reading(values.pop()) if len(values) == 1 else None
+
+
+_OPENS = re.compile(rf"[\s\"'“(\[{_BOLD}≈~]*")
+_SET_OFF = re.compile(
+    rf"[\s\"'”)\]{_BOLD}]*(?:[.,;:!(\n–—-]|because|since|$)"
+    rf"|\s?[A-Za-z°²³/]+[\"'”)]*{_BOLD}?\s?(?:[.,;:!(\n–—-](?!\d)|because|since|$)"
+)
+
+
+_EXPLAINS = re.compile(
+    rf"[\s\"'”)\]{_BOLD}]*(?:\w+\s)?[\s{_BOLD}]*(?:[.;:!(\n–—]|,?\s?(?:because|since|as|for)\b)"
+)
+
+
+def _opened(sentences: Sequence[str]) -> _Reading | None:
+    """A number that opens the reply and is set off from what follows."""
+    head = sentences[0] if sentences else ""
+    opening = _OPENS.match(head)
+    start = opening.end() if opening else 0
+    first = next(_numbers(head), None)
+    if first is None or first.start > start + 1:
+        return None
+    if _OPERATOR.match(head, first.end) or not _SET_OFF.match(head, first.end):
+        return None
+    if re.match(r"\s*\?", head[first.end :]):
+        return None
+    rest = head[first.end :]
+    if next(_numbers(rest), None) and not _EXPLAINS.match(rest):
+        return None
+    if re.match(r"\s?,\s?[$€£]?\d|\s?\w+\s?=|\s?(?:or|and|to)\s", head[first.end :]):
+        return None
+    return _Reading(first.value)

@@ -1,0 +1,31 @@
+"""The page of a benchmark of one's own: prompts, the score of a reply, and a file that changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.widgets import Input, TextArea
+
+from evalbench.engine.benchmarks.custom.example import files_of
+from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.state.preferences import Preferences
+from tests.pilot.driving import until_shown
+
+
+async def test_prompts_and_scores_follow_the_file(tmp_path: Path) -> None:
+    for name, body in files_of("choice", "capitals").items():
+        (tmp_path / name).write_bytes(body)
+    file = tmp_path / "capitals.toml"
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.action_own()
+        app.screen.query_one("#file", Input).value = str(file)
+        await pilot.press("enter")
+        await until_shown(pilot, "Which planet is closest to the Sun?")
+        app.screen.query_one("#reply", TextArea).text = "I think it is Mercury."
+        await until_shown(pilot, "accuracy 1, accuracy_strict 0")
+        await pilot.press("f8")
+        await until_shown(pilot, "How many legs does a spider have?")
+        await until_shown(pilot, "unparsed: accuracy 0")
+        file.write_text(file.read_text().replace("{{ question }}", "{{ qestion }}"))
+        await until_shown(pilot, "did you mean question?")

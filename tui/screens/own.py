@@ -1,0 +1,189 @@
+"""A benchmark of one's own: the first prompts of its file, and the score of a pasted reply."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Input, TextArea
+
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.paths import expand
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.errand import Line as JsonLine
+from evalbench.tui.state.errand import errand
+from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.lines import Line, Lines
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+SHOWN = 5
+"""Samples whose prompts are shown."""
+_SETTLED_S = 0.4
+"""Without a change, before a reply is scored."""
+
+
+class OwnPage(Page):
+    """The file's name, one sample's prompt, a place for a reply, and its score.
+
+    The file is read again whenever it changes on disk, so an editor may stay open beside it.
+    """
+
+    SCOPE: ClassVar[str] = "own"
+    DEFAULT_CSS = """
+    OwnPage #file { margin: 0 1; }
+    OwnPage #asked { height: 1fr; padding: 0 2; }
+    OwnPage #reply { height: 30%; min-height: 4; margin: 0 1; }
+    OwnPage #score { height: 4; padding: 0 2; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._path = ""
+        self._stamp: tuple[int, int] | None = None
+        self._samples: list[JsonLine] = []
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        """Top line, file, prompt, reply, score, footer."""
+        yield TopLine("Your own benchmark")
+        yield Input(placeholder="File, such as capitals.toml", id="file")
+        with VerticalScroll(id="asked", can_focus=False):
+            yield Plain(id="prompt")
+        yield TextArea(id="reply")
+        yield Lines(id="score")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """The name of the file comes first."""
+        self.query_one("#reply", TextArea).border_title = "Paste a reply"
+        self.query_one("#file", Input).focus()
+
+    @on(Input.Submitted, "#file")
+    def _named(self, event: Input.Submitted) -> None:
+        self._path, self._at = event.value.strip(), 0
+        self._stamp = self._changed()
+        if self._path:
+            self._read()
+
+    def _changed(self) -> tuple[int, int] | None:
+        try:
+            stat = expand(self._path).stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size
+
+    def tick(self) -> None:
+        """Read the file again when it was saved."""
+        if self._path and (stamp := self._changed()) and stamp != self._stamp:
+            self._stamp = stamp
+            self._read()
+
+    @work(exclusive=True, group="read")
+    async def _read(self) -> None:
+        prompt = self.query_one("#prompt", Plain)
+        self.query_one(TopLine).tell(right="reading ...")
+        try:
+            found = await errand("benchmarks", self._file, "--prompts", str(SHOWN))
+        except EvalbenchError as error:
+            self._samples = []
+            prompt.show("\n".join(_words(error)))
+            prompt.add_class("bad")
+            self.query_one("#score", Lines).show([])
+            self.query_one(TopLine).tell(right=Path(self._path).name)
+            return
+        self._samples = [line for line in found if line.get("event") == "prompts"]
+        self._at = min(self._at, max(0, len(self._samples) - 1))
+        self._show()
+
+    @property
+    def _file(self) -> str:
+        return str(expand(self._path))
+
+    def _show(self) -> None:
+        if self._samples:
+            prompt = self.query_one("#prompt", Plain)
+            prompt.remove_class("bad")
+            prompt.show(_prompt(self._samples[self._at]))
+            place = f"sample {self._at + 1} of the first {len(self._samples)}"
+            self.query_one(TopLine).tell(right=f"{Path(self._path).name} · {place}")
+            self._score()
+        self.refresh_bindings()
+
+    @on(TextArea.Changed, "#reply")
+    def _edited(self) -> None:
+        self._score()
+
+    @work(exclusive=True, group="score")
+    async def _score(self) -> None:
+        """Score the reply as soon as it rests."""
+        reply = self.query_one("#reply", TextArea).text
+        score = self.query_one("#score", Lines)
+        if not self._samples or not reply.strip():
+            score.show([])
+            return
+        await asyncio.sleep(_SETTLED_S)
+        case = orjson.dumps({"sample": self._at + 1, "reply": reply}).decode()
+        try:
+            (told,) = await errand("parse", self._file, secret=case)
+        except EvalbenchError as error:
+            score.show([[(words, "bad")] for words in _words(error)])
+            return
+        score.show(_score_lines(told))
+
+    # -- acting ------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There must be another sample to go to."""
+        match action:
+            case "next":
+                return True if self._at + 1 < len(self._samples) else None
+            case "previous":
+                return True if self._at else None
+        return True
+
+    def action_next(self) -> None:
+        """See the commands."""
+        self._at += 1
+        self._show()
+
+    def action_previous(self) -> None:
+        """See the commands."""
+        self._at -= 1
+        self._show()
+
+
+def _words(error: EvalbenchError) -> list[str]:
+    return [words for words in (error.what, error.why, error.cure) if words]
+
+
+def _prompt(sample: JsonLine) -> str:
+    """Every message that is sent for a sample."""
+    lines: list[str] = []
+    for call in sample["calls"]:
+        lines.append(f"to {call['role']}, {call['step']}")
+        for message in call["prompt"]["messages"]:
+            lines += [f"[{message['role']}]", *map(_part, message["parts"])]
+    return "\n".join(lines)
+
+
+def _part(part: Any) -> str:
+    if "text" in part:
+        return str(part["text"])
+    return f"<{part.get('media_type')}, {part.get('width')} × {part.get('height')}>"
+
+
+def _score_lines(told: JsonLine) -> list[Line]:
+    values = ", ".join(f"{name} {value:g}" for name, value in told["values"].items())
+    read = ", ".join(f"{value}" for value in told["parsed"].values())
+    good = told["values"].get("accuracy", told["values"].get("score", 0.0)) > 0
+    return [
+        [(f"{told['outcome']}: {values or 'no score'}", "good" if good else "bad")],
+        [f"read: {read}"],
+        [(f"right: {told['gold']}", "dim")],
+    ]
