@@ -24,6 +24,7 @@ from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.picture import Picture, columns, graphics
 from evalbench.tui.widgets.table import Table
+from evalbench.tui.widgets.text import LongText, Plain
 from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
@@ -339,12 +340,23 @@ async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
         assert page.check_action("next", ()) is True
 
 
-async def test_a_very_long_reply_is_cut_with_a_note(engine: PretendEngine) -> None:
-    await put(engine, 1, (generate("Q"), Reply("word " * 200_000)))
+@pytest.mark.parametrize("text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500])
+async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, text: str) -> None:
+    await put(engine, 1, (generate("Q"), Reply(f"{text}the very end")))
     async with one(engine, 1) as pilot:
         await until_shown(pilot, "reply")
+        assert "the very end" not in shown(pilot.app)
+        (long,) = pilot.app.screen.query(LongText)
+        left = long.left
+        assert 0 < left < len(text)
+        while long.left:
+            await pilot.press("end")
+            await until(pilot, lambda left=left: long.left < left, "the next part")
+            left = long.left
         await pilot.press("end")
-        await until_shown(pilot, "… 980,000 more characters")
+        await until_shown(pilot, "the very end")
+        parts = [part._shown for part in long.query(Plain)]
+        assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
 
 
 async def test_a_sample_that_is_gone_and_a_journal_that_is(engine: PretendEngine) -> None:

@@ -26,7 +26,7 @@ from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import LONGEST, MOST_LINES, LongText, Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _LOOK_EVERY = 4
@@ -61,7 +61,7 @@ class Fold(Vertical, can_focus=True):
     def open(self, opened: bool = True) -> None:
         """Open it, or close it."""
         if opened and not self.query(".body"):
-            self.mount(Plain(self._block.text.strip("\n"), classes="body"))
+            self.mount(_text(self._block.text, "body"))
         self.set_class(opened, "-open")
         self.query_one("#fold-title", Plain).show(self._title())
 
@@ -73,6 +73,21 @@ class Fold(Vertical, can_focus=True):
         """A click on the title opens and closes."""
         if event.y == 0:
             self.action_turn()
+
+
+class Everything(VerticalScroll):
+    """What there is of a sample. Long texts are laid out as somebody comes to them."""
+
+    def watch_scroll_y(self, old: float, new: float) -> None:
+        """Have the next part ready before the end of the last one is reached."""
+        super().watch_scroll_y(old, new)
+        self.call_after_refresh(self._go_on)
+
+    async def _go_on(self) -> None:
+        end = self.region.bottom + self.size.height
+        for text in self.query(LongText):
+            if text.left and text.region.bottom <= end:
+                await text.more()
 
 
 class SamplePage(Page):
@@ -114,7 +129,7 @@ class SamplePage(Page):
     def compose(self) -> ComposeResult:
         """Top line, everything in one column, footer."""
         yield TopLine(f"Sample {self.number}")
-        yield VerticalScroll(id="all")
+        yield Everything(id="all")
         yield Footer()
 
     async def on_mount(self) -> None:
@@ -274,5 +289,12 @@ def _block(block: Block) -> Iterator[Widget]:
     if block.media is not None:
         yield Picture(block.media)
         return
-    classes = " ".join(filter(None, ["body", block.tone, "exact" if block.exact else ""]))
-    yield Plain(block.text.strip("\n"), classes=classes)
+    classes = " ".join(filter(None, ["body", block.tone]))
+    yield _text(block.text, classes, exact=block.exact)
+
+
+def _text(text: str, classes: str, *, exact: bool = False) -> Widget:
+    text = text.strip("\n")
+    if len(text) > LONGEST or text.count("\n") > MOST_LINES:
+        return LongText(text, classes=classes, exact=exact)
+    return Plain(text, classes=f"{classes} exact" if exact else classes)

@@ -95,7 +95,7 @@ class SamplesPage(Page):
 
     def on_mount(self) -> None:
         """Everything is shown at first; that needs no scan."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._show_all()
 
     # -- showing -----------------------------------------------------------------
@@ -238,7 +238,7 @@ class SamplesPage(Page):
             if search.done:
                 break
             done = search.searched / len(search.rows)
-            self._looking = f" · {100 * done:.0f} % looked through"
+            self._looking = f" · {figures.percent(done)} looked through"
             if time.monotonic() - shown_at > _SHOW_EVERY_S or (shown < 1 <= len(search.found)):
                 shown_at, shown = time.monotonic(), len(search.found)
                 self._show(search.among(numbers))
@@ -302,7 +302,7 @@ class SamplesPage(Page):
         """See the commands."""
         self.query_one("#find", Input).value = ""
         self.query_one("#find-line").display = False
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._set_filter(Filter())
 
     def action_filter(self) -> None:
@@ -313,7 +313,7 @@ class SamplesPage(Page):
     def _find(self, event: Input.Submitted) -> None:
         text = event.value.strip()
         self.query_one("#find-line").display = False
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._set_filter(replace(self._filter, text=text))
 
     @property
@@ -327,7 +327,7 @@ class SamplesPage(Page):
         if entry.has_focus:
             entry.value = self._filter.text
             self.query_one("#find-line").display = False
-            self.query_one(Table).focus()
+            self.set_focus(self.query_one(Table))
         else:
             self.action_clear()
 
