@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from textual import events
+from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
@@ -26,6 +27,7 @@ from evalbench.engine.errors import EvalbenchError, nearest
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.bootstrap import is_low_bandwidth
+from evalbench.tui.repaint import Painted
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.clean import one_line
@@ -34,6 +36,7 @@ from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.command import CommandPalette
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
@@ -102,6 +105,7 @@ class EvalbenchApp(App[int]):
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
         self._entry = run
+        self._painted = Painted()
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
         self._settled = False
@@ -136,7 +140,7 @@ class EvalbenchApp(App[int]):
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
         # After fg the screen is empty.
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self._pace()
         self.call_after_refresh(self._settle)
         if self._entry:
@@ -193,7 +197,21 @@ class EvalbenchApp(App[int]):
         """Remember when somebody last did something."""
         if isinstance(event, events.InputEvent):
             self._last_input = time.monotonic()
+        elif isinstance(event, events.Resize):
+            # Terminals move what they show, each in its own way.
+            self._painted.forget()
         await super().on_event(event)
+
+    def action_redraw(self) -> None:
+        """See the commands."""
+        self._painted.forget()
+        self.refresh(layout=True)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write to the terminal only what looks different there."""
+        if isinstance(renderable, CompositorUpdate) and not self.is_inline:
+            renderable = self._painted.less(renderable)
+        super()._display(screen, renderable)
 
     def _fatal_error(self) -> None:
         """End after a fault without printing local variables, as Textual would."""

@@ -66,6 +66,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("app.settings", "Settings", "theme, bandwidth, mouse and every key", "f6"),
     Command("app.batches", "Batches", "what providers work off, over all runs", "f12"),
     Command("app.command-palette", "Commands", "find any command by its name", "ctrl+p"),
+    Command("app.redraw", "Redraw", "write the whole screen again", "ctrl+l"),
     Command("app.back", "Back", "to where you came from", "escape,q", True),
     Command("app.leave", "Leave", "close the app from anywhere; runs go on", "ctrl+q"),
     Command("list.down", "Down", "the next line", "down,j"),

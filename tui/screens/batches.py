@@ -62,7 +62,7 @@ class BatchesPage(Page):
 
     def on_mount(self) -> None:
         """The list has the keyboard."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     def tick(self) -> None:
         """Read what changed."""

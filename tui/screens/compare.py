@@ -61,7 +61,7 @@ class ComparePage(Page):
 
     def on_mount(self) -> None:
         """Let the command line compare."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._compare()
 
     @work(exclusive=True)

@@ -57,7 +57,7 @@ class FilteredPage(Page):
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     @property
     def begun(self) -> bool:
@@ -69,4 +69,4 @@ class FilteredPage(Page):
         """Drop the filter."""
         self.query_one("#filter", Input).value = ""
         self.query_one("#filter-line").display = False
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))

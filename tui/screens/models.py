@@ -78,7 +78,7 @@ class ModelsPage(FilteredPage):
 
     def on_mount(self) -> None:
         """Show what is known and ask for the rest."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._show()
         self._look_for_room()
         self._ask(self._catalogue.to_ask(time.time()))

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -59,7 +59,6 @@ class NewRunPage(Page):
     NewRunPage #form {
         height: 1fr; border: round $panel-lighten-2; border-title-color: $text-primary;
     }
-    NewRunPage #form:focus-within { border: round $primary; }
     NewRunPage #result { height: auto; padding: 0 2; }
     NewRunPage.-tall Pickers { height: 35%; min-height: 12; max-height: 24; }
     NewRunPage.-wide FieldGrid { grid-size: 3; }
@@ -81,6 +80,9 @@ class NewRunPage(Page):
         self._offered = Offered()
         self._keys_seen = 0
         self._room: Room | None = None
+        self._framed = ""
+        self._asked: tuple[str, ...] = ()
+        self._stood_in = False
 
     def compose(self) -> ComposeResult:
         """Pickers, a line about what is under the cursor, settings, what it takes."""
@@ -152,6 +154,7 @@ class NewRunPage(Page):
     async def _ask_models(self, *, pause: float = 0.0) -> None:
         """Show the kept list at once and ask for a fresh one."""
         provider = self._draft.provider
+        self._asked = self._draft.asking_words()
         if not provider:
             return
         await asyncio.sleep(pause)
@@ -196,7 +199,7 @@ class NewRunPage(Page):
     @on(Picker.Chosen, "#benchmark")
     async def _benchmark_chosen(self, event: Picker.Chosen) -> None:
         self._draft.benchmark = event.ident
-        await self._took(event.picker, "provider")
+        await self._took(event.picker)
         self._show_models()
 
     @on(Picker.Chosen, "#provider")
@@ -206,7 +209,7 @@ class NewRunPage(Page):
             self._picker("model").choose("")
             self._show_models()
             self._ask_models()
-        await self._took(event.picker, "model")
+        await self._took(event.picker)
 
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
@@ -214,12 +217,13 @@ class NewRunPage(Page):
             words = "that is a key, not a model: ctrl+t takes keys"
             self.notify(words, severity="error", markup=False)
             event.picker.clear()
+            event.picker.take_focus()
             return
         self._draft.model = event.ident
-        await self._took(event.picker, "")
+        await self._took(event.picker)
 
-    async def _took(self, picker: Picker, then: str) -> None:
-        """Mark what was chosen and go on to the next choice, or to the settings."""
+    async def _took(self, picker: Picker) -> None:
+        """Mark what was chosen; the keyboard went on to the next choice, or to the settings."""
         picker.clear()
         picker.choose(
             {
@@ -229,10 +233,6 @@ class NewRunPage(Page):
             }[picker.id or ""]
         )
         await self._changed()
-        if then:
-            self._picker(then).take_focus()
-        elif fields := self.query(Field):
-            fields.first().take_focus()
 
     @on(Picker.Moved)
     def _moved(self, event: Picker.Moved) -> None:
@@ -259,6 +259,21 @@ class NewRunPage(Page):
 
     # -- settings ------------------------------------------------------------------
 
+    @on(events.DescendantFocus)
+    @on(events.ScreenResume)
+    def _frame(self) -> None:
+        """Mark the frame of the settings while they have the keyboard.
+
+        By style sheet (``:focus-within``) all of their fields would be styled anew at every key
+        that goes from one to the next.
+        """
+        form = self.query_one(Form)
+        name = "primary" if form.has_focus_within else "panel-lighten-2"
+        colour = self.app.get_css_variables()[name]
+        if colour != self._framed:
+            self._framed = colour
+            form.styles.border = ("round", colour)
+
     @on(Field.Entered)
     def _field_entered(self, event: Field.Entered) -> None:
         self.query_one(Pickers).fold(folded=self.has_class("-short"))
@@ -266,19 +281,18 @@ class NewRunPage(Page):
 
     @on(Field.Changed)
     async def _field_changed(self, event: Field.Changed) -> None:
-        before, given = self._draft.asking_words(), bool(self._draft.stand_in)
-        self._draft.typed[event.name] = event.text
-        if bool(self._draft.stand_in) != given:
+        if bool(self._draft.stand_in) != self._stood_in:
             await self._changed()
         else:
             self._settle()
-        if self._draft.asking_words() != before:
+        if self._draft.asking_words() != self._asked:
             self._ask_models(pause=SETTLED_S)
         if event.name in self._draft.deciding:
             self._show_models()
 
     async def _changed(self) -> None:
         """Something was chosen: the settings may be others."""
+        self._stood_in = bool(self._draft.stand_in)
         await self.query_one(Form).show(self._draft.sections(), self._draft.typed)
         self._settle()
 

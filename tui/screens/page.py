@@ -6,7 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
+from textual.binding import Binding
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
@@ -18,6 +21,14 @@ if TYPE_CHECKING:
 
 TURN_S = 0.001
 """Enough for everything that waits to have its turn."""
+
+
+_AT_ONCE = (
+    Binding("tab", "app.focus_next", show=False, priority=True),
+    Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+)
+"""Without priority Textual sends a key through every widget first. What is typed right after it
+would go to where the keyboard was before."""
 
 
 class Page(Screen[None]):
@@ -32,6 +43,9 @@ class Page(Screen[None]):
     Page { layers: default notice; }
     """
 
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """What has the keyboard. Textual draws the whole screen again when that changes."""
+
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
         (100, "-middling"),
@@ -43,7 +57,7 @@ class Page(Screen[None]):
     ]
 
     def __init_subclass__(cls, **named: bool) -> None:
-        cls.BINDINGS = bindings(cls.SCOPE)
+        cls.BINDINGS = [*bindings(cls.SCOPE), *_AT_ONCE]
         super().__init_subclass__(**named)
 
     @property

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Select
@@ -53,6 +54,9 @@ def _yes_no(on: bool) -> str:
 class Field(Vertical):
     """One setting: its name, what holds a value, and what is wrong with that."""
 
+    # Before the next key: what is typed then belongs to the next field.
+    BINDINGS = [Binding("enter", "go_on", show=False, priority=True)]
+
     DEFAULT_CSS = """
     Field { height: auto; }
     Field > Horizontal { height: 1; }
@@ -82,10 +86,12 @@ class Field(Vertical):
             super().__init__()
             self.option = option
 
-    def __init__(self, option: Option, text: str) -> None:
+    def __init__(self, option: Option, typed: MutableMapping[str, str]) -> None:
+        """``typed`` holds what was typed, by name of the setting; here it is written."""
         super().__init__(id=f"field-{option.name}")
         self.option = option
-        self._text = text
+        self._typed = typed
+        self._text = typed.get(option.name, "")
 
     def compose(self) -> ComposeResult:
         """Name and control in one line, the fault below when there is one."""
@@ -123,14 +129,17 @@ class Field(Vertical):
         event.stop()
         self._tell("yes" if event.value else "no")
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter opens a choice and turns a tick; only what is typed ends with it."""
+        return action != "go_on" or bool(self.query(Input))
+
+    def action_go_on(self) -> None:
+        """Enter in what is typed."""
         self.screen.focus_next()
 
     def _tell(self, text: str) -> None:
         if text != self._text:
-            self._text = text
+            self._text = self._typed[self.option.name] = text
             self.post_message(self.Changed(self.option.name, text))
 
     def on_descendant_focus(self) -> None:
@@ -139,10 +148,12 @@ class Field(Vertical):
 
     def put(self, text: str) -> None:
         """Hold this value, without telling."""
-        if text == self._text:
+        control = self.query("Input, Select, Tick").first()
+        untold = isinstance(control, Input) and control.value != self._text
+        if text == self._text or untold:
+            # What is being typed at this moment is newer.
             return
         self._text = text
-        control = self.query("Input, Select, Tick").first()
         if isinstance(control, Input):
             control.value = text
         elif isinstance(control, Select):
@@ -157,7 +168,7 @@ class Field(Vertical):
 
     def take_focus(self) -> None:
         """Give the keyboard to the control."""
-        self.query("Input, Select, Tick").first().focus()
+        self.screen.set_focus(self.query("Input, Select, Tick").first())
 
 
 class FieldGrid(Vertical):
@@ -196,7 +207,7 @@ class Box(Vertical):
     Box { height: auto; margin-bottom: 1; }
     """
 
-    def __init__(self, section: Section, typed: Mapping[str, str], *, is_open: bool) -> None:
+    def __init__(self, section: Section, typed: MutableMapping[str, str], *, is_open: bool) -> None:
         super().__init__()
         self.section, self.is_open = section, is_open
         self._typed = typed
@@ -209,7 +220,7 @@ class Box(Vertical):
         elif self.section.title != FIRST_TITLE:
             yield Plain(self.section.title, classes="title")
         if self.is_open:
-            fields = [Field(one, self._typed.get(one.name, "")) for one in self.section.options]
+            fields = [Field(one, self._typed) for one in self.section.options]
             yield from (field for field in fields if _is_long(field.option))
             yield FieldGrid(*(field for field in fields if not _is_long(field.option)))
 
@@ -229,12 +240,15 @@ class Form(VerticalScroll, can_focus=False):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._sections: list[Section] = []
-        self._typed: Mapping[str, str] = {}
+        self._typed: MutableMapping[str, str] = {}
         self._open = False
         self._building = asyncio.Lock()
 
-    async def show(self, sections: Sequence[Section], typed: Mapping[str, str]) -> None:
-        """Show these settings with what was typed. What is shown already stays as it is."""
+    async def show(self, sections: Sequence[Section], typed: MutableMapping[str, str]) -> None:
+        """Show these settings with what was typed. What is shown already stays as it is.
+
+        What is typed from now on is written into ``typed`` at once, and told after that.
+        """
         self._sections, self._typed = list(sections), typed
         await self._build()
         for field in self.query(Field):
