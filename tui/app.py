@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.command import CommandPalette
 
+    from evalbench.tui.state.draft import Draft
+
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
 
@@ -76,6 +78,7 @@ class EvalbenchApp(App[int]):
             local variables, which may hold a key.
         low_bandwidth: whether to draw less.
         preferences: the user's; change them through :meth:`prefer`.
+        draft: a new run that was begun, whether or not its page is open.
     """
 
     TITLE = "evalbench"
@@ -104,6 +107,7 @@ class EvalbenchApp(App[int]):
         self.preferences = preferences
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
+        self.draft: Draft | None = None
         self._entry = run
         self._painted = Painted()
         self._parent_process = os.getppid()

@@ -91,6 +91,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("new.estimate", "Estimate", "what it takes and costs, anew", "f8", True),
     Command("new.probe", "Probe", "ask the model one short question", "f7", True),
     Command("new.key", "Set key", "put the provider's key into the keychain", "ctrl+t", True),
+    Command("new.fix", "Fix", "use what would put right what is wrong", "ctrl+g", True),
+    Command("new.clear", "Start over", "every setting at its default again", "ctrl+n"),
     Command("new.reload", "Reload", "ask the provider for its models again", "ctrl+r"),
     Command("new.copy", "Copy command", "the equal command line, to the clipboard", "f10"),
     Command("run.samples", "Samples", "browse every answer", "a", True),

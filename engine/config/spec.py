@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Benchmark
-from evalbench.engine.calls import ModelRef, WorkerProvider
+from evalbench.engine.calls import Capabilities, ModelRef, WorkerProvider
 from evalbench.engine.calls.options import Option, parse_options, split_name
 from evalbench.engine.config import registry
 from evalbench.engine.config.cluster_address import check_address
@@ -23,7 +25,7 @@ from evalbench.engine.config.roles import (
 )
 from evalbench.engine.config.roles import parse_model as parse_model
 from evalbench.engine.config.traces import TRACE_OPTIONS, completed
-from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.errors import EvalbenchError, SpecError, nearest
 from evalbench.engine.files import read_toml
 from evalbench.engine.shapes import Misfit
 from evalbench.engine.stored import SPEC
@@ -377,7 +379,23 @@ def check_spec(spec: RunSpec) -> None:
         )
     needs = benchmark.needs()
     for part in spec.cast().values():
-        part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
+        if part.role == CANDIDATE:
+            part.check(needs, spec.benchmark, partial(_other_settings, spec))
+        else:
+            part.check({"generate"}, spec.benchmark)
+
+
+def _other_settings(spec: RunSpec, able: Capabilities) -> str:
+    """The setting of a benchmark by which it makes only calls that such a model can answer."""
+    cls = registry.benchmark_class(spec.benchmark)
+    given = {option.name: option.default for option in cls.options} | dict(spec.options)
+    for option in cls.options:
+        for choice in option.choices:
+            with suppress(EvalbenchError):
+                needs = cls({**given, option.name: choice}).needs()
+                if all(getattr(able, need) for need in needs):
+                    return f"{option.flag} {choice}, which asks what it can answer"
+    return ""
 
 
 def load_suite(path: Path) -> list[RunSpec]:

@@ -117,6 +117,37 @@ async def test_what_is_typed_lands_where_the_key_before_it_leads(home: Path) -> 
         await until(pilot, lambda: "--limit 5" in command(pilot), "the letter in the field")
 
 
+async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
+    home: Path, sim: Handle
+) -> None:
+    app = an_app(benchmark="mmlu", model="scripted/good")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("tab", *"compat", "enter", *"mine", "enter")
+        await until_shown(pilot, "this provider needs the address of a server")
+        # The keyboard is where it is missing, and nothing speaks of flags.
+        assert page(pilot).query_one("#field-base_url").has_focus_within
+        assert "✗ --" not in shown(app)
+        page(pilot).query_one("#field-base_url Input", Input).value = sim.base_url("vllm")
+        await until_shown(pilot, "ctrl+g: use family chat")
+        assert page(pilot).query_one("#field-base_url").has_focus_within
+        assert page(pilot).query_one("#field-base_url Input", Input).value
+        await pilot.press("f9")
+        await until_shown(pilot, "Use family chat")
+        await pilot.press("enter")
+        await until(pilot, lambda: "--family chat" in command(pilot), "the way out")
+        await until(
+            pilot, lambda: page(pilot).query_one("#field-family").has_focus_within, "its field"
+        )
+        filled = command(pilot)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "Home")
+        await opened(pilot)
+        await until(pilot, lambda: command(pilot) == filled, "what was filled in")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: "--family" not in command(pilot), "an empty form")
+
+
 async def test_no_is_no(home: Path) -> None:
     app = an_app(benchmark="synthetic", model="scripted/good")
     async with app.run_test() as pilot:

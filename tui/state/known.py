@@ -58,6 +58,8 @@ class KnownProvider:
         takes_key: whether it takes one; see also ``needs_key``.
         needs_key: whether nothing works without one.
         local: whether its models run in a worker of this machine.
+        address: of its API; empty where somebody has to name one, or that is of no interest.
+        needs_address: whether nothing works before an address is named.
     """
 
     name: str
@@ -66,6 +68,8 @@ class KnownProvider:
     takes_key: bool
     needs_key: bool
     local: bool
+    address: str = ""
+    needs_address: bool = False
 
     @property
     def mode(self) -> str:
@@ -126,6 +130,7 @@ def _benchmark(name: str) -> KnownBenchmark:
 def _provider(name: str) -> KnownProvider:
     cls = registry.provider_class(name)
     need = getattr(cls, "key", None)
+    address = getattr(cls, "own_address", None)
     return KnownProvider(
         name,
         cls.title,
@@ -133,4 +138,6 @@ def _provider(name: str) -> KnownProvider:
         takes_key=need is not None,
         needs_key=bool(need and need.required),
         local=hasattr(cls, "worker_command"),
+        address=address or "",
+        needs_address=address == "",
     )
