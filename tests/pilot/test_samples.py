@@ -138,6 +138,11 @@ async def test_one_group_is_picked_from_a_list(engine: PretendEngine) -> None:
 async def test_text_is_found_and_escape_undoes_one_thing_at_a_time(engine: PretendEngine) -> None:
     async with samples(engine) as pilot:
         await until_listed(pilot, *range(1, 13))
+        await pilot.press("slash", *"NEED")
+        # As one types; going back undoes it.
+        await until_listed(pilot, 3, 8)
+        await pilot.press("escape")
+        await until_listed(pilot, *range(1, 13))
         await pilot.press("slash", *"NEEDLE", "enter")
         await until_listed(pilot, 3, 8)
         await until_shown(pilot, "with “NEEDLE” in it")

@@ -20,6 +20,7 @@ from evalbench.tui.widgets.topline import TopLine
 
 _COLUMNS = (
     Column("", 1),
+    Column("", 1),
     Column("state", 11),
     Column("benchmark", 14),
     Column("model"),
@@ -222,7 +223,8 @@ class _Rows:
         line = self._lines[index]
         glyph, tone = STATE_MARKS.get(line.state, ("–", "warn"))
         return (
-            ("*", "strong") if line.folder.path in self._marked else (glyph, tone),
+            ("*", "strong") if line.folder.path in self._marked else "",
+            (glyph, tone),
             (line.state, tone),
             line.benchmark,
             line.model,

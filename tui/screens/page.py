@@ -41,6 +41,7 @@ class Page(Screen[None]):
     SCOPE: ClassVar[str] = ""
     DEFAULT_CSS = """
     Page { layers: default notice; }
+    Page.-too-small ToastRack { display: none; }
     """
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
@@ -84,7 +85,9 @@ class Page(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Say so while there is not enough room."""
         notices = self.query(TooSmall)
-        if event.size.width >= SMALLEST[0] and event.size.height >= SMALLEST[1]:
+        small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
+        self.set_class(small, "-too-small")
+        if not small:
             notices.remove()
         elif not notices:
             self.mount(TooSmall())

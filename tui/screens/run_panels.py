@@ -244,8 +244,8 @@ def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
     shown = [batch for batch in held if is_open(batch)] or held[-1:]
     lines: list[Line] = [
         [
-            (str(batch.get("name")), "dim"),
-            f" {stage_words(batch)}",
+            *([] if compact else [(f"{batch.get('name')} ", "dim")]),
+            stage_words(batch),
             (f" {count_words(batch)}", "dim"),
         ]
         for batch in shown[: 2 if compact else _MOST_BATCHES]
