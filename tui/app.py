@@ -55,6 +55,7 @@ _LONGEST_TOAST = 1000
 
 _PAGES = {
     "help": "HelpPage",
+    "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
     "batches": "BatchesPage",
     "models": "ModelsPage",
@@ -243,6 +244,17 @@ class EvalbenchApp(App[int]):
         page = self.screen
         if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
             await self.push_screen(RunPage(folder))
+
+    async def edit_run(self, folder: RunFolder) -> None:
+        """Open a new run with the settings of one that there is."""
+        from evalbench.tui.screens.new import NewRunPage
+
+        try:
+            spec = folder.spec()
+        except EvalbenchError as error:
+            self.tell_trouble(error)
+        else:
+            await self.push_screen(NewRunPage(spec=spec))
 
     def pop_screen(self) -> AwaitComplete:
         """Close the page on top; what it is busy with must not find it half gone."""

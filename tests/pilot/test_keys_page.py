@@ -189,13 +189,13 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         await stand_on(pilot, "groq")
         # It is said before anybody pastes anything; no changes nothing.
         await pilot.press("s")
-        await until_shown(pilot, "Use the groq key for this session only?")
+        await until_shown(pilot, "this session only?")
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, KeysPage), "the page")
         await pilot.press("s")
         await until_shown(pilot, "There is no keychain on this machine.")
         await pilot.press("y")
-        await until_shown(pilot, "It is used until this app closes")
+        await until_shown(pilot, "by runs that are started")
         monkeypatch.setenv("GROQ_API_KEY", "")
         await pilot.press(*"two", "space", *"words", "enter")
         await until_shown(pilot, "cannot be a key")
@@ -204,7 +204,7 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         # One that is refused is forgotten again; there is no server at the address of this one.
         await stand_on(pilot, "llamacpp")
         await pilot.press("s", "y")
-        await until_shown(pilot, "It is used until this app closes")
+        await until_shown(pilot, "by runs that are started")
         await pilot.press(*KEY, "enter")
         await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
         assert KEY not in shown(app)
@@ -223,7 +223,7 @@ async def test_a_session_key_is_found_by_what_the_app_starts(
         asking = app.run_worker(set_key(app, places, "default", flags))
         await until_shown(pilot, "There is no keychain on this machine.")
         await pilot.press("y")
-        await until_shown(pilot, "It is used until this app closes")
+        await until_shown(pilot, "by runs that are started")
         await pilot.press(*KEY, "enter")
         await until_shown(pilot, "it is used until the app closes")
         assert await asking.wait() is True

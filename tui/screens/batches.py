@@ -43,7 +43,9 @@ class BatchesPage(Page):
 
     SCOPE: ClassVar[str] = "batches"
     DEFAULT_CSS = """
-    BatchesPage #about { height: auto; min-height: 4; max-height: 7; padding: 0 2; color: $text-muted; }
+    BatchesPage #about {
+        height: auto; min-height: 4; max-height: 7; padding: 0 2; color: $text-muted;
+    }
     """
 
     def __init__(self, run: RunFolder | None = None) -> None:

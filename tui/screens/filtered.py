@@ -39,7 +39,9 @@ class FilteredPage(Page):
             line = Horizontal(
                 Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
             )
-            await self.mount(line, before=self.query_one(Table))
+            table = self.query_one(Table)
+            place = table if table.parent is self else table.parent
+            await self.mount(line, before=place)  # type: ignore[arg-type]
 
     @property
     def _entry(self) -> Input | None:

@@ -10,6 +10,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import Room
@@ -77,11 +78,16 @@ class NewRunPage(Page):
     }
     """
 
-    def __init__(self, model: str = "") -> None:
-        """``model``: ``provider/name`` to begin with, instead of the one chosen last."""
+    def __init__(self, model: str = "", spec: RunSpec | None = None) -> None:
+        """Begin with what was chosen last, or begun and not started.
+
+        Args:
+            model: ``provider/name`` to begin with instead.
+            spec: of a run whose choices and settings to begin with instead.
+        """
         super().__init__()
         self._draft = Draft()
-        self._preset = model
+        self._preset, self._spec = model, spec
         self._offered = Offered()
         self._keys_seen = 0
         self._room: Room | None = None
@@ -129,6 +135,8 @@ class NewRunPage(Page):
         if self._preset:
             draft.choose_provider(self._preset.partition("/")[0])
             draft.choose_model(self._preset)
+        if self._spec:
+            draft.take(self._spec)
         self.the_app.draft = draft
         if draft.provider not in draft.known.providers:
             draft.choose_model("")

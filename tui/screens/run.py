@@ -239,6 +239,10 @@ class RunPage(Page):
 
         await self.app.push_screen(SamplesPage(self.view.folder))
 
+    async def action_edit(self) -> None:
+        """See the commands."""
+        await self.the_app.edit_run(self.view.folder)
+
     async def action_batches(self) -> None:
         """See the commands."""
         from evalbench.tui.screens.batches import BatchesPage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 from evalbench.engine.calls import PLACES
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE
-from evalbench.engine.config.spec import COMMON, existing_data
+from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
 from evalbench.engine.errors import EvalbenchError, SpecError
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.state.ability import obstacle
@@ -119,6 +120,19 @@ class Draft:
     def title(self) -> str:
         """Benchmark and who answers, as far as they are chosen."""
         return " × ".join(filter(None, [self.benchmark, self.stand_in or self.full_model]))
+
+    def take(self, spec: RunSpec) -> None:
+        """Take choices and settings of a run; settings that are not known any more are left."""
+        self.benchmark = spec.benchmark
+        self.choose_model(spec.model)
+        self.typed.clear()
+        self.called_for.clear()
+        given = {**spec.common, **spec.options, **spec.provider_options, **spec.filters}
+        for option in self.options().values():
+            value = given.get(option.name)
+            if value not in (None, ()) and value != option.default:
+                self.typed[option.name] = _as_typed(option, value)
+                self.called_for += [option.name] if option.name == "base_url" else []
 
     def choose_model(self, full: str) -> None:
         """Take provider and model from ``provider/name``."""
@@ -354,6 +368,19 @@ def parsed(option: Option, text: str) -> Any:
         parts = next(csv.reader([text], skipinitialspace=True))
         return option.parse([part.strip() for part in parts if part.strip()])
     return option.parse(text if option.type is str else text.strip())
+
+
+def _as_typed(option: Option, value: Any) -> str:
+    """What would be typed for a value; :func:`parsed` reads it back."""
+    if option.type is bool:
+        return "yes" if value else "no"
+    if option.name == JUDGE:
+        return ", ".join(map(str, value))
+    if option.many:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return line.getvalue()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def default_words(option: Option) -> str:

@@ -93,6 +93,7 @@ class RunView:
         self._start, self._started = 0, self._created
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
+        self._glanced = False
         self.answers: list[Answer] = []
         self.pace = Pace()
         self.metrics: Metrics = {}
@@ -109,6 +110,17 @@ class RunView:
         # Clocks go on between two changes of the status.
         second, self._second = self._second, int(time.time())
         return self.live and second != self._second
+
+    def glance(self) -> bool:
+        """Like :meth:`look`, but only the status and the newest events are read."""
+        state = self.state
+        changed = self._watch.look() or not self._glanced or state != self.state
+        if changed:
+            self._glanced = True
+            self._created = self.status.created or self._created
+            with suppress(JournalError), JournalReader(self.folder.journal) as journal:
+                self._read_events(journal)
+        return changed or self.live
 
     def _read(self) -> None:
         status = self.status

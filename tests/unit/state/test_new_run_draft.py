@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls.options import Option
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
 from evalbench.tui.state.draft import (
     FIRST_TITLE,
@@ -131,6 +132,37 @@ def test_what_would_put_an_error_right(known: Known) -> None:
     assert draft.fix(None, only_writes) is None
     draft.typed["limit"] = "many"
     assert draft.fix(None) == Fix("limit")
+
+
+def test_the_settings_of_a_run_are_taken_over(known: Known) -> None:
+    spec = make_spec(
+        "mmlu",
+        "compatible/mine",
+        options={"family": "chat", "shots": 3},
+        provider_options={"base_url": "http://127.0.0.1:8000/v1"},
+        filters={"subject": ("anatomy", "astronomy")},
+        limit=7,
+        temperature=0.5,
+        shuffle=True,
+        tag=["one", 'two, "three"'],
+    )
+    draft = Draft(known, "quickstart", "openai", "gpt-4.1", {"limit": "3"})
+    draft.take(spec)
+    given = draft.given()
+    again = make_spec(
+        draft.benchmark,
+        draft.full_model,
+        options={name: given.pop(name) for name in spec.options if name in given},
+        provider_options={name: given.pop(name) for name in ("base_url",)},
+        filters={"subject": given.pop("subject")},
+        **given,
+    )
+    assert again == spec
+    judged = make_spec(
+        "mt-bench", "openai/gpt-4.1", judge=["openai/gpt-5-mini,temperature=0", "a/b"]
+    )
+    draft.take(judged)
+    assert draft.given() == {"judge": judged.common["judge"]}
 
 
 def test_errors_speak_of_fields(known: Known) -> None:
