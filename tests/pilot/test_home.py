@@ -122,7 +122,7 @@ async def test_words_of_the_description_and_no_match(runs: dict[str, PretendEngi
         await press(pilot, "slash", *"good one")
         assert "complete" in shown(app)
         await press(pilot, *"[/b]")
-        assert "No run has these words. escape shows all." in shown(app)
+        assert "No run is like that. escape shows all." in shown(app)
         await press(pilot, "enter", "d", "o", "r")
         assert isinstance(app.screen, HomePage)
 
@@ -249,7 +249,7 @@ async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) 
             await until(pilot, lambda ids=ids: listed() == ids, text)
             await until_shown(pilot, f"{len(ids)} of 3 runs")
         entry.value = "stat:paused"
-        await until_shown(pilot, "no stat: here; did you mean state?")
+        await until_shown(pilot, "no stat: here; did you mean state")
         await press(pilot, "escape")
         assert listed() == ["3-complete", "2-paused", "1-running"]
         # By state, then the other way round; a click on a head does it too.

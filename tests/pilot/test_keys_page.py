@@ -195,7 +195,7 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         await pilot.press("s")
         await until_shown(pilot, "There is no keychain on this machine.")
         await pilot.press("y")
-        await until_shown(pilot, "by runs that are started")
+        await until_shown(pilot, "this app closes")
         monkeypatch.setenv("GROQ_API_KEY", "")
         await pilot.press(*"two", "space", *"words", "enter")
         await until_shown(pilot, "cannot be a key")
@@ -204,7 +204,7 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         # One that is refused is forgotten again; there is no server at the address of this one.
         await stand_on(pilot, "llamacpp")
         await pilot.press("s", "y")
-        await until_shown(pilot, "by runs that are started")
+        await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
         await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
         assert KEY not in shown(app)
@@ -223,7 +223,7 @@ async def test_a_session_key_is_found_by_what_the_app_starts(
         asking = app.run_worker(set_key(app, places, "default", flags))
         await until_shown(pilot, "There is no keychain on this machine.")
         await pilot.press("y")
-        await until_shown(pilot, "by runs that are started")
+        await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
         await until_shown(pilot, "it is used until the app closes")
         assert await asking.wait() is True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -433,6 +434,25 @@ async def test_an_answer_that_was_chosen_does_not_move_away(engine: PretendEngin
         assert "Which fourth?" not in screen
         await pilot.press("home")
         await until_shown(pilot, "Which fourth?")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_charts_are_a_key_away(engine: PretendEngine, size: tuple[int, int]) -> None:
+    for row in range(4, 9):
+        await engine.answer(row, f"Q{row}", group="ab"[row % 2])
+    with sqlite3.connect(engine.folder.journal) as journal:
+        journal.execute("UPDATE score SET at = 1000 * (id >> 10)")
+        journal.execute("UPDATE reply SET at = 1000 * (id >> 20)")
+    journal.close()
+    async with opened(engine, size) as pilot:
+        await pilot.press("v")
+        screen = await until_shown(pilot, "accuracy  ")
+        assert "░ 95 %" in screen
+        assert all(len(line) <= size[0] for line in screen.splitlines())
+        await pilot.press("end")
+        await until_shown(pilot, "By group, best first")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
 
 
 async def test_all_samples_are_a_key_away(engine: PretendEngine) -> None:

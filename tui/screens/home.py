@@ -55,10 +55,10 @@ class HomePage(FilteredPage):
     HomePage #panes { height: 1fr; layout: vertical; }
     HomePage #runs { height: 1fr; }
     HomePage #preview { display: none; }
-    HomePage.-tall #preview { height: 16; }
+    HomePage.-tall #preview.-on { display: block; height: 16; }
     HomePage.-tall.-wide #panes { layout: horizontal; }
     HomePage.-tall.-wide #runs { width: 3fr; }
-    HomePage.-tall.-wide #preview { width: 2fr; height: 1fr; }
+    HomePage.-tall.-wide #preview.-on { width: 2fr; height: 1fr; }
     """
 
     def __init__(self) -> None:

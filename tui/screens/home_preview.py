@@ -39,9 +39,9 @@ class Preview(Vertical):
         """Show a run, or what has become of the one that is shown."""
         if folder is None:
             self._view = None
-            self.display = False
+            self.remove_class("-on")
             return
-        self.display = True
+        self.add_class("-on")
         new = self._view is None or self._view.folder.path != folder.path
         if new:
             self._view = RunView(folder)

@@ -158,9 +158,7 @@ def test_the_settings_of_a_run_are_taken_over(known: Known) -> None:
         **given,
     )
     assert again == spec
-    judged = make_spec(
-        "mt-bench", "openai/gpt-4.1", judge=["openai/gpt-5-mini,temperature=0", "a/b"]
-    )
+    judged = make_spec("mt-bench", "openai/gpt-4.1", judge=["openai/gpt-5-mini,temperature=0"])
     draft.take(judged)
     assert draft.given() == {"judge": judged.common["judge"]}
 
