@@ -16,6 +16,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
+from evalbench.engine.runs.browse import Filter, Samples
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.choose import Choose
@@ -362,6 +363,50 @@ async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, te
         await until_shown(pilot, "the very end")
         parts = [part._shown for part in long.query(Plain)]
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
+
+
+async def test_the_next_wrong_answer_and_the_next_error(engine: PretendEngine) -> None:
+    await engine.answer(13, "Q13", read="Overloaded: x", outcome=Outcome.ERROR)
+    wrong = Samples(engine.folder.journal, "accuracy").matching(Filter(right=False))
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 14))
+        table = pilot.app.screen.query_one(Table)
+        for number in wrong[:3]:
+            await pilot.press("n")
+            await until(pilot, lambda number=number: table.cursor == number - 1, f"{number}")
+        table.cursor = 0
+        await pilot.press("e")
+        await until(pilot, lambda: table.cursor == 12, "the failed one")
+        await pilot.press("n")
+        await until_shown(pilot, "no wrong answer after this one")
+        table.cursor = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
+        page = pilot.app.screen
+        assert isinstance(page, SamplePage)
+        for number in [one for one in wrong if one > 1][:2]:
+            await pilot.press("w")
+            await until(pilot, lambda number=number: page.number == number, f"{number}")
+
+
+async def test_requests_and_replies_as_they_were(engine: PretendEngine) -> None:
+    body = {"choices": [{"text": "hid\u202eden\x1b[2J"}], "usage": {"n": 1}}
+    await put(engine, 1, (generate("What is [/x]?"), Reply("hid", raw=body)))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        await pilot.press("r")
+        screen = await until_shown(pilot, "## request, as evalbench asks for it")
+        assert '"What is [/x]?"' in screen
+        await pilot.press("end")
+        await until_shown(pilot, "hid⟨U+202E⟩den\\u001b[2J")
+        await pilot.press("y")
+        await until_shown(pilot, "the text copied")
+        assert "\u202e" not in pilot.app.clipboard
+        # Where there is no terminal there is no pager.
+        await pilot.press("v")
+        await until_shown(pilot, "there is no pager here")
+        await pilot.press("escape", "v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
 
 
 async def test_a_sample_that_is_gone_and_a_journal_that_is(engine: PretendEngine) -> None:

@@ -24,7 +24,7 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
-from evalbench.tui.state.sample_rows import SampleRows
+from evalbench.tui.state.sample_rows import SampleRows, next_among
 from evalbench.tui.state.sample_words import STATE_WORDS
 from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
@@ -302,6 +302,29 @@ class SamplesPage(Page):
         chosen = await self.app.push_screen_wait(dialog)
         if chosen is not None:
             self._set_filter(replace(self._filter, tag=tags[int(chosen)][:2]))
+
+    @work(exclusive=True, group="seek")
+    async def action_next_wrong(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(right=False), "wrong answer")
+
+    @work(exclusive=True, group="seek")
+    async def action_next_error(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(outcome="error"), "failed sample")
+
+    async def _seek(self, wanted: Filter, what: str) -> None:
+        """Put the cursor on the next listed sample that is like that."""
+        try:
+            found = await asyncio.to_thread(self._samples.matching, wanted)
+        except JournalError as error:
+            self.the_app.tell_trouble(error)
+            return
+        number = next_among(found, self._rows.numbers, self._here() or 0)
+        if number is None:
+            self.notify(f"no {what} after this one", markup=False)
+        else:
+            self.query_one(Table).cursor = bisect_left(self._rows.numbers, number)
 
     def action_clear(self) -> None:
         """See the commands."""
