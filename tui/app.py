@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from textual.command import CommandPalette
 
     from evalbench.tui.state.draft import Draft
+    from evalbench.tui.state.ends import Ends
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
@@ -50,6 +51,9 @@ _ENOUGH_WORK = 4
 """Collections of young objects after which that is worth while."""
 _AT_REST_S = 2.0
 """Seconds without a key and a move of the mouse after which nobody waits for the app."""
+
+_ATTENTION_S = 2.0
+"""Seconds between two looks at all runs for the terminal's title, and for those that ended."""
 
 _LONGEST_TOAST = 1000
 
@@ -116,6 +120,9 @@ class EvalbenchApp(App[int]):
         self._settled = False
         self._tidies = False
         self._last_input = 0.0
+        self._attention_due = 0.0
+        self._ends: Ends | None = None
+        self._title_told = ""
         for theme in themes:
             self.register_theme(theme)
         known = preferences.theme in [theme.name for theme in themes]
@@ -189,8 +196,40 @@ class EvalbenchApp(App[int]):
         if len(self.screen_stack) > 1:
             # A page that is covered before its first frame calls nobody back.
             self._settle()
+        if self._settled and time.monotonic() >= self._attention_due:
+            self._attention_due = time.monotonic() + _ATTENTION_S
+            self._tell_elsewhere()
         if self._tidies:
             self._tidy()
+
+    def _tell_elsewhere(self) -> None:
+        """Say in the terminal's title how far runs are, and ring when one has ended."""
+        from evalbench.tui import attention
+        from evalbench.tui.screens.run import RunPage
+        from evalbench.tui.state.ends import Ends, end_words, title_words
+
+        home = self.screen_stack[0]
+        if not isinstance(home, HomePage):
+            return
+        lines = home.runs()
+        self._ends = self._ends or Ends()
+        for line in self._ends.look(lines):
+            attention.call(self, end_words(line))
+            self.notify(end_words(line), title="a run has ended", timeout=10, markup=False)
+        shown = [page.view.folder.path for page in self._pages() if isinstance(page, RunPage)]
+        words = title_words(lines, shown[-1] if shown else None)
+        if words != self._title_told:
+            if not self._title_told:
+                attention.keep_title(self)
+            self._title_told = words
+            attention.tell_title(self, words)
+
+    async def on_unmount(self) -> None:
+        """Leave the terminal with the title that it had."""
+        if self._title_told:
+            from evalbench.tui import attention
+
+            attention.give_title_back(self)
 
     def _tidy(self) -> None:
         """Look for garbage when there may be some and nobody waits for the app."""

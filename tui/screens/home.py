@@ -129,6 +129,10 @@ class HomePage(FilteredPage):
             words += f", {len(self._marked)} marked"
         self.query_one(TopLine).tell(right=self._problem or words)
 
+    def runs(self) -> list[RunLine]:
+        """All runs as they are now, also while another page lies over this one."""
+        return self._lines if self.is_current else self._runs.look()
+
     def _show(self) -> None:
         here = self._current()
         self._shown = self._lines
