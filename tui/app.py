@@ -284,6 +284,12 @@ class EvalbenchApp(App[int]):
         if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
             await self.push_screen(RunPage(folder))
 
+    async def set_up_run(self, *, benchmark: str = "", model: str = "") -> None:
+        """Open a new run with a benchmark, or with a model."""
+        from evalbench.tui.screens.new import NewRunPage
+
+        await self.push_screen(NewRunPage(model, benchmark=benchmark))
+
     async def edit_run(self, folder: RunFolder) -> None:
         """Open a new run with the settings of one that there is."""
         from evalbench.tui.screens.new import NewRunPage

@@ -365,7 +365,9 @@ async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, te
         assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
 
 
-async def test_the_next_wrong_answer_and_the_next_error(engine: PretendEngine) -> None:
+async def test_the_next_wrong_answer_and_the_next_error(
+    engine: PretendEngine, lasting_toasts: None
+) -> None:
     await engine.answer(13, "Q13", read="Overloaded: x", outcome=Outcome.ERROR)
     wrong = Samples(engine.folder.journal, "accuracy").matching(Filter(right=False))
     async with samples(engine) as pilot:
@@ -389,7 +391,9 @@ async def test_the_next_wrong_answer_and_the_next_error(engine: PretendEngine) -
             await until(pilot, lambda number=number: page.number == number, f"{number}")
 
 
-async def test_requests_and_replies_as_they_were(engine: PretendEngine) -> None:
+async def test_requests_and_replies_as_they_were(
+    engine: PretendEngine, lasting_toasts: None
+) -> None:
     body = {"choices": [{"text": "hid\u202eden\x1b[2J"}], "usage": {"n": 1}}
     await put(engine, 1, (generate("What is [/x]?"), Reply("hid", raw=body)))
     async with one(engine, 1) as pilot:

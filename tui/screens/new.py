@@ -78,16 +78,19 @@ class NewRunPage(Page):
     }
     """
 
-    def __init__(self, model: str = "", spec: RunSpec | None = None) -> None:
+    def __init__(
+        self, model: str = "", spec: RunSpec | None = None, *, benchmark: str = ""
+    ) -> None:
         """Begin with what was chosen last, or begun and not started.
 
         Args:
             model: ``provider/name`` to begin with instead.
             spec: of a run whose choices and settings to begin with instead.
+            benchmark: to begin with instead.
         """
         super().__init__()
         self._draft = Draft()
-        self._preset, self._spec = model, spec
+        self._preset, self._spec, self._preset_benchmark = model, spec, benchmark
         self._offered = Offered()
         self._keys_seen = 0
         self._room: Room | None = None
@@ -132,6 +135,8 @@ class NewRunPage(Page):
         if kept:
             draft.benchmark, draft.typed = kept.benchmark, kept.typed
             draft.choose_model(f"{kept.provider}/{kept.model}")
+        if self._preset_benchmark in draft.known.benchmarks:
+            draft.benchmark = self._preset_benchmark
         if self._preset:
             draft.choose_provider(self._preset.partition("/")[0])
             draft.choose_model(self._preset)
