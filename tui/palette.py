@@ -1,4 +1,4 @@
-"""The command palette: commands that can be given where one is, themes; runs, benchmarks, models."""
+"""The command palette: commands that can be given here, themes; runs, benchmarks and models."""
 
 from __future__ import annotations
 
@@ -72,14 +72,11 @@ class CommandsProvider(Provider):
             more = ", ".join(filter(None, [line.state, line.score, line.age, line.folder.id]))
             yield _Offer(title, more, partial(app.open_run, line.folder))
         for name in registry.benchmark_names():
-            yield _Offer(
-                f"New run of {name}", "set one up", partial(app.set_up_run, benchmark=name)
-            )
+            do = partial(app.set_up_run, benchmark=name)
+            yield _Offer(f"New run of {name}", "benchmark", do)
         for name, title in self._models:
-            words = one_line(title) or "a model"
-            yield _Offer(
-                f"New run with {one_line(name)}", words, partial(app.set_up_run, model=name)
-            )
+            do = partial(app.set_up_run, model=name)
+            yield _Offer(f"New run with {one_line(name)}", one_line(title) or "model", do)
 
     def _offers(self) -> Iterator[_Offer]:
         app, page = cast("EvalbenchApp", self.app), self.screen

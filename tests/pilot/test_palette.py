@@ -18,7 +18,7 @@ from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
-from tests.pilot.driving import until
+from tests.pilot.driving import until, until_shown
 from tests.pretending import ACCURACY, pretend
 
 
@@ -94,14 +94,18 @@ async def test_runs_benchmarks_and_models_are_found(home: Path) -> None:
     file.write_bytes(orjson.dumps({"when": 1, "lines": [line]}))
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
-        found = await offers(pilot, "gpt-[5]")
-        assert found[0].startswith("Run mmlu × openai/gpt-[5].2: complete, 25.0 % (20.0–31.0)")
-        await pilot.press("escape")
-        assert "New run with openai/o9-[/]odd: Odd [b]" in await offers(pilot, "o9-")
-        await pilot.press("escape")
-        assert "New run of quickstart: set one up" in await offers(pilot, "quickst")
-        await pilot.press("escape")
-        await choose(pilot, "run mmlu")
+        for typed, wanted in (
+            ("gpt-[5]", "Run mmlu × openai/gpt-[5].2: complete, 25.0 % (20.0–31.0)"),
+            ("o9-", "New run with openai/o9-[/]odd: Odd [b]"),
+            ("quickst", "New run of quickstart: benchmark"),
+        ):
+            await pilot.press("ctrl+p", *typed)
+            await until_shown(pilot, wanted)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, HomePage), "Home")
+        await pilot.press("ctrl+p", *"run mmlu")
+        await until_shown(pilot, "Run mmlu ×")
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunPage), "the run")
 
 
