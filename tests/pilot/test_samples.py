@@ -391,9 +391,7 @@ async def test_the_next_wrong_answer_and_the_next_error(
             await until(pilot, lambda number=number: page.number == number, f"{number}")
 
 
-async def test_requests_and_replies_as_they_were(
-    engine: PretendEngine, lasting_toasts: None
-) -> None:
+async def test_requests_and_replies_as_they_were(engine: PretendEngine) -> None:
     body = {"choices": [{"text": "hid\u202eden\x1b[2J"}], "usage": {"n": 1}}
     await put(engine, 1, (generate("What is [/x]?"), Reply("hid", raw=body)))
     async with one(engine, 1) as pilot:
@@ -404,12 +402,15 @@ async def test_requests_and_replies_as_they_were(
         await pilot.press("end")
         await until_shown(pilot, "hid⟨U+202E⟩den\\u001b[2J")
         await pilot.press("y")
-        await until_shown(pilot, "the text copied")
+        await until(pilot, lambda: "⟨U+202E⟩" in pilot.app.clipboard, "the copy")
         assert "\u202e" not in pilot.app.clipboard
         # Where there is no terminal there is no pager.
         await pilot.press("v")
-        await until_shown(pilot, "there is no pager here")
-        await pilot.press("escape", "v")
+        told = "there is no pager here"
+        await until(
+            pilot, lambda: any(one.message == told for one in pilot.app._notifications), told
+        )
+        await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
 
 

@@ -37,6 +37,9 @@ class Preview(Vertical):
 
     def show(self, folder: RunFolder | None) -> None:
         """Show a run, or what has become of the one that is shown."""
+        if not self.query(Lines):
+            # The app is being closed, and this is half gone.
+            return
         if folder is None:
             self._view = None
             self.remove_class("-on")
