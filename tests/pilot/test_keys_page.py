@@ -203,7 +203,9 @@ async def test_without_a_keychain_a_key_is_used_for_the_session(
         assert not os.environ["GROQ_API_KEY"]
         # One that is refused is forgotten again; there is no server at the address of this one.
         await stand_on(pilot, "llamacpp")
-        await pilot.press("s", "y")
+        await pilot.press("s")
+        await until_shown(pilot, "this session only?")
+        await pilot.press("y")
         await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
         await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
@@ -225,6 +227,6 @@ async def test_a_session_key_is_found_by_what_the_app_starts(
         await pilot.press("y")
         await until_shown(pilot, "this app closes")
         await pilot.press(*KEY, "enter")
-        await until_shown(pilot, "it is used until the app closes")
         assert await asking.wait() is True
+        assert os.environ["GROQ_API_KEY"] == KEY
         assert (await ask_key_places())["groq"].set_variables == ["GROQ_API_KEY"]
