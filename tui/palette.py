@@ -118,7 +118,8 @@ class CommandsProvider(Provider):
             offer = offers[place]
             # Below every command, in the order in which they fit.
             score = 0.001 * (1 - place / (len(offers) + 1))
-            yield Hit(score, matcher.highlight(offer.words), offer.do, offer.words)
+            # Not highlighted: Textual would read markup in a foreign name.
+            yield Hit(score, Content(offer.words), offer.do, offer.words)
 
 
 def _known_models() -> list[tuple[str, str]]:
