@@ -60,6 +60,7 @@ SCRIPTS = (
     ),
     Script("batch_engine", "--samples 20000", "--samples 300 --lanes openai"),
     Script("app_screen", "--rounds 1 --seconds 10", "--rounds 1 --seconds 1 --rate 50"),
+    Script("app_keys", "--keys 8", "--keys 1 --size 200 --only home"),
     Script("app_samples", "--size 100000 --rounds 2", "--size 500 --rounds 1"),
     Script("parsers", "--pairs 100", "--size 2000 --pairs 2"),
     Script("comparing", "--rounds 3", "--size 200 --rounds 1"),

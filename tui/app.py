@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from textual import events
+from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
@@ -26,6 +27,7 @@ from evalbench.engine.errors import EvalbenchError, nearest
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.bindings import bindings, is_no_key, textual_keymap
 from evalbench.tui.bootstrap import is_low_bandwidth
+from evalbench.tui.repaint import Painted
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.clean import one_line
@@ -34,7 +36,11 @@ from evalbench.tui.state.preferences import Preferences, save_preferences
 from evalbench.tui.themes import DEFAULT, load_shipped, load_themes
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.command import CommandPalette
+
+    from evalbench.tui.state.draft import Draft
+    from evalbench.tui.state.ends import Ends
 
 NORMAL_S, LOW_BANDWIDTH_S = 0.25, 0.5
 """Seconds between two looks at what a page shows."""
@@ -46,10 +52,14 @@ _ENOUGH_WORK = 4
 _AT_REST_S = 2.0
 """Seconds without a key and a move of the mouse after which nobody waits for the app."""
 
+_ATTENTION_S = 2.0
+"""Seconds between two looks at all runs for the terminal's title, and for those that ended."""
+
 _LONGEST_TOAST = 1000
 
 _PAGES = {
     "help": "HelpPage",
+    "leaderboard": "LeaderboardPage",
     "keys": "KeysPage",
     "batches": "BatchesPage",
     "own": "OwnPage",
@@ -74,6 +84,7 @@ class EvalbenchApp(App[int]):
             local variables, which may hold a key.
         low_bandwidth: whether to draw less.
         preferences: the user's; change them through :meth:`prefer`.
+        draft: a new run that was begun, whether or not its page is open.
     """
 
     TITLE = "evalbench"
@@ -102,12 +113,17 @@ class EvalbenchApp(App[int]):
         self.preferences = preferences
         self.low_bandwidth = low_bandwidth
         self.crash: Exception | None = None
+        self.draft: Draft | None = None
         self._entry = run
+        self._painted = Painted()
         self._parent_process = os.getppid()
         self._timer: Timer | None = None
         self._settled = False
         self._tidies = False
         self._last_input = 0.0
+        self._attention_due = 0.0
+        self._ends: Ends | None = None
+        self._title_told = ""
         for theme in themes:
             self.register_theme(theme)
         known = preferences.theme in [theme.name for theme in themes]
@@ -137,7 +153,7 @@ class EvalbenchApp(App[int]):
             with suppress(ValueError, RuntimeError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, 0)
         # After fg the screen is empty.
-        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
+        self.app_resume_signal.subscribe(self, lambda _: self.action_redraw())
         self._pace()
         self.call_after_refresh(self._settle)
         if self._entry:
@@ -181,8 +197,40 @@ class EvalbenchApp(App[int]):
         if len(self.screen_stack) > 1:
             # A page that is covered before its first frame calls nobody back.
             self._settle()
+        if self._settled and time.monotonic() >= self._attention_due:
+            self._attention_due = time.monotonic() + _ATTENTION_S
+            self._tell_elsewhere()
         if self._tidies:
             self._tidy()
+
+    def _tell_elsewhere(self) -> None:
+        """Say in the terminal's title how far runs are, and ring when one has ended."""
+        from evalbench.tui import attention
+        from evalbench.tui.screens.run import RunPage
+        from evalbench.tui.state.ends import Ends, end_words, title_words
+
+        home = self.screen_stack[0]
+        if not isinstance(home, HomePage):
+            return
+        lines = home.runs()
+        self._ends = self._ends or Ends()
+        for line in self._ends.look(lines):
+            attention.call(self, end_words(line))
+            self.notify(end_words(line), title="a run has ended", timeout=10, markup=False)
+        shown = [page.view.folder.path for page in self._pages() if isinstance(page, RunPage)]
+        words = title_words(lines, shown[-1] if shown else None)
+        if words != self._title_told:
+            if not self._title_told:
+                attention.keep_title(self)
+            self._title_told = words
+            attention.tell_title(self, words)
+
+    async def on_unmount(self) -> None:
+        """Leave the terminal with the title that it had."""
+        if self._title_told:
+            from evalbench.tui import attention
+
+            attention.give_title_back(self)
 
     def _tidy(self) -> None:
         """Look for garbage when there may be some and nobody waits for the app."""
@@ -194,7 +242,21 @@ class EvalbenchApp(App[int]):
         """Remember when somebody last did something."""
         if isinstance(event, events.InputEvent):
             self._last_input = time.monotonic()
+        elif isinstance(event, events.Resize):
+            # Terminals move what they show, each in its own way.
+            self._painted.forget()
         await super().on_event(event)
+
+    def action_redraw(self) -> None:
+        """See the commands."""
+        self._painted.forget()
+        self.refresh(layout=True)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Write to the terminal only what looks different there."""
+        if isinstance(renderable, CompositorUpdate) and not self.is_inline:
+            renderable = self._painted.less(renderable)
+        super()._display(screen, renderable)
 
     def _fatal_error(self) -> None:
         """End after a fault without printing local variables, as Textual would."""
@@ -222,6 +284,23 @@ class EvalbenchApp(App[int]):
         page = self.screen
         if not (isinstance(page, RunPage) and page.view.folder.path == folder.path):
             await self.push_screen(RunPage(folder))
+
+    async def set_up_run(self, *, benchmark: str = "", model: str = "") -> None:
+        """Open a new run with a benchmark, or with a model."""
+        from evalbench.tui.screens.new import NewRunPage
+
+        await self.push_screen(NewRunPage(model, benchmark=benchmark))
+
+    async def edit_run(self, folder: RunFolder) -> None:
+        """Open a new run with the settings of one that there is."""
+        from evalbench.tui.screens.new import NewRunPage
+
+        try:
+            spec = folder.spec()
+        except EvalbenchError as error:
+            self.tell_trouble(error)
+        else:
+            await self.push_screen(NewRunPage(spec=spec))
 
     def pop_screen(self) -> AwaitComplete:
         """Close the page on top; what it is busy with must not find it half gone."""

@@ -1,7 +1,8 @@
-"""The command palette: every command that can be given where one is, and the themes."""
+"""The command palette: commands that can be given here, themes; runs, benchmarks and models."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +12,14 @@ from textual.command import Command as Option
 from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from evalbench.engine.config import registry
 from evalbench.tui.commands import commands
+from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.page import Page
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.fuzzy import fitting
 from evalbench.tui.state.keymap import keys_words
+from evalbench.tui.state.model_cache import kept_models
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
@@ -31,6 +37,11 @@ class KeepTheme:
         self.app.prefer(theme=self.name)
 
 
+_FEWEST_LETTERS = 2
+_MOST_FOUND = 30
+"""Runs, benchmarks and models that are offered, from so many letters on."""
+
+
 class _Offer(NamedTuple):
     title: str
     more: str
@@ -44,8 +55,28 @@ class _Offer(NamedTuple):
 class CommandsProvider(Provider):
     """Commands of the page below the palette, those that are everywhere, then the themes.
 
-    Nothing from a run, a model or a provider is ever among them.
+    What is typed is looked for among runs, benchmarks and models too. Their names are shown as
+    text, whatever is in them.
     """
+
+    async def startup(self) -> None:
+        """Read the kept lists of models, in a thread."""
+        self._models = await asyncio.to_thread(_known_models)
+
+    def _found(self) -> Iterator[_Offer]:
+        """Runs, benchmarks and models, which are only offered for what is typed."""
+        app = cast("EvalbenchApp", self.app)
+        home = app.screen_stack[0]
+        for line in home.runs() if isinstance(home, HomePage) else ():
+            title = f"Run {one_line(line.benchmark)} × {one_line(line.model)}"
+            more = ", ".join(filter(None, [line.state, line.score, line.age, line.folder.id]))
+            yield _Offer(title, more, partial(app.open_run, line.folder))
+        for name in registry.benchmark_names():
+            do = partial(app.set_up_run, benchmark=name)
+            yield _Offer(f"New run of {name}", "benchmark", do)
+        for name, title in self._models:
+            do = partial(app.set_up_run, model=name)
+            yield _Offer(f"New run with {one_line(name)}", one_line(title) or "model", do)
 
     def _offers(self) -> Iterator[_Offer]:
         app, page = cast("EvalbenchApp", self.app), self.screen
@@ -79,6 +110,22 @@ class CommandsProvider(Provider):
             score = 2 * matcher.match(offer.title) or matcher.match(offer.words)
             if score > 0:
                 yield Hit(score, matcher.highlight(offer.words), offer.do, offer.words)
+        if len(query.strip()) < _FEWEST_LETTERS:
+            return
+        offers = list(self._found())
+        # Letters scattered over a name mean less here: there are many names.
+        for place in fitting([offer.words for offer in offers], query)[:_MOST_FOUND]:
+            offer = offers[place]
+            # Below every command, in the order in which they fit.
+            score = 0.001 * (1 - place / (len(offers) + 1))
+            # Not highlighted: Textual would read markup in a foreign name.
+            yield Hit(score, Content(offer.words), offer.do, offer.words)
+
+
+def _known_models() -> list[tuple[str, str]]:
+    """Id and title of every model in a list that is kept."""
+    kept = [kept_models(provider) for provider in registry.provider_names()]
+    return [(model.id, model.title) for one in kept if one for model in one.models]
 
 
 def tried_theme(event: CommandPalette.OptionHighlighted) -> str:

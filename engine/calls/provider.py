@@ -155,7 +155,8 @@ class BaseProvider(ABC):
             provider by another name; empty: ``name``.
         extra: what installs the packages that it needs;  modules: those that it imports.
         address_variables: variables of the environment that its SDK takes its address from.
-        own_address: its address, where evalbench holds it; may have ``{parts}`` to fill.
+        own_address: its address, where evalbench holds it; may have ``{parts}`` to fill. Empty:
+            it has none of its own, and the user has to give one.
         own_headers, own_query: headers and query parameters of every request; values may refer
             to ``${VARIABLE}``.
         configured: it is a server that the user described.
@@ -180,7 +181,7 @@ class BaseProvider(ABC):
     extra: ClassVar[str] = ""
     modules: ClassVar[tuple[str, ...]] = ()
     address_variables: ClassVar[tuple[str, ...]] = ()
-    own_address: ClassVar[str] = ""
+    own_address: ClassVar[str | None] = None
     own_headers: ClassVar[Mapping[str, str]] = {}
     own_query: ClassVar[Mapping[str, str]] = {}
     configured: ClassVar[bool] = False
@@ -200,7 +201,7 @@ class BaseProvider(ABC):
     @classmethod
     def address_in(cls, settings: Mapping[str, Any]) -> str:
         """The address that settings lead to, where parts of it are the user's own words."""
-        return str(settings.get("base_url") or cls.own_address)
+        return str(settings.get("base_url") or cls.own_address or "")
 
     @classmethod
     def half_in_batch(cls, model: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
@@ -13,6 +13,7 @@ from evalbench.engine.calls import (
     BaseProvider,
     BatchProvider,
     BatchTerms,
+    Capabilities,
     KeyNeed,
     ModelRef,
     WorkerProvider,
@@ -185,12 +186,19 @@ class RoleSpec:
         thinks = self.provider().capabilities(self.ref.name).thinks
         return THINKING_ROOM if thinks or self.get("effort") else 0
 
-    def check(self, needs: Iterable[str], who: str) -> None:
+    def check(
+        self,
+        needs: Iterable[str],
+        who: str,
+        otherwise: Callable[[Capabilities], str] | None = None,
+    ) -> None:
         """Checks that need the provider itself: does it know the model, can it answer these calls?
 
         Args:
             needs: kinds of calls.
             who: what asks them, for the error.
+            otherwise: names settings by which a model that can do so much is asked what it
+                can answer; empty when there are none.
 
         Raises:
             SpecError: the model cannot do what is asked.
@@ -211,11 +219,12 @@ class RoleSpec:
         self._check_workers(provider)
         for need in sorted(needs):
             if not getattr(able, need):
+                other = otherwise(able) if otherwise else ""
                 raise SpecError(
                     "model" if self.role == CANDIDATE else JUDGE,
                     f"{self.model} cannot answer the {need!r} calls that {who} makes",
                     why="" if need == "video" else able.reason,
-                    cure=f"see evalbench benchmarks {who} for options that ask otherwise",
+                    cure=other or f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
 
     def _check_workers(self, provider: BaseProvider) -> None:
@@ -268,7 +277,7 @@ def with_address(provider: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if found := environment_address(provider):
         return {**settings, "base_url": found[1]}
     cls = registry.provider_class(provider)
-    own = cls.own_address
+    own = cls.own_address or ""
     # What is made of the user's own words: a server of theirs, or an address with parts to fill.
     if cls.configured or "{" in own:
         return {**settings, "base_url": cls.address_in(settings)}

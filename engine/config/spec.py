@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -479,7 +480,23 @@ def check_spec(spec: RunSpec) -> None:
             cure="leave --mode batch out",
         )
     for part in parts.values():
-        part.check(needs if part.role == CANDIDATE else {"generate"}, spec.benchmark)
+        if part.role == CANDIDATE:
+            part.check(needs, spec.benchmark, partial(_other_settings, spec))
+        else:
+            part.check({"generate"}, spec.benchmark)
+
+
+def _other_settings(spec: RunSpec, able: Capabilities) -> str:
+    """The setting of a benchmark by which it makes only calls that such a model can answer."""
+    cls = registry.benchmark_class(spec.benchmark)
+    given = {option.name: option.default for option in cls.options} | dict(spec.options)
+    for option in cls.options:
+        for choice in option.choices:
+            with suppress(EvalbenchError):
+                needs = cls({**given, option.name: choice}).needs()
+                if all(getattr(able, need) for need in needs):
+                    return f"{option.flag} {choice}, which asks what it can answer"
+    return ""
 
 
 def load_suite(path: Path) -> list[RunSpec]:

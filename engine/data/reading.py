@@ -29,7 +29,7 @@ from evalbench.engine.files import (
     read_plain,
     why_unread,
 )
-from evalbench.engine.installed import require
+from evalbench.engine.installed import install_command, require
 from evalbench.engine.shapes import COUNT, Misfit
 
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".xlsx")
@@ -216,7 +216,7 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
         raise DataError(
             "reading Excel files needs the package openpyxl",
             path=str(path),
-            cure='pip install "evalbench[scorers]", or save the table as CSV',
+            cure=f"{install_command('scorers')}, or save the table as CSV",
         ) from None
     try:
         check_plain(path)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalbench.engine.errors import UsageError
+from evalbench.engine.installed import install_command
 
 
 class Translation(NamedTuple):
@@ -625,5 +626,4 @@ def _pip(words: Sequence[str]) -> Translation:
     extras |= {e for word in words for name, e in _EXTRAS.items() if f"_{name}." in word}
     if any(word.startswith("flash-attn") for word in words):
         return Translation([], ["not needed: attention is chosen by what is installed"])
-    wanted = f"evalbench[{','.join(sorted(extras))}]" if extras else "evalbench[all]"
-    return Translation([["pip", "install", wanted]], [])
+    return Translation([shlex.split(install_command(*sorted(extras or {"all"})))], [])

@@ -326,13 +326,16 @@ class JournalReader:
         sql = "SELECT id, at, kind, count, body FROM event WHERE id > ? ORDER BY id LIMIT ?"
         return [_event(*columns) for columns in self._rows(sql, (after, count))]
 
-    def newest_event(self, kind: str = "") -> Event | None:
-        """The newest event, or the newest of a kind; None when there is none."""
+    def newest_event(self, kind: str = "", before: int | None = None) -> Event | None:
+        """The newest event, or the newest of a kind; None when there is none.
+
+        ``before`` is the id of a later event.
+        """
         sql = (
-            "SELECT id, at, kind, count, body FROM event WHERE kind = ? OR ? = ''"
-            " ORDER BY id DESC LIMIT 1"
+            "SELECT id, at, kind, count, body FROM event"
+            " WHERE (kind = ? OR ? = '') AND (id < ? OR ? IS NULL) ORDER BY id DESC LIMIT 1"
         )
-        for columns in self._rows(sql, (kind, kind)):
+        for columns in self._rows(sql, (kind, kind, before, before)):
             return _event(*columns)
         return None
 

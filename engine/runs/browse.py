@@ -108,24 +108,24 @@ class Samples:
 
     def rows(self) -> Sequence[int]:
         """The numbers of all samples, at once: without a gap a range."""
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             return range(1, _last_row(shelf) + 1)
 
     def lines(self, rows: Sequence[int]) -> dict[int, Line]:
         """Samples by number; those that were taken out of the run are missing."""
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             return _lines(shelf, rows)
 
     def sample(self, row: int) -> tuple[Line, list[CallRow]] | None:
         """One sample with everything that was asked and answered; None when there is none."""
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             if (line := _lines(shelf, [row]).get(row)) is None:
                 return None
             return line, calls_of(shelf, self.journal, {row: line.sample}).get(row, [])
 
     def facets(self) -> Facets:
         """What there is to filter by, by a scan of samples and one of scores."""
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             tags: dict[str, dict[str, int]] = {}
             # Counted here, as SQLite would sort them first.
             counts = Counter(_column(shelf, "SELECT tags FROM sample"))
@@ -158,7 +158,7 @@ class Samples:
             return self.rows()
         if wanted.outcome == WAITING and wanted.right is not None:
             return ()
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             limits: list[str] = []
             given: list[str] = []
             if wanted.tag is not None:
@@ -187,7 +187,7 @@ class Samples:
 
         Answers are scores, unless they tell of an error: such a sample may be asked again.
         """
-        with _opened(self.journal) as shelf:
+        with opened(self.journal) as shelf:
             last = _last_row(shelf)
             found = bytearray(b"\1" * (last + 1))
             sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE outcome <> ?"  # noqa: S608
@@ -211,7 +211,8 @@ _NO_SCORE = f"NOT EXISTS (SELECT 1 FROM score WHERE id BETWEEN {_FIRST} AND ({_F
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Shelf]:
+def opened(path: Path) -> Iterator[Shelf]:
+    """A journal for one look, closed again behind it. Raises ``JournalError``."""
     connection = connect(path, readonly=True)
     try:
         yield Shelf(connection)
@@ -328,7 +329,7 @@ class TextSearch:
         needle = self.text.casefold()
         # As it stands in JSON: looked for before anything is decoded.
         quick = orjson.dumps(needle).decode()[1:-1]
-        with _opened(self._samples.journal) as shelf:
+        with opened(self._samples.journal) as shelf:
             while not self.done:
                 rows = self.rows[self.searched : self.searched + _AT_A_TIME]
                 self.found.difference_update(rows)

@@ -335,7 +335,7 @@ def model_name(model: str) -> str:
 
 def task_name(run: HeldRun) -> str:
     """What was asked, as other systems name it: of recorded results, as theirs did."""
-    return str(run.spec.options.get("task") or run.spec.benchmark)
+    return run.spec.label
 
 
 def file_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from textual.widgets import Input
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.errors import UsageError
+from evalbench.engine.runs.folder import all_runs
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.commands import COMMANDS
@@ -28,15 +30,19 @@ from evalbench.tui.screens.compare import ComparePage
 from evalbench.tui.screens.dialogs import Confirm, Enter, Trouble
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
-from evalbench.tui.screens.key_entry import KeyWork
+from evalbench.tui.screens.home_preview import Preview
+from evalbench.tui.screens.key_entry import KeyWork, Looking
 from evalbench.tui.screens.keys import KeysPage
+from evalbench.tui.screens.leaderboard import LeaderboardPage
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.screens.new_probe import Probe
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.run import RunPage
+from evalbench.tui.screens.run_charts import RunChartsPage
 from evalbench.tui.screens.sample import SamplePage
+from evalbench.tui.screens.sample_raw import RawPage
 from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.screens.starting import Starting
@@ -102,6 +108,21 @@ def the_app(pilot: Pilot[int]) -> EvalbenchApp:
     app = pilot.app
     assert isinstance(app, EvalbenchApp)
     return app
+
+
+async def settled(pilot: Pilot[int]) -> None:
+    """Home shows the run under its cursor, where there is one and there is room."""
+    (home,) = (one for one in pilot.app.screen_stack if isinstance(one, HomePage))
+
+    def shows_it() -> bool:
+        line = home._current() if home.has_class("-tall") else None
+        previews = list(home.query(Preview))
+        if not previews:
+            return False
+        view = previews[0]._view
+        return (view and view.folder.path) == (line and line.folder.path)
+
+    await until(pilot, shows_it, "the preview")
 
 
 # -- runs ----------------------------------------------------------------------------
@@ -337,6 +358,16 @@ async def _(pilot: Pilot[int]) -> None:
     await until_shown(pilot, "waits for a dialog")
 
 
+async def _no_answer(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Looking, "_look", lambda _dialog: None)
+
+
+@shot("looking", Looking, _no_answer)
+async def _(pilot: Pilot[int]) -> None:
+    await pilot.app.push_screen(Looking())
+    await until_shown(pilot, "Looking for")
+
+
 async def _probed(patch: pytest.MonkeyPatch) -> None:
     """A model that answers a probe."""
     params = {
@@ -500,6 +531,29 @@ shot("run-complete", RunPage, _complete)(open_it)
 shot("run-failed", RunPage, _failed)(open_it)
 
 
+async def _in_time(patch: pytest.MonkeyPatch) -> None:
+    """A complete run whose answers came three seconds apart."""
+    await _complete(patch)
+    with sqlite3.connect(all_runs()[0].journal) as journal:
+        journal.execute("UPDATE score SET at = 3000 * (id >> 10)")
+        journal.execute("UPDATE reply SET at = 3000 * (id >> 20), output = 40, cost = 1000000000")
+        journal.execute("UPDATE call SET sent = 3000 * (id >> 20) - 300 * (id >> 20)")
+    journal.close()
+
+
+@shot("run-charts", RunChartsPage, _in_time)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("v")
+    await until_shown(pilot, "░ 95 %")
+
+
+@shot("leaderboard", LeaderboardPage, runs_of_every_state)
+async def _(pilot: Pilot[int]) -> None:
+    await turn_to(pilot, LeaderboardPage, "l")
+    await until_shown(pilot, "1 model, 1 benchmark")
+
+
 @shot("samples", SamplesPage, _complete)
 async def _(pilot: Pilot[int]) -> None:
     await open_it(pilot)
@@ -515,6 +569,17 @@ async def _(pilot: Pilot[int]) -> None:
     await pilot.press("down", "enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
     await until_shown(pilot, "is number 2")
+
+
+@shot("sample-raw", RawPage, _complete)
+async def _(pilot: Pilot[int]) -> None:
+    await open_it(pilot)
+    await pilot.press("a")
+    await until_shown(pilot, "is number 8")
+    await pilot.press("enter")
+    await until_shown(pilot, "is number 1")
+    await pilot.press("r")
+    await until_shown(pilot, "## request")
 
 
 async def _judged(_patch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,13 @@ from textual.widgets import Input
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
-from evalbench.tui.screens import starting
+from evalbench.tui.screens import home, starting
 from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.home import HomePage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown, until, until_shown
-from tests.pretending import PretendEngine, pretend
+from tests.pretending import ACCURACY, PretendEngine, pretend
 
 
 def an_app(**more: Any) -> EvalbenchApp:
@@ -136,7 +136,7 @@ async def test_words_of_the_description_and_no_match(runs: dict[str, PretendEngi
         await press(pilot, "slash", *"good one")
         assert "complete" in shown(app)
         await press(pilot, *"[/b]")
-        assert "No run has these words. escape shows all." in shown(app)
+        assert "No run is like that. escape shows all." in shown(app)
         await press(pilot, "enter", "d", "o", "r")
         assert isinstance(app.screen, HomePage)
 
@@ -197,7 +197,9 @@ def _requests(folder: RunFolder) -> list[Path]:
     return sorted((folder.path / "commands").glob("*.json"))
 
 
-async def test_deleting_asks_first(runs: dict[str, PretendEngine]) -> None:
+async def test_deleting_asks_first(
+    runs: dict[str, PretendEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = runs["complete"].folder.path
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -210,8 +212,116 @@ async def test_deleting_asks_first(runs: dict[str, PretendEngine]) -> None:
         await press(pilot, "d", "n")
         assert path.exists()
         await press(pilot, "delete", "y")
-        await until(pilot, lambda: not path.exists(), "the folder's end")
         await until_shown(pilot, "2 runs, 1 running")
+        # For a while it can be had back.
+        await press(pilot, "u")
+        await until_shown(pilot, "3 runs, 1 running")
+        assert path.exists()
+        monkeypatch.setattr(home, "_UNDO_S", 0.0)
+        await press(pilot, "home", "delete", "y")
+        await until(pilot, lambda: not path.exists(), "the folder's end")
+
+
+async def test_marked_runs_are_deleted_together_and_at_the_latest_when_the_app_closes(
+    runs: dict[str, PretendEngine],
+) -> None:
+    app = an_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "space", "space", "d")
+        await until_shown(pilot, "Delete the 2 marked runs?")
+        await press(pilot, "y")
+        await until_shown(pilot, "1 run, 1 running")
+        assert runs["paused"].folder.path.exists()
+    assert not runs["paused"].folder.path.exists()
+    assert not runs["complete"].folder.path.exists()
+    assert runs["running"].folder.path.exists()
+
+
+async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) -> None:
+    runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    runs["paused"].status(State.PAUSED, done=100, spend_usd=2.5, tags=["paper"])
+    app = an_app()
+
+    def listed() -> list[str]:
+        page = app.screen
+        assert isinstance(page, HomePage)
+        return [line.folder.id for line in page._shown]
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "3 runs, 1 running")
+        await press(pilot, "slash")
+        entry = app.screen.query_one("#filter", Input)
+        for text, ids in (
+            ("state:paused", ["2-paused"]),
+            ("tag:paper", ["2-paused"]),
+            ("cost>1", ["2-paused"]),
+            ("score>20", ["3-complete"]),
+            ("-score>20", ["2-paused", "1-running"]),
+            ("done<50 -tag:paper", ["1-running"]),
+        ):
+            entry.value = text
+            await until(pilot, lambda ids=ids: listed() == ids, text)
+            await until_shown(pilot, f"{len(ids)} of 3 runs")
+        entry.value = "stat:paused"
+        await until_shown(pilot, "no stat: here; did you mean state")
+        await press(pilot, "escape")
+        assert listed() == ["3-complete", "2-paused", "1-running"]
+        # By state, then the other way round; a click on a head does it too.
+        await press(pilot, "S")
+        assert listed() == ["3-complete", "2-paused", "1-running"]
+        await press(pilot, "R")
+        assert listed() == ["1-running", "2-paused", "3-complete"]
+        await until_shown(pilot, "state ▾")
+        at = shown(app).splitlines()[1].index("done")
+        await pilot.click("#runs", offset=(at, 0))
+        assert listed() == ["3-complete", "2-paused", "1-running"]
+        await until_shown(pilot, "done ▾")
+
+
+async def test_the_run_under_the_cursor_is_shown_beside_the_list(
+    runs: dict[str, PretendEngine],
+) -> None:
+    runs["complete"].event("started", pid=4711, host="here")
+    runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    runs["paused"].status(State.PAUSED, done=100, problem="somebody paused it")
+    for size in ((120, 40), (200, 60)):
+        app = an_app()
+        async with app.run_test(size=size) as pilot:
+            await until_shown(pilot, "25.0 %  20.0–31.0")
+            await until_shown(pilot, "engine started: process 4711 on here")
+            await press(pilot, "down")
+            await until_shown(pilot, "somebody paused it")
+            assert "engine started" not in shown(app)
+            await pilot.resize_terminal(80, 24)
+            await until(
+                pilot, lambda app=app: "somebody paused" not in shown(app), "the list alone"
+            )
+
+
+async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEngine]) -> None:
+    runs["complete"].status(State.COMPLETE, done=400, metrics={"accuracy": ACCURACY})
+    better = ACCURACY | {"value": 0.5}
+    runs["paused"].status(State.COMPLETE, done=400, metrics={"accuracy": better})
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot, "l")
+        screen = await until_shown(pilot, "2 models, 1 benchmark")
+        lines = screen.splitlines()
+        assert "quickstart ▾" in lines[1]
+        assert lines[2].split()[:4] == ["1", "groq/llama-4-maverick", "50.0", "%"]
+        assert lines[3].split()[:3] == ["2", "local/smollm2-135m-instruct", "25.0"]
+        assert "2-paused" in screen
+        await press(pilot, "enter")
+        await until_shown(pilot, "quickstart × groq/llama-4-maverick")
+
+
+async def test_a_run_is_edited_and_run_again() -> None:
+    pretend("synthetic", "scripted/good", options={"size": 50}, limit=7)
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "1 run")
+        await press(pilot, "e")
+        await until_shown(pilot, "--limit 7 --size 50")
 
 
 async def test_a_run_at_work_is_not_deleted(runs: dict[str, PretendEngine]) -> None:

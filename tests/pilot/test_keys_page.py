@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import psutil
@@ -10,10 +11,14 @@ import pytest
 from textual.pilot import Pilot
 
 from evalbench.tui.app import EvalbenchApp
+from evalbench.tui.screens.dialogs import Trouble
+from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.keys import KeysPage
+from evalbench.tui.state.key_places import ask_key_places
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.pilot.driving import shown, until, until_shown
+from tests.simulator.handle import Handle
 
 KEY = "gsk0123456789abcdefghijWXYZ"
 OTHER = "xai0123456789abcdefghijABCD"
@@ -172,3 +177,57 @@ async def test_the_list_fits_every_size(home: Path, keychain: Path) -> None:
         assert any(line.startswith("– openai") for line in lines)
         assert any(line.startswith("· ollama") for line in lines)
         assert all(len(line) <= size[0] for line in lines)
+
+
+async def test_without_a_keychain_a_key_is_used_for_the_session(
+    home: Path, sim: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    monkeypatch.setenv("LLAMACPP_API_KEY", "")
+    app = an_app()
+    async with app.run_test(size=(100, 40), notifications=True) as pilot:
+        await opened(pilot)
+        await stand_on(pilot, "groq")
+        # It is said before anybody pastes anything; no changes nothing.
+        await pilot.press("s")
+        await until_shown(pilot, "this session only?")
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, KeysPage), "the page")
+        await pilot.press("s")
+        await until_shown(pilot, "There is no keychain on this machine.")
+        await pilot.press("y")
+        await until_shown(pilot, "this app closes")
+        monkeypatch.setenv("GROQ_API_KEY", "")
+        await pilot.press(*"two", "space", *"words", "enter")
+        await until_shown(pilot, "cannot be a key")
+        await pilot.press("enter")
+        assert not os.environ["GROQ_API_KEY"]
+        # One that is refused is forgotten again; there is no server at the address of this one.
+        await stand_on(pilot, "llamacpp")
+        await pilot.press("s")
+        await until_shown(pilot, "this session only?")
+        await pilot.press("y")
+        await until_shown(pilot, "this app closes")
+        await pilot.press(*KEY, "enter")
+        await until(pilot, lambda: isinstance(app.screen, Trouble), "the refusal")
+        assert KEY not in shown(app)
+        assert "LLAMACPP_API_KEY" not in os.environ
+
+
+async def test_a_session_key_is_found_by_what_the_app_starts(
+    home: Path, sim: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    monkeypatch.setenv("GROQ_API_KEY", "")
+    app = EvalbenchApp(Preferences(welcomed=True))
+    async with app.run_test(notifications=True) as pilot:
+        places = (await ask_key_places())["groq"]
+        flags = ("--base-url", sim.base_url("groq"))
+        asking = app.run_worker(set_key(app, places, "default", flags))
+        await until_shown(pilot, "There is no keychain on this machine.")
+        await pilot.press("y")
+        await until_shown(pilot, "this app closes")
+        await pilot.press(*KEY, "enter")
+        assert await asking.wait() is True
+        assert os.environ["GROQ_API_KEY"] == KEY
+        assert (await ask_key_places())["groq"].set_variables == ["GROQ_API_KEY"]

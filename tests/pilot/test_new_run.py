@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -92,6 +93,59 @@ async def test_a_run_is_chosen_and_started_by_keyboard_alone(home: Path) -> None
     assert folder.spec().get("limit") == 20
     kept = load_preferences()
     assert (kept.benchmark, kept.model) == ("synthetic", "scripted/good")
+
+
+async def test_what_is_typed_lands_where_the_key_before_it_leads(home: Path) -> None:
+    app = an_app(benchmark="synthetic", model="scripted/good")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await page(pilot)._reveal("limit").wait()
+        # All keys are there before the app works off the first, as on a busy machine.
+        for key in ("1", "2", "tab", "3", "enter", "7", "shift+tab", "4"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(
+            pilot,
+            lambda: "--limit 12 --epochs 4 --concurrency 7" in command(pilot),
+            "12, 4 and 7 in their fields",
+        )
+        for picker in ("benchmark", "provider", "model"):
+            assert not page(pilot)._picker(picker).filtered
+        page(pilot)._picker("benchmark").take_focus()
+        for key in (*"mmlu", "enter", *"scripted", "enter", *"better", "enter", "5"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: "run mmlu --model scripted/better" in command(pilot), "choices")
+        await until(pilot, lambda: "--limit 5" in command(pilot), "the letter in the field")
+
+
+async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
+    home: Path, sim: Handle
+) -> None:
+    app = an_app(benchmark="mmlu", model="scripted/good")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("tab", *"compat", "enter", *"mine", "enter")
+        await until_shown(pilot, "this provider needs the address of a server")
+        # The keyboard is where it is missing, and nothing speaks of flags.
+        assert page(pilot).query_one("#field-base_url").has_focus_within
+        assert "✗ --" not in shown(app)
+        page(pilot).query_one("#field-base_url Input", Input).value = sim.base_url("vllm")
+        await until_shown(pilot, "ctrl+g: use family chat")
+        assert page(pilot).query_one("#field-base_url").has_focus_within
+        assert page(pilot).query_one("#field-base_url Input", Input).value
+        await pilot.press("f9")
+        await until_shown(pilot, "Use family chat")
+        await pilot.press("enter")
+        await until(pilot, lambda: "--family chat" in command(pilot), "the way out")
+        await until(
+            pilot, lambda: page(pilot).query_one("#field-family").has_focus_within, "its field"
+        )
+        filled = command(pilot)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "Home")
+        await opened(pilot)
+        await until(pilot, lambda: command(pilot) == filled, "what was filled in")
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: "--family" not in command(pilot), "an empty form")
 
 
 async def test_no_is_no(home: Path) -> None:

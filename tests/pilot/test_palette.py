@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import orjson
 import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.dialogs import Confirm
 from evalbench.tui.screens.help import HelpPage
 from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.state.preferences import Preferences, load_preferences
-from tests.pilot.driving import until
-from tests.pretending import pretend
+from tests.pilot.driving import until, until_shown
+from tests.pretending import ACCURACY, pretend
 
 
 def an_app(preferences: Preferences | None = None) -> EvalbenchApp:
@@ -75,6 +80,33 @@ async def test_nothing_foreign_is_ever_among_them() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         offered = await offers(pilot)
     assert not [offer for offer in offered if "[" in offer]
+
+
+async def test_runs_benchmarks_and_models_are_found(home: Path) -> None:
+    made = pretend("mmlu", "openai/gpt-[5].2")
+    made.status(State.COMPLETE, metrics={"accuracy": ACCURACY})
+    line = {
+        "id": "openai/o9-[/]odd", "provider": "openai", "name": "o9-[/]odd", "title": "Odd [b]",
+        "context_tokens": 1, "retires": "", "notes": "", "price": None, "able": {},
+    }  # fmt: skip
+    file = home / "cache" / "model-lists" / "openai.json"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(orjson.dumps({"when": 1, "lines": [line]}))
+    app = an_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        for typed, wanted in (
+            ("gpt-[5]", "Run mmlu × openai/gpt-[5].2: complete, 25.0 % (20.0–31.0)"),
+            ("o9-", "New run with openai/o9-[/]odd: Odd [b]"),
+            ("quickst", "New run of quickstart: benchmark"),
+        ):
+            await pilot.press("ctrl+p", *typed)
+            await until_shown(pilot, wanted)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, HomePage), "Home")
+        await pilot.press("ctrl+p", *"run mmlu")
+        await until_shown(pilot, "Run mmlu ×")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunPage), "the run")
 
 
 async def test_a_command_is_carried_out_where_it_belongs() -> None:

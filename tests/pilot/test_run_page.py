@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -96,7 +98,7 @@ async def test_the_essentials_are_shown_at_every_size(
     assert "synthetic × scripted/good" in screen
     assert "▸ running" in screen
     assert "107/400 samples, 4 failed" in screen
-    assert "accuracy  25.0 %  20.0–31.0" in screen
+    assert "25.0 %  20.0–31.0  accuracy" in screen
     assert "25 / 100" in screen
     assert (
         "bounds 24.0–28.0" if size[1] < 32 else "24.0–28.0 if failed were wrong–right"
@@ -177,6 +179,31 @@ async def test_a_model_that_is_being_loaded(engine: PretendEngine) -> None:
     engine.status(done=0, rate=0.0, gauges={"in_flight": 9, "progress": progress})
     async with opened(engine) as pilot:
         await until_shown(pilot, "loading the model: 120.0 MB of 270.0")
+
+
+async def test_what_was_sent_before_a_run_was_resumed_is_told_apart(engine: PretendEngine) -> None:
+    engine.event("started", at_ms=900_000, pid=4712, host="here")
+    gauges = {"in_flight": 13, "concurrency": 9, "fixed": False}
+    engine.status(done=399, total=400, sent=19, replies=395, gauges=gauges)
+    async with opened(engine) as pilot:
+        screen = await until_shown(pilot, "candidate  19 sent since resuming")
+        assert "395 replies in all" in screen
+        assert "16,050 tokens in, 107 out in all" in screen
+        assert "13 in flight, limit lowered to 9" in screen
+        assert "99 %  399/400 samples" in screen
+
+
+async def test_names_of_metrics_are_told_apart_and_numbers_whole(engine: PretendEngine) -> None:
+    titles = ("Accuracy as read by strict/1", "Accuracy as read by first/1")
+    metrics = {title: {**ACCURACY, "title": title} for title in titles}
+    await engine.keep(metrics=metrics)
+    engine.status(State.COMPLETE, done=400, metrics=metrics)
+    for size in SIZES:
+        async with opened(engine, size) as pilot:
+            await until_shown(pilot, "25.0 %  20.0–31.0  Accuracy")
+            for told in ("str", "fir"):
+                row = re.compile(rf"Accuracy as read by {told}.*25 / 100")
+                await until(pilot, lambda row=row: row.search(shown(pilot.app)), told)
 
 
 async def test_judges_are_told_apart(engine: PretendEngine) -> None:
@@ -409,6 +436,25 @@ async def test_an_answer_that_was_chosen_does_not_move_away(engine: PretendEngin
         assert "Which fourth?" not in screen
         await pilot.press("home")
         await until_shown(pilot, "Which fourth?")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_charts_are_a_key_away(engine: PretendEngine, size: tuple[int, int]) -> None:
+    for row in range(4, 9):
+        await engine.answer(row, f"Q{row}", group="ab"[row % 2])
+    with sqlite3.connect(engine.folder.journal) as journal:
+        journal.execute("UPDATE score SET at = 1000 * (id >> 10)")
+        journal.execute("UPDATE reply SET at = 1000 * (id >> 20)")
+    journal.close()
+    async with opened(engine, size) as pilot:
+        await pilot.press("v")
+        screen = await until_shown(pilot, "accuracy  ")
+        assert "░ 95 %" in screen
+        assert all(len(line) <= size[0] for line in screen.splitlines())
+        await pilot.press("end")
+        await until_shown(pilot, "By group, best first")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunPage), "the run")
 
 
 async def test_all_samples_are_a_key_away(engine: PretendEngine) -> None:

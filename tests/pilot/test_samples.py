@@ -16,6 +16,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
+from evalbench.engine.runs.browse import Filter, Samples
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.choose import Choose
@@ -24,6 +25,7 @@ from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.picture import Picture, columns, graphics
 from evalbench.tui.widgets.table import Table
+from evalbench.tui.widgets.text import LongText, Plain
 from tests.pilot.driving import shown, until, until_shown
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
@@ -137,6 +139,11 @@ async def test_one_group_is_picked_from_a_list(engine: PretendEngine) -> None:
 
 async def test_text_is_found_and_escape_undoes_one_thing_at_a_time(engine: PretendEngine) -> None:
     async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 13))
+        await pilot.press("slash", *"NEED")
+        # As one types; going back undoes it.
+        await until_listed(pilot, 3, 8)
+        await pilot.press("escape")
         await until_listed(pilot, *range(1, 13))
         await pilot.press("slash", *"NEEDLE", "enter")
         await until_listed(pilot, 3, 8)
@@ -341,12 +348,72 @@ async def test_ends_of_the_list_are_ends(engine: PretendEngine) -> None:
         assert page.check_action("next", ()) is True
 
 
-async def test_a_very_long_reply_is_cut_with_a_note(engine: PretendEngine) -> None:
-    await put(engine, 1, (generate("Q"), Reply("word " * 200_000)))
+@pytest.mark.parametrize("text", ["word " * 40_000, "x" * 70_000, "line\n" * 3500])
+async def test_the_end_of_a_very_long_reply_is_reached(engine: PretendEngine, text: str) -> None:
+    await put(engine, 1, (generate("Q"), Reply(f"{text}the very end")))
     async with one(engine, 1) as pilot:
         await until_shown(pilot, "reply")
+        assert "the very end" not in shown(pilot.app)
+        (long,) = pilot.app.screen.query(LongText)
+        left = long.left
+        assert 0 < left < len(text)
+        while long.left:
+            await pilot.press("end")
+            await until(pilot, lambda left=left: long.left < left, "the next part")
+            left = long.left
         await pilot.press("end")
-        await until_shown(pilot, "… 980,000 more characters")
+        await until_shown(pilot, "the very end")
+        parts = [part._shown for part in long.query(Plain)]
+        assert "".join("".join(parts).split()) == "".join(f"{text}the very end".split())
+
+
+async def test_the_next_wrong_answer_and_the_next_error(
+    engine: PretendEngine, lasting_toasts: None
+) -> None:
+    await engine.answer(13, "Q13", read="Overloaded: x", outcome=Outcome.ERROR)
+    wrong = Samples(engine.folder.journal, "accuracy").matching(Filter(right=False))
+    async with samples(engine) as pilot:
+        await until_listed(pilot, *range(1, 14))
+        table = pilot.app.screen.query_one(Table)
+        for number in wrong[:3]:
+            await pilot.press("n")
+            await until(pilot, lambda number=number: table.cursor == number - 1, f"{number}")
+        table.cursor = 0
+        await pilot.press("e")
+        await until(pilot, lambda: table.cursor == 12, "the failed one")
+        await pilot.press("n")
+        await until_shown(pilot, "no wrong answer after this one")
+        table.cursor = 0
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
+        page = pilot.app.screen
+        assert isinstance(page, SamplePage)
+        for number in [one for one in wrong if one > 1][:2]:
+            await pilot.press("w")
+            await until(pilot, lambda number=number: page.number == number, f"{number}")
+
+
+async def test_requests_and_replies_as_they_were(engine: PretendEngine) -> None:
+    body = {"choices": [{"text": "hid\u202eden\x1b[2J"}], "usage": {"n": 1}}
+    await put(engine, 1, (generate("What is [/x]?"), Reply("hid", raw=body)))
+    async with one(engine, 1) as pilot:
+        await until_shown(pilot, "reply")
+        await pilot.press("r")
+        screen = await until_shown(pilot, "## request, as evalbench asks for it")
+        assert '"What is [/x]?"' in screen
+        await pilot.press("end")
+        await until_shown(pilot, "hid⟨U+202E⟩den\\u001b[2J")
+        await pilot.press("y")
+        await until(pilot, lambda: "⟨U+202E⟩" in pilot.app.clipboard, "the copy")
+        assert "\u202e" not in pilot.app.clipboard
+        # Where there is no terminal there is no pager.
+        await pilot.press("v")
+        told = "there is no pager here"
+        await until(
+            pilot, lambda: any(one.message == told for one in pilot.app._notifications), told
+        )
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SamplePage), "the sample")
 
 
 async def test_a_sample_that_is_gone_and_a_journal_that_is(engine: PretendEngine) -> None:

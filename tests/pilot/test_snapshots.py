@@ -21,12 +21,15 @@ from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens import settings
 from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.screens.filtered import FilteredPage
+from evalbench.tui.screens.home import HomePage
+from evalbench.tui.screens.key_entry import Clock
 from evalbench.tui.screens.page import Page
+from evalbench.tui.state import run_charts
 from evalbench.tui.state.pace import Left, Pace
 from evalbench.tui.state.preferences import load_preferences
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
-from tests.pilot.pages import SHOTS, SIZES
+from tests.pilot.pages import SHOTS, SIZES, settled
 from tests.pilot.picture import Cells, looks, picture
 
 THEMES = ("evalbench-dark", "evalbench-light", "monochrome")
@@ -49,6 +52,8 @@ def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setattr(RunView, "left", Left(262.0, 203.0, 341.0))
     monkeypatch.setattr(Pace, "history", lambda _pace, _most: [n * 7 % 11 + 1 for n in range(24)])
     monkeypatch.setattr(RunView, "clock_time", lambda _view, _event: "12:34:56")
+    monkeypatch.setattr(run_charts, "_clock", lambda *_: lambda _x: "12:34:56")
+    monkeypatch.setattr(Clock, "_tell", lambda clock: clock.show("3 s"))
 
 
 def file_name(name: str, size: tuple[int, int]) -> str:
@@ -76,7 +81,10 @@ async def test_it_looks_as_before(
     preferences.welcomed = True
     app = EvalbenchApp(preferences)
     async with app.run_test(size=size) as pilot:
+        await settled(pilot)
         await SHOTS[name].then(pilot)
+        if isinstance(app.screen, HomePage):
+            await settled(pilot)
         seen = await looks(pilot, THEMES)
         assert type(app.screen) is SHOTS[name].of
         if size == SIZES[0]:

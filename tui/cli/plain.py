@@ -87,8 +87,9 @@ class Plain:
         if now - when < (_LEAST_S if share - before >= _STEP else _EVERY_S):
             return
         self._told[watch.id] = now, share
+        done = f"{figures.count(status.done)}/{figures.count(status.total)}"
         parts = [
-            f"{100 * share:3.0f} %  {figures.count(status.done)}/{figures.count(status.total)}",
+            f"{figures.percent(share):>5}  {done}",
             figures.rate(status.rate),
         ]
         if (left := eta(status)) is not None:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalbench.engine.errors import EvalbenchError, system_limit
+from evalbench.engine.errors import EvalbenchError, SpecError, system_limit
 from evalbench.engine.paths import cache_dir, make_private, write_file
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.state.clean import clean
@@ -35,6 +35,8 @@ def report(error: Exception, words: Sequence[str]) -> int:
             "try": error.cure,
             "exit_code": error.exit_code,
         }
+        if isinstance(error, SpecError):
+            body["setting"] = error.field
         stdout().line(json.dumps(body, ensure_ascii=False))
     return error.exit_code
 

@@ -134,7 +134,7 @@ class _Drawing:
             for own, share in zip(series, shares, strict=True):
                 head = f"  {own}" if several else name
                 bar = self._full * round(share / most * self._room(head, 8))
-                yield f"{head}  {bar} {100 * share:.1f} %"
+                yield f"{head}  {bar} {figures.percent(share, 1)}"
 
     def paces(self, chart: Paces) -> Iterator[str]:
         """How much was done in each stretch of the time, as heights."""

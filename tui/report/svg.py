@@ -267,7 +267,7 @@ def _shares(chart: Shares) -> tuple[Markup, float]:
             if not number:
                 continue
             x1, x2 = _x(start / total, 0, 1), _x((start + number) / total, 0, 1)
-            label = f"{name}: {part} {100 * number / total:.1f} % ({figures.count(number)})"
+            label = f"{name}: {part} {figures.percent(number / total, 1)} ({figures.count(number)})"
             drawn += Markup(
                 '<rect x="{:.2f}" y="{:.1f}" width="{:.2f}" height="18" class="p{}">'
                 "<title>{}</title></rect>"
@@ -295,7 +295,7 @@ def _bins(chart: Bins) -> tuple[Markup, float]:
             drawn += Markup(
                 '<rect x="{}" y="{:.1f}" width="{:.1f}" height="{}" class="s{}"/>'
             ).format(_LEFT, own, end - _LEFT, _LINE - 3, at % SERIES)
-            drawn += _text(end + 6, own + 9, f"{100 * share:.1f} %", "dim")
+            drawn += _text(end + 6, own + 9, figures.percent(share, 1), "dim")
     return drawn, top + height * len(chart.rows) + 6
 
 

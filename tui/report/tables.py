@@ -129,7 +129,7 @@ def outcome_table(
         if any(counts) or kind in ("ok", "error"):
             totals = [sum(held.values()) or 1 for held in outcomes]
             cells = [
-                Cell(f"{100 * n / total:.1f} %", figures.count(n))
+                Cell(figures.percent(n / total, 1), figures.count(n))
                 for n, total in zip(counts, totals, strict=True)
             ]
             rows.append(Row(word, tuple(cells)))

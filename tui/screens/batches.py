@@ -25,8 +25,8 @@ _COLUMNS = (
     Column("", 1),
     Column("batch", 10),
     Column("model", 20, drop=3),
-    Column("state", least=14),
-    Column("progress", 26),
+    Column("state", least=25),
+    Column("progress", least=26),
     Column("age", 7, right=True, drop=2),
     Column("ends", 14, right=True, drop=1),
 )
@@ -43,7 +43,9 @@ class BatchesPage(Page):
 
     SCOPE: ClassVar[str] = "batches"
     DEFAULT_CSS = """
-    BatchesPage #about { height: 4; padding: 0 2; color: $text-muted; }
+    BatchesPage #about {
+        height: auto; min-height: 4; max-height: 7; padding: 0 2; color: $text-muted;
+    }
     """
 
     def __init__(self, run: RunFolder | None = None) -> None:
@@ -62,7 +64,7 @@ class BatchesPage(Page):
 
     def on_mount(self) -> None:
         """The list has the keyboard."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     def tick(self) -> None:
         """Read what changed."""

@@ -61,7 +61,11 @@ class ComparePage(Page):
 
     def on_mount(self) -> None:
         """Let the command line compare."""
-        self.query_one(Table).focus()
+        table = self.query_one(Table)
+        self.set_focus(table)
+        table.show(empty="Reading the runs and pairing their samples…")
+        runs: list[Line] = [[(folder.id, "strong")] for folder in self._folders]
+        self.query_one("#about", Lines).show(runs)
         self._compare()
 
     @work(exclusive=True)
@@ -73,6 +77,7 @@ class ComparePage(Page):
             told = [error.what, error.why, error.cure]
             self.query_one("#about", Lines).show([[(words, "bad")] for words in told if words])
             self.query_one(TopLine).tell(right="cannot be compared")
+            self.query_one(Table).show(empty=" ")
             return
         self._found = found
         self._show(found)

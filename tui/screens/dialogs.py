@@ -172,14 +172,15 @@ class Enter(Dialog[str]):
         self.dismiss(value)
 
 
-class Trouble(Dialog[None]):
-    """What went wrong, why, and what to do."""
+class Trouble(Dialog[bool]):
+    """What went wrong, why, and what to do. Gives true where its way out is wanted."""
 
-    BINDINGS = [Binding("enter,q", "dismiss_it", "Close", show=False)]
+    BINDINGS = [Binding("q", "dismiss_it", "Close", show=False)]
 
-    def __init__(self, error: EvalbenchError) -> None:
+    def __init__(self, error: EvalbenchError, way_out: str = "") -> None:
+        """``way_out``: what a second button does, in a few words; by default there is none."""
         super().__init__()
-        self._error = error
+        self._error, self._way_out = error, way_out
 
     def compose(self) -> ComposeResult:
         """What, why, cure."""
@@ -190,8 +191,11 @@ class Trouble(Dialog[None]):
             if self._error.cure:
                 yield Plain(f"try: {self._error.cure}")
             with Horizontal(id="buttons"):
-                yield Button("Close", id="close", variant="primary")
+                if self._way_out:
+                    words = self._way_out[:1].upper() + self._way_out[1:]
+                    yield Button(plain(words), id="way-out", variant="primary")
+                yield Button("Close", id="close", variant="default" if self._way_out else "primary")
 
     @on(Button.Pressed)
-    def _pressed(self) -> None:
-        self.dismiss(None)
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "way-out")

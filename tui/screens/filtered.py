@@ -46,7 +46,9 @@ class FilteredPage(Page):
             self._line = Horizontal(
                 Plain("filter"), Input(id="filter", placeholder=self.FILTER), id="filter-line"
             )
-            self._made = self.mount(self._line, before=self.query_one(Table))
+            table = self.query_one(Table)
+            place = table if table.parent is self else table.parent
+            self._made = self.mount(self._line, before=place)  # type: ignore[arg-type]
         assert self._made
         await self._made
 
@@ -66,7 +68,7 @@ class FilteredPage(Page):
 
     @on(Input.Submitted, "#filter")
     def _filter_done(self) -> None:
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     @property
     def begun(self) -> bool:
@@ -78,4 +80,4 @@ class FilteredPage(Page):
         """Drop the filter."""
         self.query_one("#filter", Input).value = ""
         self.query_one("#filter-line").display = False
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))

@@ -74,7 +74,7 @@ class HelpPage(FilteredPage):
     def on_mount(self) -> None:
         """The list has the keyboard."""
         self._show()
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     @on(Input.Changed, "#filter")
     def _show(self) -> None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.containers import Container
+from textual.timer import Timer
 from textual.widgets import Input
 
-from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.marks import STATE_MARKS
-from evalbench.tui.state.run_list import RunLine, RunList, matching
+from evalbench.tui.state.run_list import ORDERS, RunLine, RunList, ordered
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.topline import TopLine
 
 _COLUMNS = (
+    Column("", 1),
     Column("", 1),
     Column("state", 11),
     Column("benchmark", 14),
@@ -30,15 +34,32 @@ _COLUMNS = (
 )
 
 _EMPTY = "No run yet. n sets one up."
-_NO_MATCH = "No run has these words. escape shows all."
+_NO_MATCH = "No run is like that. escape shows all."
+_NEWEST = ("age", False)
+"""The order that runs have by themselves."""
+
+_UNDO_S = 20.0
+"""Seconds for which deleted runs can be had back."""
+
+_RESTS_S = 0.15
+"""Seconds that the cursor has to rest on a run before it is read."""
 
 
 class HomePage(FilteredPage):
     """The list of runs."""
 
     SCOPE: ClassVar[str] = "home"
-    FILTER = "words of benchmark, model, state, tag"
+    FILTER = "words, or state:running model:claude score<50 cost>1 tag:paper age<2d"
     AUTO_FOCUS = "#runs"
+    DEFAULT_CSS = """
+    HomePage #panes { height: 1fr; layout: vertical; }
+    HomePage #runs { height: 1fr; }
+    HomePage #preview { display: none; }
+    HomePage.-tall #preview.-on { display: block; height: 16; }
+    HomePage.-tall.-wide #panes { layout: horizontal; }
+    HomePage.-tall.-wide #runs { width: 3fr; }
+    HomePage.-tall.-wide #preview.-on { width: 2fr; height: 1fr; }
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,11 +67,17 @@ class HomePage(FilteredPage):
         self._lines: list[RunLine] = []
         self._shown: list[RunLine] = []
         self._marked: dict[Path, RunFolder] = {}
+        self._doomed: dict[Path, tuple[float, RunFolder]] = {}
+        self._order = _NEWEST
+        self._previewing: Timer | None = None
+        self._previewed: Path | None = None
+        self._problem = ""
 
     def compose(self) -> ComposeResult:
         """Top line, table, footer."""
         yield TopLine("Home")
-        yield Table(_COLUMNS, empty=_EMPTY, id="runs")
+        with Panes(id="panes"):
+            yield Table(_COLUMNS, empty=_EMPTY, id="runs")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -81,22 +108,47 @@ class HomePage(FilteredPage):
         """Read what changed."""
         if not self.is_mounted:
             return
-        self._lines = self._runs.look()
-        live = sum(line.live for line in self._lines)
+        if self._doomed:
+            self._delete_due()
+        self._lines = [one for one in self._runs.look() if one.folder.path not in self._doomed]
         here = {line.folder.path for line in self._lines}
         self._marked = {path: folder for path, folder in self._marked.items() if path in here}
-        count = f"{len(self._lines)} runs" if len(self._lines) != 1 else "1 run"
-        words = count + (f", {live} running" if live else "")
+        self._show()
+        if (line := self._current()) and (line.live or line.folder.path != self._previewed):
+            self._preview_soon()
+            self._previewed = line.folder.path
+
+    def _tell(self) -> None:
+        """Count what is listed."""
+        every, number = len(self._lines), len(self._shown)
+        count = f"{number} of {every} runs" if number != every else f"{every} runs"
+        words = "1 run" if number == every == 1 else count
+        if live := sum(line.live for line in self._shown):
+            words += f", {live} running"
         if self._marked:
             words += f", {len(self._marked)} marked"
-        self.query_one(TopLine).tell(right=words)
-        self._show()
+        self.query_one(TopLine).tell(right=self._problem or words)
+
+    def runs(self) -> list[RunLine]:
+        """All runs as they are now, also while another page lies over this one."""
+        return self._lines if self.is_current else self._runs.look()
 
     def _show(self) -> None:
         here = self._current()
-        self._shown = matching(self._lines, self.narrowed_by)
+        self._shown = self._lines
+        self._problem = ""
+        if self.narrowed_by:
+            from evalbench.tui.state.query import parse_query
+            from evalbench.tui.state.run_filter import RUN_FIELDS
+
+            query = parse_query(self.narrowed_by, RUN_FIELDS)
+            self._shown, self._problem = query.among(self._lines), query.problem
+        if self._order != _NEWEST:
+            by, turned = self._order
+            self._shown = ordered(self._shown, by, turned=turned)
         table = self.query_one(Table)
         table.show(_Rows(self._shown, self._marked), empty=_NO_MATCH if self._lines else _EMPTY)
+        self._tell()
         if here is not None:
             # Runs that come in above must not move the cursor to another run.
             paths = [line.folder.path for line in self._shown]
@@ -107,11 +159,70 @@ class HomePage(FilteredPage):
         table = self.query_one(Table)
         return self._shown[table.cursor] if table.cursor < len(self._shown) else None
 
+    # -- preview -----------------------------------------------------------------
+
+    def on_screen_resume(self) -> None:
+        """The preview comes after the first frame too."""
+        super().on_screen_resume()
+        self.call_after_refresh(self._have_preview)
+
+    async def _have_preview(self) -> None:
+        from evalbench.tui.screens.home_preview import Preview
+
+        if self.is_attached and not self.query(Preview):
+            await self.query_one("#panes").mount(Preview())
+        self._preview()
+
+    def _preview_soon(self) -> None:
+        """Show the run under the cursor once it rests there."""
+        if self._previewing:
+            self._previewing.stop()
+        self._previewing = self.set_timer(_RESTS_S, self._preview)
+
+    def _preview(self) -> None:
+        for preview in self.query("#preview"):
+            line = self._current() if self.has_class("-tall") else None
+            preview.show(line.folder if line else None)  # type: ignore[attr-defined]
+
     # -- filter ------------------------------------------------------------------
 
     @on(Input.Changed, "#filter")
     def _filtered(self) -> None:
         self._show()
+
+    # -- order -------------------------------------------------------------------
+
+    def _set_order(self, by: str, *, turned: bool) -> None:
+        self._order = by, turned
+        _, descending = ORDERS[by]
+        arrow = "▾" if descending is not turned else "▴"
+        marked = self._order != _NEWEST
+        self.query_one(Table).replace_columns(
+            [
+                column._replace(title=f"{column.title} {arrow}")
+                if marked and column.title == by
+                else column
+                for column in _COLUMNS
+            ]
+        )
+        self._show()
+
+    def action_sort(self) -> None:
+        """See the commands."""
+        names = list(ORDERS)
+        place = names.index(self._order[0])
+        self._set_order(names[(place + 1) % len(names)], turned=False)
+
+    def action_reverse(self) -> None:
+        """See the commands."""
+        by, turned = self._order
+        self._set_order(by, turned=not turned)
+
+    @on(Table.HeadClicked)
+    def _head_clicked(self, event: Table.HeadClicked) -> None:
+        name = _COLUMNS[event.index].title
+        if name in ORDERS:
+            self._set_order(name, turned=name == self._order[0] and not self._order[1])
 
     # -- acting ------------------------------------------------------------------
 
@@ -119,8 +230,10 @@ class HomePage(FilteredPage):
         """Grey out what the run under the cursor does not allow."""
         line = self._current() if self.is_mounted else None
         match action:
-            case "open" | "delete" | "mark":
+            case "open" | "delete" | "mark" | "edit":
                 return None if line is None else True
+            case "undo":
+                return bool(self._doomed)
             case "compare":
                 return True if len(self._chosen()) > 1 else None
             case "resume":
@@ -132,6 +245,7 @@ class HomePage(FilteredPage):
     @on(Table.Moved)
     def _moved(self) -> None:
         self.refresh_bindings()
+        self._preview_soon()
 
     def action_leave(self) -> None:
         """See the commands."""
@@ -175,6 +289,15 @@ class HomePage(FilteredPage):
             chosen.setdefault(line.folder.path, line.folder)
         return list(chosen.values())
 
+    async def action_edit(self) -> None:
+        """See the commands."""
+        if line := self._current():
+            await self.the_app.edit_run(line.folder)
+
+    async def action_leaderboard(self) -> None:
+        """See the commands."""
+        await self.the_app.open_page("leaderboard")
+
     async def action_compare(self) -> None:
         """See the commands."""
         from evalbench.tui.screens.compare import ComparePage
@@ -191,28 +314,75 @@ class HomePage(FilteredPage):
     @work
     async def action_delete(self) -> None:
         """See the commands."""
-        from evalbench.engine.errors import EvalbenchError
-        from evalbench.engine.process.launch import delete_run
         from evalbench.tui.screens.dialogs import Confirm
 
         line = self._current()
-        if line is None:
+        doomed = [one for one in self._lines if one.folder.path in self._marked]
+        doomed = doomed or ([line] if line else [])
+        if not doomed:
             return
-        question = f"Delete {line.folder.id}?"
-        samples = f"{line.done} samples"
-        note = f"{line.benchmark} × {line.model}, {samples}. This cannot be undone."
+        if len(doomed) == 1:
+            question = f"Delete {doomed[0].folder.id}?"
+            note = f"{doomed[0].benchmark} × {doomed[0].model}, {doomed[0].done} samples. "
+        else:
+            question = f"Delete the {len(doomed)} marked runs?"
+            more = f" and {len(doomed) - 3} more" if len(doomed) > 3 else ""
+            note = ", ".join(one.folder.id for one in doomed[:3]) + f"{more}. "
+        note += f"Undo (u) brings back what was deleted, for {_UNDO_S:.0f} s."
         if await self.app.push_screen_wait(Confirm(question, yes="Delete", note=note)):
+            self._doom([one.folder for one in doomed])
+
+    def _doom(self, folders: Sequence[RunFolder]) -> None:
+        """Take runs out of the list now, and remove them when nobody wants them back in time."""
+        from evalbench.engine.errors import EvalbenchError
+
+        end = time.monotonic() + _UNDO_S
+        for folder in folders:
             try:
-                delete_run(line.folder)
+                Lock(folder).release()
             except EvalbenchError as error:
                 self.the_app.tell_trouble(error)
-            self.tick()
+                continue
+            self._doomed[folder.path] = end, folder
+            self._marked.pop(folder.path, None)
+        self.tick()
+        self.refresh_bindings()
+
+    def action_undo(self) -> None:
+        """See the commands."""
+        self._doomed.clear()
+        self.tick()
+        self.refresh_bindings()
+
+    def _delete_due(self, *, every: bool = False) -> None:
+        """Remove what nobody wanted back in time; on leaving, all of it."""
+        from evalbench.engine.errors import EvalbenchError
+        from evalbench.engine.process.launch import delete_run
+
+        for path, (end, folder) in list(self._doomed.items()):
+            if every or time.monotonic() >= end:
+                del self._doomed[path]
+                try:
+                    delete_run(folder)
+                except EvalbenchError as error:
+                    if not every:
+                        self.the_app.tell_trouble(error)
+                self.refresh_bindings()
+
+    def on_unmount(self) -> None:
+        """Who leaves has answered the question, and does not come back."""
+        if self._doomed:
+            self._delete_due(every=True)
+
+
+class Panes(Container):
+    """The list, and the run under its cursor."""
 
 
 class _Rows:
     """Runs as rows of the table."""
 
-    def __init__(self, lines: Sequence[RunLine], marked: Container[Path]) -> None:
+    def __init__(self, lines: Sequence[RunLine], marked: Collection[Path]) -> None:
         self._lines = lines
         self._marked = marked
 
@@ -223,7 +393,8 @@ class _Rows:
         line = self._lines[index]
         glyph, tone = STATE_MARKS.get(line.state, ("–", "warn"))
         return (
-            ("*", "strong") if line.folder.path in self._marked else (glyph, tone),
+            ("*", "strong") if line.folder.path in self._marked else "",
+            (glyph, tone),
             (line.state, tone),
             line.benchmark,
             line.model,

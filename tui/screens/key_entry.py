@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,13 +12,33 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.tui.screens.dialogs import Dialog, Enter, Trouble
+from evalbench.engine.keys import KeychainState, probe
+from evalbench.engine.keys.keychain import Answer as Keychain
+from evalbench.tui.screens.dialogs import Confirm, Dialog, Enter, Trouble
 from evalbench.tui.state.errand import Line, errand
 from evalbench.tui.state.key_places import KeyPlaces
+from evalbench.tui.state.session_keys import drop, hold
 from evalbench.tui.widgets.text import Plain
 
 if TYPE_CHECKING:
     from evalbench.tui.app import EvalbenchApp
+
+
+class Clock(Plain):
+    """Seconds since it is there: a sign that something goes on."""
+
+    DEFAULT_CSS = """
+    Clock { color: $text-muted; }
+    """
+
+    def on_mount(self) -> None:
+        """Count."""
+        self._began = time.monotonic()
+        self._tell()
+        self.set_interval(1.0, self._tell)
+
+    def _tell(self) -> None:
+        self.show(f"{time.monotonic() - self._began:.0f} s")
 
 
 class KeyWork(Dialog[Line]):
@@ -35,6 +57,7 @@ class KeyWork(Dialog[Line]):
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Plain("asking", id="step")
+            yield Clock()
             yield Plain("escape: call it off", classes="dim")
 
     def on_mount(self) -> None:
@@ -64,10 +87,36 @@ class KeyWork(Dialog[Line]):
             self.query_one("#step", Plain).show(line["text"])
 
 
+class Looking(Dialog[Keychain]):
+    """Finds out whether there is a keychain; a missing one takes its time to be missed."""
+
+    def compose(self) -> ComposeResult:
+        """What is going on."""
+        with Vertical(id="box"):
+            yield Plain("Looking for this machine's keychain", classes="title")
+            yield Clock()
+            yield Plain("escape: call it off", classes="dim")
+
+    def on_mount(self) -> None:
+        """Begin at once."""
+        self._look()
+
+    @work
+    async def _look(self) -> None:
+        self.dismiss(await asyncio.to_thread(probe))
+
+
+_NO_PLACE = (KeychainState.NO_KEYCHAIN, KeychainState.TIMED_OUT, KeychainState.FAILED)
+"""Answers of a keychain that will not keep a key."""
+
+
 async def set_key(
     app: EvalbenchApp, places: KeyPlaces, name: str = "default", flags: Sequence[str] = ()
 ) -> bool:
     """Ask for a key and put it into the keychain. To be called from a worker.
+
+    Where there is no keychain that is said before anybody looks for the key, and it can be
+    used until the app closes.
 
     Args:
         app: where to ask.
@@ -76,14 +125,29 @@ async def set_key(
         flags: where to try it.
 
     Returns:
-        Whether the keychain holds it now.
+        Whether it can be used now.
     """
-    note = f"Keys are made at {places.page}. " if places.page else ""
-    note += "It goes to the keychain and is never shown again."
+    keychain = await app.push_screen_wait(Looking())
+    if keychain is None:
+        return False
     title = f"{places.provider} key" + (f" {name!r}" if name != "default" else "")
+    kept = keychain.state not in _NO_PLACE
+    if not kept:
+        session = await _agrees_to_session(app, keychain, title, name)
+        if session is None:
+            return False
+        kept = not session
+    note = f"Keys are made at {places.page}. " if places.page else ""
+    note += (
+        "It goes to the keychain and is never shown again."
+        if kept
+        else "It is used until this app closes, and by runs that are started until then."
+    )
     secret = await app.push_screen_wait(Enter(title, note=note, password=True))
     if not secret:
         return False
+    if not kept:
+        return await _use_for_session(app, places.provider, secret, flags)
     asking = KeyWork(
         f"Trying and keeping the {title}", ("set", places.provider, "--name", name, *flags), secret
     )
@@ -95,4 +159,63 @@ async def set_key(
     app.notify(said, timeout=6, markup=False)
     for one in told["notes"]:
         app.notify(one, severity="warning", timeout=10, markup=False)
+    return True
+
+
+async def _agrees_to_session(
+    app: EvalbenchApp, keychain: Keychain, title: str, name: str
+) -> bool | None:
+    """Whether a key is to be used until the app closes; else the keychain is asked all the same.
+
+    None: neither.
+    """
+    silent = keychain.state is KeychainState.TIMED_OUT
+    if name != "default" and silent:
+        return False
+    if name != "default":
+        error = EvalbenchError(
+            "there is no keychain here, and only a keychain keeps several keys of one provider",
+            why=keychain.why,
+            cure="see docs/keychains.md, Machines without a keychain",
+        )
+        await app.push_screen_wait(Trouble(error))
+        return None
+    lacks = {
+        KeychainState.TIMED_OUT: "This machine's keychain does not answer",
+        KeychainState.FAILED: "This machine's keychain does not work",
+    }.get(keychain.state, "There is no keychain on this machine")
+    note = f"{keychain.why}. " if keychain.why else ""
+    note += "See docs/keychains.md for how to have one. "
+    note += (
+        "It may wait for you to unlock it: no waits for that."
+        if silent
+        else "Without it the app forgets the key when it closes."
+    )
+    question = f"{lacks}. Use the {title} for this session only?"
+    sure = Confirm(question, yes="This session", note=note)
+    answer = await app.push_screen_wait(sure)
+    return answer if silent else answer or None
+
+
+async def _use_for_session(
+    app: EvalbenchApp, provider: str, secret: str, flags: Sequence[str]
+) -> bool:
+    """Have a key in the environment of what is started from now on, unless it is refused."""
+    try:
+        held = hold(provider, secret)
+    except EvalbenchError as error:
+        await app.push_screen_wait(Trouble(error))
+        return False
+    finally:
+        del secret
+    told = await app.push_screen_wait(
+        KeyWork(f"Trying the {provider} key", ("test", provider, *flags))
+    )
+    if told is None or not told.get("ok"):
+        drop(held)
+        if told is not None and told["event"] != "error":
+            trouble = EvalbenchError(told["what"], why=told["why"], cure=told["try"])
+            await app.push_screen_wait(Trouble(trouble))
+        return False
+    app.notify(f"{told['what']}; it is used until the app closes", timeout=6, markup=False)
     return True

@@ -54,7 +54,7 @@ class KeysPage(Page):
 
     def on_mount(self) -> None:
         """The list has the keyboard."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
 
     def on_screen_resume(self) -> None:
         """Look again when a key was set or removed meanwhile."""

@@ -47,12 +47,15 @@ _COLUMNS = (
 _NARROW = _COLUMNS[:-1]
 """Below 100 columns the notes are only told of the line under the cursor."""
 
+_AT_ONCE = 4
+"""Providers that are asked at the same time: each takes a process."""
+
 _KEYS = next(command for command in commands("app") if command.id == "app.keys")
 _NO_MATCH = "No model has these letters. escape shows all."
 
 
 class ModelsPage(FilteredPage):
-    """The catalogue. Lists from disk are there at once; providers are asked one after the other."""
+    """The catalogue. Lists from disk are there at once; providers are asked at the same time."""
 
     SCOPE: ClassVar[str] = "models"
     FILTER = "letters of a model, best match first"
@@ -65,7 +68,7 @@ class ModelsPage(FilteredPage):
         super().__init__()
         self._catalogue = Catalogue.of(registry.provider_names())
         self._rows: list[Row] = []
-        self._waiting: list[str] = []
+        self._few = asyncio.Semaphore(_AT_ONCE)
         self._usable = False
         self._room: Room | None = None
 
@@ -78,7 +81,7 @@ class ModelsPage(FilteredPage):
 
     def on_mount(self) -> None:
         """Show what is known and ask for the rest."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._show()
         self._look_for_room()
         self._ask(self._catalogue.to_ask(time.time()))
@@ -91,24 +94,23 @@ class ModelsPage(FilteredPage):
     # -- asking ------------------------------------------------------------------
 
     def _ask(self, providers: Sequence[str]) -> None:
-        idle = not self._waiting
-        self._waiting += [name for name in providers if name not in self._waiting]
-        if idle and self._waiting:
-            self._ask_waiting()
+        for name in providers:
+            if not self._catalogue.offers[name].asking:
+                self._catalogue.offers[name].asking = True
+                self._ask_one(self._catalogue.offers[name])
+        self._show()
 
     @work
-    async def _ask_waiting(self) -> None:
-        while self._waiting:
-            offer = self._catalogue.offers[self._waiting[0]]
-            offer.asking = True
-            self._show()
-            try:
+    async def _ask_one(self, offer: Offer) -> None:
+        """Every provider is asked by a process of its own, a few at a time."""
+        try:
+            async with self._few:
                 offer.listed, offer.trouble = await ask_models(offer.provider), None
-            except EvalbenchError as error:
-                offer.trouble = error
+        except EvalbenchError as error:
+            offer.trouble = error
+        finally:
             offer.asking = False
-            del self._waiting[0]
-            self._show()
+        self._show()
 
     @work(exclusive=True, group="room")
     async def _look_for_room(self) -> None:
@@ -151,7 +153,8 @@ class ModelsPage(FilteredPage):
     def _tell(self) -> None:
         offers = self._catalogue.offers.values()
         models = sum(len(offer.listed.models) for offer in offers if offer.listed)
-        asking = next((f", asking {offer.provider}" for offer in offers if offer.asking), "")
+        asked = sum(offer.asking for offer in offers)
+        asking = f", asking {asked} provider{'s' if asked > 1 else ''}" if asked else ""
         words = "1 model" if models == 1 else f"{count(models)} models"
         self.query_one(TopLine).tell(right=words + asking)
         row = self._current()

@@ -6,16 +6,18 @@ import asyncio
 import time
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware import devices as room
 from evalbench.engine.hardware.devices import Room
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
-from evalbench.tui.screens.dialogs import Confirm
+from evalbench.tui.commands import commands
+from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.key_entry import set_key
 from evalbench.tui.screens.new_pickers import Pickers
 from evalbench.tui.screens.new_probe import Probe
@@ -23,9 +25,11 @@ from evalbench.tui.screens.new_takes import SETTLED_S, Takes
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.asking import at_most, question
-from evalbench.tui.state.draft import Draft, fault_words, help_words
+from evalbench.tui.state.draft import Draft, Fix, fault_words, help_words
 from evalbench.tui.state.key_places import ask_key_places, keys_stamp
+from evalbench.tui.state.keymap import keys_words
 from evalbench.tui.state.known import load_known
+from evalbench.tui.state.model_cache import Model
 from evalbench.tui.state.offered import Offered
 from evalbench.tui.state.run_choices import (
     Place,
@@ -46,6 +50,8 @@ from evalbench.tui.widgets.topline import TopLine
 _FIRST_CHOICE = ("quickstart", "local/smollm2-135m-instruct")
 """What stands there before anything was ever chosen: it needs no key and costs nothing."""
 
+_FIX = next(command for command in commands("new") if command.id == "new.fix")
+
 
 class NewRunPage(Page):
     """Sets up one run. Everything is asked of child processes; nothing here waits for them."""
@@ -53,13 +59,12 @@ class NewRunPage(Page):
     SCOPE: ClassVar[str] = "new"
     DEFAULT_CSS = """
     NewRunPage #about {
-        height: auto; min-height: 2; max-height: 3; padding: 0 2; color: $text-muted;
+        height: auto; min-height: 2; max-height: 4; padding: 0 2; color: $text-muted;
     }
     NewRunPage #lower { height: 1fr; }
     NewRunPage #form {
         height: 1fr; border: round $panel-lighten-2; border-title-color: $text-primary;
     }
-    NewRunPage #form:focus-within { border: round $primary; }
     NewRunPage #result { height: auto; padding: 0 2; }
     NewRunPage.-tall Pickers { height: 35%; min-height: 12; max-height: 24; }
     NewRunPage.-wide FieldGrid { grid-size: 3; }
@@ -73,14 +78,26 @@ class NewRunPage(Page):
     }
     """
 
-    def __init__(self, model: str = "") -> None:
-        """``model``: ``provider/name`` to begin with, instead of the one chosen last."""
+    def __init__(
+        self, model: str = "", spec: RunSpec | None = None, *, benchmark: str = ""
+    ) -> None:
+        """Begin with what was chosen last, or begun and not started.
+
+        Args:
+            model: ``provider/name`` to begin with instead.
+            spec: of a run whose choices and settings to begin with instead.
+            benchmark: to begin with instead.
+        """
         super().__init__()
         self._draft = Draft()
-        self._preset = model
+        self._preset, self._spec, self._preset_benchmark = model, spec, benchmark
         self._offered = Offered()
         self._keys_seen = 0
         self._room: Room | None = None
+        self._framed = ""
+        self._asked: tuple[str, ...] = ()
+        self._fix: Fix | None = None
+        self._stood_in = False
 
     def compose(self) -> ComposeResult:
         """Pickers, a line about what is under the cursor, settings, what it takes."""
@@ -89,7 +106,7 @@ class NewRunPage(Page):
         yield Plain(id="about")
         with Container(id="lower"):
             yield Form(id="form")
-            yield Takes(id="result")
+            yield Takes(self._error_lines, id="result")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -108,12 +125,24 @@ class NewRunPage(Page):
     async def _load(self) -> None:
         draft, preferences = self._draft, self.the_app.preferences
         draft.known = await asyncio.to_thread(load_known)
+        kept = self.the_app.draft
         for words in draft.known.broken:
             self.notify(words, severity="warning", timeout=10, markup=False)
         first_benchmark, first_model = _FIRST_CHOICE
         wanted = preferences.benchmark or first_benchmark
         draft.benchmark = wanted if wanted in draft.known.benchmarks else ""
-        draft.choose_model(self._preset or preferences.model or first_model)
+        draft.choose_model(preferences.model or first_model)
+        if kept:
+            draft.benchmark, draft.typed = kept.benchmark, kept.typed
+            draft.choose_model(f"{kept.provider}/{kept.model}")
+        if self._preset_benchmark in draft.known.benchmarks:
+            draft.benchmark = self._preset_benchmark
+        if self._preset:
+            draft.choose_provider(self._preset.partition("/")[0])
+            draft.choose_model(self._preset)
+        if self._spec:
+            draft.take(self._spec)
+        self.the_app.draft = draft
         if draft.provider not in draft.known.providers:
             draft.choose_model("")
         self._picker("benchmark").show(benchmark_choices(draft.known))
@@ -152,6 +181,7 @@ class NewRunPage(Page):
     async def _ask_models(self, *, pause: float = 0.0) -> None:
         """Show the kept list at once and ask for a fresh one."""
         provider = self._draft.provider
+        self._asked = self._draft.asking_words()
         if not provider:
             return
         await asyncio.sleep(pause)
@@ -196,7 +226,7 @@ class NewRunPage(Page):
     @on(Picker.Chosen, "#benchmark")
     async def _benchmark_chosen(self, event: Picker.Chosen) -> None:
         self._draft.benchmark = event.ident
-        await self._took(event.picker, "provider")
+        await self._took(event.picker)
         self._show_models()
 
     @on(Picker.Chosen, "#provider")
@@ -206,7 +236,7 @@ class NewRunPage(Page):
             self._picker("model").choose("")
             self._show_models()
             self._ask_models()
-        await self._took(event.picker, "model")
+        await self._took(event.picker)
 
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
@@ -214,12 +244,13 @@ class NewRunPage(Page):
             words = "that is a key, not a model: ctrl+t takes keys"
             self.notify(words, severity="error", markup=False)
             event.picker.clear()
+            event.picker.take_focus()
             return
         self._draft.model = event.ident
-        await self._took(event.picker, "")
+        await self._took(event.picker)
 
-    async def _took(self, picker: Picker, then: str) -> None:
-        """Mark what was chosen and go on to the next choice, or to the settings."""
+    async def _took(self, picker: Picker) -> None:
+        """Mark what was chosen; the keyboard went on to the next choice, or to the settings."""
         picker.clear()
         picker.choose(
             {
@@ -229,10 +260,6 @@ class NewRunPage(Page):
             }[picker.id or ""]
         )
         await self._changed()
-        if then:
-            self._picker(then).take_focus()
-        elif fields := self.query(Field):
-            fields.first().take_focus()
 
     @on(Picker.Moved)
     def _moved(self, event: Picker.Moved) -> None:
@@ -259,6 +286,21 @@ class NewRunPage(Page):
 
     # -- settings ------------------------------------------------------------------
 
+    @on(events.DescendantFocus)
+    @on(events.ScreenResume)
+    def _frame(self) -> None:
+        """Mark the frame of the settings while they have the keyboard.
+
+        By style sheet (``:focus-within``) all of their fields would be styled anew at every key
+        that goes from one to the next.
+        """
+        form = self.query_one(Form)
+        name = "primary" if form.has_focus_within else "panel-lighten-2"
+        colour = self.app.get_css_variables()[name]
+        if colour != self._framed:
+            self._framed = colour
+            form.styles.border = ("round", colour)
+
     @on(Field.Entered)
     def _field_entered(self, event: Field.Entered) -> None:
         self.query_one(Pickers).fold(folded=self.has_class("-short"))
@@ -266,40 +308,95 @@ class NewRunPage(Page):
 
     @on(Field.Changed)
     async def _field_changed(self, event: Field.Changed) -> None:
-        before, given = self._draft.asking_words(), bool(self._draft.stand_in)
-        self._draft.typed[event.name] = event.text
-        if bool(self._draft.stand_in) != given:
+        if bool(self._draft.stand_in) != self._stood_in:
             await self._changed()
         else:
             self._settle()
-        if self._draft.asking_words() != before:
+        if self._draft.asking_words() != self._asked:
             self._ask_models(pause=SETTLED_S)
         if event.name in self._draft.deciding:
             self._show_models()
 
     async def _changed(self) -> None:
         """Something was chosen: the settings may be others."""
-        await self.query_one(Form).show(self._draft.sections(), self._draft.typed)
+        self._stood_in = bool(self._draft.stand_in)
+        await self._show_form()
         self._settle()
 
     def _settle(self) -> None:
         """Show the command line and faults now, and what it takes when nothing changes any more."""
         draft, takes = self._draft, self.query_one(Takes)
-        faults = {name: fault_words(error) for name, error in draft.faults().items()}
+        faults = {
+            name: draft.as_fields(fault_words(error)) for name, error in draft.faults().items()
+        }
         self.query_one(Form).show_faults(
             {
-                name: words.removeprefix(f"--{name.replace('_', '-')} ")
+                name: words.removeprefix(f"{name.replace('_', '-')} ")
                 for name, words in faults.items()
             }
         )
         takes.tell_command(draft.command())
         self._tell_state()
+        self._offer(draft.fix(None, self._model()))
         if draft.missing:
-            takes.tell([draft.missing])
+            takes.tell([draft.missing, *self._fix_words()])
         elif faults:
-            takes.tell([f"✗ {words}" for words in faults.values()], bad=True)
+            told = [f"✗ {words}" for words in faults.values()]
+            takes.tell([*told, *self._fix_words()], bad=True)
         else:
             takes.reckon(draft.words())
+
+    def _model(self) -> Model | None:
+        """The chosen model, where it is listed."""
+        return self._offered.of(self._draft.provider).model(self._draft.model)
+
+    def _error_lines(self, error: EvalbenchError) -> list[str]:
+        """Why there is no estimate, in the words of the page, with the way out of it."""
+        self._offer(self._draft.fix(error, self._model()))
+        lines = [f"✗ {error.what}"]
+        lines += [f"why: {error.why}"] if error.why else []
+        if not self._fix:
+            lines += [f"try: {error.cure}"] if error.cure else []
+        return [*map(self._draft.as_fields, lines), *self._fix_words()]
+
+    def _offer(self, fix: Fix | None) -> None:
+        """Have a way out at hand, and what it is about at the top of the settings."""
+        if fix != self._fix:
+            self._fix = fix
+            self.refresh_bindings()
+        if fix and fix.setting not in self._draft.called_for:
+            self._draft.called_for.append(fix.setting)
+            self.call_later(self._show_form)
+
+    async def _show_form(self) -> None:
+        await self.query_one(Form).show(self._draft.sections(), self._draft.typed)
+
+    def _fix_words(self) -> list[str]:
+        key = keys_words(_FIX, self.the_app.preferences.keymap)
+        return [f"{key}: {self._fix.words}"] if self._fix and key else []
+
+    async def action_fix(self) -> None:
+        """See the commands."""
+        if self._fix is None:
+            return
+        fix = self._fix
+        if fix.value:
+            self._draft.typed[fix.setting] = fix.value
+            await self._changed()
+            self._show_models()
+        self._reveal(fix.setting)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """There is not always something to put right."""
+        return action != "fix" or self._fix is not None
+
+    async def _tell_trouble(self, error: EvalbenchError) -> None:
+        """Say why the run could not be started, and lead to what has to be changed."""
+        self._offer(self._draft.fix(error, self._model()))
+        words = self._draft.as_fields
+        shown = EvalbenchError(words(error.what), why=words(error.why), cure=words(error.cure))
+        if await self.app.push_screen_wait(Trouble(shown, self._fix.words if self._fix else "")):
+            await self.action_fix()
 
     def _tell_state(self) -> None:
         self.query_one(Takes).tell_state(about_answering(self._draft, self._offered.keys))
@@ -323,7 +420,7 @@ class NewRunPage(Page):
             self._picker(lacking if draft.known_benchmark else "benchmark").take_focus()
             return False
         for name, error in draft.faults().items():
-            self.notify(error.what, severity="warning", markup=False)
+            self.notify(draft.as_fields(error.what), severity="warning", markup=False)
             self._reveal(name)
             return False
         return True
@@ -342,7 +439,8 @@ class NewRunPage(Page):
         if not draft.free and not await self._agreed():
             return
         self.the_app.prefer(benchmark=draft.benchmark, model=draft.full_model)
-        await start(self.the_app, ("run", *words))
+        if await start(self.the_app, ("run", *words), self._tell_trouble):
+            self.the_app.draft = None
 
     async def _agreed(self) -> bool:
         """Ask before what is dear, or of unknown price; the rule of the command line."""
@@ -350,7 +448,7 @@ class NewRunPage(Page):
         try:
             estimate = await takes.estimate(self._draft.words())
         except EvalbenchError as error:
-            self.the_app.tell_trouble(error)
+            await self._tell_trouble(error)
             return False
         asked = question(at_most(estimate, self._draft.given().get("budget")))
         if not asked:
@@ -358,6 +456,13 @@ class NewRunPage(Page):
         sure = Confirm(asked, yes="Start", note=self._draft.title)
         agreed = await self.app.push_screen_wait(sure)
         return agreed is True
+
+    async def action_clear(self) -> None:
+        """See the commands."""
+        self._draft.typed.clear()
+        self._draft.called_for.clear()
+        await self._changed()
+        self._picker("benchmark").take_focus()
 
     def action_probe(self) -> None:
         """See the commands."""

@@ -38,9 +38,15 @@ class Pickers(Horizontal):
 
     def compose(self) -> ComposeResult:
         """In the order of choosing."""
-        yield Picker("benchmark", (Column("name"),), hint="letters of it", id="benchmark")
         yield Picker(
-            "provider", (Column("name"), Column("key", 8)), hint="letters of it", id="provider"
+            "benchmark", (Column("name"),), hint="letters of it", id="benchmark", goes_on=True
+        )
+        yield Picker(
+            "provider",
+            (Column("name"), Column("key", 8)),
+            hint="letters of it",
+            id="provider",
+            goes_on=True,
         )
         yield Picker(
             "model",
@@ -48,6 +54,7 @@ class Pickers(Horizontal):
             hint="letters, or any model's name",
             id="model",
             typed="use",
+            goes_on=True,
         )
 
     def on_resize(self, event: events.Resize) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual import work
 from textual.app import ComposeResult
@@ -32,8 +32,10 @@ class Takes(VerticalScroll, can_focus=False):
     Takes #command { height: auto; color: $text-primary; }
     """
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, told: Callable[[EvalbenchError], list[str]], *, id: str) -> None:
+        """``told`` says in lines why there is no estimate."""
         super().__init__(id=id)
+        self._told = told
         self.border_title = "what it takes"
         self._settling: Timer | None = None
         self._reckoning: Worker[None] | None = None
@@ -82,9 +84,7 @@ class Takes(VerticalScroll, can_focus=False):
         try:
             self._show(estimate_lines(await self._ask(words)))
         except EvalbenchError as error:
-            why = [f"why: {error.why}"] if error.why else []
-            cure = [f"try: {error.cure}"] if error.cure else []
-            self._show([f"✗ {error.what}", *why, *cure], bad=True)
+            self._show(self._told(error), bad=True)
 
     async def estimate(self, words: tuple[str, ...]) -> Estimate:
         """The estimate of this run: the one that is shown, or one that is asked for now.
@@ -98,7 +98,7 @@ class Takes(VerticalScroll, can_focus=False):
         try:
             found = await self._ask(words)
         except EvalbenchError as error:
-            self._show([f"✗ {error.what}"], bad=True)
+            self._show(self._told(error), bad=True)
             raise
         self._show(estimate_lines(found))
         return found

@@ -6,7 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
+from textual.binding import Binding
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from evalbench.tui.bindings import bindings
@@ -20,6 +23,14 @@ TURN_S = 0.001
 """Enough for everything that waits to have its turn."""
 
 
+_AT_ONCE = (
+    Binding("tab", "app.focus_next", show=False, priority=True),
+    Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+)
+"""Without priority Textual sends a key through every widget first. What is typed right after it
+would go to where the keyboard was before."""
+
+
 class Page(Screen[None]):
     """A screen that fills the terminal. Its bindings are the commands of its scope.
 
@@ -30,7 +41,11 @@ class Page(Screen[None]):
     SCOPE: ClassVar[str] = ""
     DEFAULT_CSS = """
     Page { layers: default notice; }
+    Page.-too-small ToastRack { display: none; }
     """
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+    """What has the keyboard. Textual draws the whole screen again when that changes."""
 
     HORIZONTAL_BREAKPOINTS = [
         (0, "-narrow"),
@@ -43,7 +58,7 @@ class Page(Screen[None]):
     ]
 
     def __init_subclass__(cls, **named: bool) -> None:
-        cls.BINDINGS = bindings(cls.SCOPE)
+        cls.BINDINGS = [*bindings(cls.SCOPE), *_AT_ONCE]
         super().__init_subclass__(**named)
 
     @property
@@ -70,7 +85,9 @@ class Page(Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Say so while there is not enough room."""
         notices = self.query(TooSmall)
-        if event.size.width >= SMALLEST[0] and event.size.height >= SMALLEST[1]:
+        small = event.size.width < SMALLEST[0] or event.size.height < SMALLEST[1]
+        self.set_class(small, "-too-small")
+        if not small:
             notices.remove()
         elif not notices:
             self.mount(TooSmall())

@@ -239,6 +239,16 @@ class RunPage(Page):
 
         await self.app.push_screen(SamplesPage(self.view.folder))
 
+    async def action_charts(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.run_charts import RunChartsPage
+
+        await self.app.push_screen(RunChartsPage(self.view.folder))
+
+    async def action_edit(self) -> None:
+        """See the commands."""
+        await self.the_app.edit_run(self.view.folder)
+
     async def action_batches(self) -> None:
         """See the commands."""
         from evalbench.tui.screens.batches import BatchesPage

@@ -10,7 +10,7 @@ from evalbench.tui.state.batch_words import count_words, is_open, saved, stage_w
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.marks import STATE_MARKS
 from evalbench.tui.state.run_view import Gpu, RunView
-from evalbench.tui.state.scores import ScoreLine, score_line
+from evalbench.tui.state.scores import ScoreLine, metric_lines
 from evalbench.tui.state.speed_words import speed_words
 from evalbench.tui.state.spending import forecast, is_free, spent_words
 from evalbench.tui.state.wording import activity_words, holdup_words
@@ -47,7 +47,7 @@ def head_lines(view: RunView) -> list[Line]:
         words.append(("  mixed: settings or data changed along the way", "warn"))
     share = status.done / status.total if status.total else 0.0
     done = f"{figures.count(status.done)}/{figures.count(status.total)}"
-    counts: list[Piece] = [f"  {100 * share:3.0f} %  {done} samples"]
+    counts: list[Piece] = [f"  {figures.percent(share):>5}  {done} samples"]
     if status.failed:
         counts.append((f", {figures.count(status.failed)} failed", "bad"))
     return [words, [Bar(share, "accent" if view.live else tone), *counts]]
@@ -76,10 +76,13 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
     """The score with what it stands on, then the outcomes: how far it can be trusted."""
     status = view.status
     lines: list[Line] = []
-    shown = [(name, one) for name, one in status.metrics.items() if one.get("value") is not None]
-    for name, metric in shown[: 1 if compact else _MOST_METRICS]:
-        words = score_line(name, metric)
-        lines.append([words.title + "  ", (words.value, "strong"), f"  {words.interval}"])
+    scored = {name: one for name, one in status.metrics.items() if one.get("value") is not None}
+    shown = metric_lines(scored)[: 1 if compact else _MOST_METRICS]
+    values = max((len(words.value) for words in shown), default=0)
+    intervals = max((len(words.interval) for words in shown), default=0)
+    for words in shown:
+        interval = f"  {words.interval:<{intervals}}" if intervals else ""
+        lines.append([(f"{words.value:>{values}}", "strong"), interval, "  ", words.title])
         if len(lines) == 1:
             lines += _footing(words, compact=compact)
     if not lines:
@@ -87,7 +90,7 @@ def score_lines(view: RunView, *, compact: bool) -> list[Line]:
     if status.done:
         for word, number, share in figures.shares(status.outcomes):
             tone = _OUTCOME_TONES.get(word, "warn") if number else "dim"
-            count = f" {100 * share:5.1f} % {figures.count(number):>7}"
+            count = f" {figures.percent(share, 1):>7} {figures.count(number):>7}"
             lines.append([(f"{word:<10}", tone), Bar(share, tone, _OUTCOME_BAR), (count, tone)])
     worst = sorted(status.errors.items(), key=lambda error: -error[1])
     lines += [
@@ -116,7 +119,8 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
     for role in roles:
         # Of a lone candidate, what is in flight is told beside its limit.
         flying = f", {figures.count(role.in_flight)} in flight" if len(roles) > 1 else ""
-        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{flying}"])
+        since = " since resuming" if view.resumed else ""
+        lines.append([f"{one_line(role.role)}  {figures.count(role.sent)} sent{since}{flying}"])
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
         if role.reused:
@@ -174,7 +178,11 @@ def _token_lines(view: RunView) -> list[Line]:
     given, made = view.status.input_tokens, view.status.output_tokens
     if not given and not made:
         return []
-    return [[(f"{figures.count(given)} tokens in, {figures.count(made)} out", "dim")]]
+    lines: list[Line] = [[(f"{figures.count(given)} tokens in, {figures.count(made)} out", "dim")]]
+    if view.resumed and view.status.replies is not None:
+        lines[0] = [*lines[0], (" in all", "dim")]
+        lines.insert(0, [(f"{figures.count(view.status.replies)} replies in all", "dim")])
+    return lines
 
 
 def money_lines(view: RunView) -> list[Line]:
@@ -189,7 +197,7 @@ def money_lines(view: RunView) -> list[Line]:
         spent += [
             "  ",
             Bar(share, "warn" if share >= _NEARLY else "good"),
-            f" {100 * share:3.0f} %",
+            f" {figures.percent(share):>5}",
         ]
     lines: list[Line] = [spent]
     if view.live and status.done < status.total and (whole := forecast(status)) is not None:
@@ -210,7 +218,11 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     flying = figures.count(gauges.get("in_flight") or 0)
     if (most := gauges.get("concurrency")) is not None:
         level = ", finds its own level" if gauges.get("fixed") is False else ""
-        lines.append([f"{flying} of {figures.count(most)} in flight{level}"])
+        if (gauges.get("in_flight") or 0) > most:
+            # The limit was lowered; what was sent before still has to be answered.
+            lines.append([f"{flying} in flight, limit lowered to {figures.count(most)}"])
+        else:
+            lines.append([f"{flying} of {figures.count(most)} in flight{level}"])
     elif view.live and gauges:
         lines.append([f"{flying} in flight"])
     if held := holdup_words(gauges):
@@ -232,8 +244,8 @@ def batch_lines(view: RunView, *, compact: bool) -> list[Line]:
     shown = [batch for batch in held if is_open(batch)] or held[-1:]
     lines: list[Line] = [
         [
-            (str(batch.get("name")), "dim"),
-            f" {stage_words(batch)}",
+            *([] if compact else [(f"{batch.get('name')} ", "dim")]),
+            stage_words(batch),
             (f" {count_words(batch)}", "dim"),
         ]
         for batch in shown[: 2 if compact else _MOST_BATCHES]

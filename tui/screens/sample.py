@@ -15,18 +15,19 @@ from textual.widget import Widget
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.browse import Filter, Line, Samples
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
+from evalbench.tui.state.sample_rows import next_among
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
 from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
-from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.text import LONGEST, MOST_LINES, LongText, Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _LOOK_EVERY = 4
@@ -61,7 +62,7 @@ class Fold(Vertical, can_focus=True):
     def open(self, opened: bool = True) -> None:
         """Open it, or close it."""
         if opened and not self.query(".body"):
-            self.mount(Plain(self._block.text.strip("\n"), classes="body"))
+            self.mount(long_text(self._block.text, "body"))
         self.set_class(opened, "-open")
         self.query_one("#fold-title", Plain).show(self._title())
 
@@ -73,6 +74,21 @@ class Fold(Vertical, can_focus=True):
         """A click on the title opens and closes."""
         if event.y == 0:
             self.action_turn()
+
+
+class Everything(VerticalScroll):
+    """What there is of a sample. Long texts are laid out as somebody comes to them."""
+
+    def watch_scroll_y(self, old: float, new: float) -> None:
+        """Have the next part ready before the end of the last one is reached."""
+        super().watch_scroll_y(old, new)
+        self.call_after_refresh(self._go_on)
+
+    async def _go_on(self) -> None:
+        end = self.region.bottom + self.size.height
+        for text in self.query(LongText):
+            if text.left and text.region.bottom <= end:
+                await text.more()
 
 
 class SamplePage(Page):
@@ -114,7 +130,7 @@ class SamplePage(Page):
     def compose(self) -> ComposeResult:
         """Top line, everything in one column, footer."""
         yield TopLine(f"Sample {self.number}")
-        yield VerticalScroll(id="all")
+        yield Everything(id="all")
         yield Footer()
 
     async def on_mount(self) -> None:
@@ -182,6 +198,8 @@ class SamplePage(Page):
             "previous": bool(rows) and self.number > rows[0],
             "copy": self._view is not None and bool(self._view.reply),
             "batch": bool(self._watch.status.batches),
+            "raw": self._shown is not None,
+            "pager": self._view is not None,
         }
         return True if allowed.get(action, True) else None
 
@@ -199,6 +217,10 @@ class SamplePage(Page):
         if not 0 <= place < len(rows):
             return
         self.number = rows[place]
+        await self._go()
+
+    async def _go(self) -> None:
+        """Show the sample of this number from its beginning."""
         self._shown = None
         await self._look()
         self.query_one("#all", VerticalScroll).scroll_home(animate=False)
@@ -208,6 +230,47 @@ class SamplePage(Page):
         """See the commands."""
         if self._view:
             copy(self.the_app, self._view.reply, "the reply")
+
+    def action_pager(self) -> None:
+        """See the commands."""
+        from evalbench.tui.pager import page
+        from evalbench.tui.state.sample_raw import whole_words
+
+        if self._view:
+            page(self.the_app, whole_words(self._view))
+
+    async def action_raw(self) -> None:
+        """See the commands."""
+        from evalbench.tui.screens.sample_raw import RawPage
+        from evalbench.tui.state.sample_raw import raw_words
+
+        if self._shown:
+            title = f"Sample {figures.count(self.number)}, raw"
+            await self.app.push_screen(RawPage(title, raw_words(self._shown[1])))
+
+    @work(exclusive=True, group="seek")
+    async def action_next_wrong(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(right=False), "wrong answer")
+
+    @work(exclusive=True, group="seek")
+    async def action_next_error(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(outcome="error"), "failed sample")
+
+    async def _seek(self, wanted: Filter, what: str) -> None:
+        """Go to the next listed sample that is like that."""
+        try:
+            found = await asyncio.to_thread(self._samples.matching, wanted)
+        except JournalError as error:
+            self.notify(error.what, severity="error", markup=False)
+            return
+        number = next_among(found, self._rows or (), self.number)
+        if number is None:
+            self.notify(f"no {what} after this one", markup=False)
+        else:
+            self.number = number
+            await self._go()
 
     @work(exclusive=True, group="batch")
     async def action_batch(self) -> None:
@@ -274,5 +337,13 @@ def _block(block: Block) -> Iterator[Widget]:
     if block.media is not None:
         yield Picture(block.media)
         return
-    classes = " ".join(filter(None, ["body", block.tone, "exact" if block.exact else ""]))
-    yield Plain(block.text.strip("\n"), classes=classes)
+    classes = " ".join(filter(None, ["body", block.tone]))
+    yield long_text(block.text, classes, exact=block.exact)
+
+
+def long_text(text: str, classes: str, *, exact: bool = False) -> Widget:
+    """A text of any length, without the new lines around it."""
+    text = text.strip("\n")
+    if len(text) > LONGEST or text.count("\n") > MOST_LINES:
+        return LongText(text, classes=classes, exact=exact)
+    return Plain(text, classes=f"{classes} exact" if exact else classes)

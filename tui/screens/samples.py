@@ -12,6 +12,7 @@ from typing import ClassVar
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.timer import Timer
 from textual.widgets import Input
 
 from evalbench.engine.errors import JournalError
@@ -23,7 +24,7 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
-from evalbench.tui.state.sample_rows import SampleRows
+from evalbench.tui.state.sample_rows import SampleRows, next_among
 from evalbench.tui.state.sample_words import STATE_WORDS
 from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
@@ -46,6 +47,8 @@ _MOST_TAGS = 2
 _SEARCH_S, _REST_S = 0.02, 0.005
 """How long a search looks at a time, and how long everything else has its turn then."""
 _SHOW_EVERY_S = 0.25
+_TYPED_S = 0.2
+"""Seconds without a key after which is looked for what is typed."""
 _SCAN_AGAIN_S = 1.0
 _SCAN_SHARE = 20
 """A live run is scanned again after so many times the time that it took."""
@@ -79,6 +82,8 @@ class SamplesPage(Page):
         self._search: TextSearch | None = None
         self._looking = ""
         self._scan_due = 0.0
+        self._typing: Timer | None = None
+        self._text_before = ""
         self._opened: SamplePage | None = None
 
     def compose(self) -> ComposeResult:
@@ -86,7 +91,7 @@ class SamplesPage(Page):
         yield TopLine(f"Samples of {self._watch.id}")
         with Horizontal(id="find-line"):
             yield Plain("find")
-            yield Input(id="find", placeholder="text in question, gold answer or reply; enter")
+            yield Input(id="find", placeholder="text in question, gold answer or reply")
         yield Plain(id="narrowed")
         yield Table(
             (Column("", _NUMBER_WIDTH), *_HEAD, _QUESTION), empty=_NOTHING_YET, id="samples"
@@ -95,7 +100,7 @@ class SamplesPage(Page):
 
     def on_mount(self) -> None:
         """Everything is shown at first; that needs no scan."""
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._show_all()
 
     # -- showing -----------------------------------------------------------------
@@ -238,7 +243,7 @@ class SamplesPage(Page):
             if search.done:
                 break
             done = search.searched / len(search.rows)
-            self._looking = f" · {100 * done:.0f} % looked through"
+            self._looking = f" · {figures.percent(done)} looked through"
             if time.monotonic() - shown_at > _SHOW_EVERY_S or (shown < 1 <= len(search.found)):
                 shown_at, shown = time.monotonic(), len(search.found)
                 self._show(search.among(numbers))
@@ -298,23 +303,57 @@ class SamplesPage(Page):
         if chosen is not None:
             self._set_filter(replace(self._filter, tag=tags[int(chosen)][:2]))
 
+    @work(exclusive=True, group="seek")
+    async def action_next_wrong(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(right=False), "wrong answer")
+
+    @work(exclusive=True, group="seek")
+    async def action_next_error(self) -> None:
+        """See the commands."""
+        await self._seek(Filter(outcome="error"), "failed sample")
+
+    async def _seek(self, wanted: Filter, what: str) -> None:
+        """Put the cursor on the next listed sample that is like that."""
+        try:
+            found = await asyncio.to_thread(self._samples.matching, wanted)
+        except JournalError as error:
+            self.the_app.tell_trouble(error)
+            return
+        number = next_among(found, self._rows.numbers, self._here() or 0)
+        if number is None:
+            self.notify(f"no {what} after this one", markup=False)
+        else:
+            self.query_one(Table).cursor = bisect_left(self._rows.numbers, number)
+
     def action_clear(self) -> None:
         """See the commands."""
         self.query_one("#find", Input).value = ""
         self.query_one("#find-line").display = False
-        self.query_one(Table).focus()
+        self.set_focus(self.query_one(Table))
         self._set_filter(Filter())
 
     def action_filter(self) -> None:
         """See the commands."""
+        self._text_before = self._filter.text
         self.open_field("#find-line", "#find")
 
-    @on(Input.Submitted, "#find")
-    def _find(self, event: Input.Submitted) -> None:
-        text = event.value.strip()
-        self.query_one("#find-line").display = False
-        self.query_one(Table).focus()
+    @on(Input.Changed, "#find")
+    def _typed(self, event: Input.Changed) -> None:
+        """Look for it as soon as nobody types for a moment."""
+        if self._typing:
+            self._typing.stop()
+        self._typing = self.set_timer(_TYPED_S, self._find)
+
+    def _find(self) -> None:
+        text = self.query_one("#find", Input).value.strip()
         self._set_filter(replace(self._filter, text=text))
+
+    @on(Input.Submitted, "#find")
+    def _found(self) -> None:
+        self.query_one("#find-line").display = False
+        self.set_focus(self.query_one(Table))
+        self._find()
 
     @property
     def begun(self) -> bool:
@@ -325,9 +364,8 @@ class SamplesPage(Page):
         """Leave the entry, or the filter."""
         entry = self.query_one("#find", Input)
         if entry.has_focus:
-            entry.value = self._filter.text
-            self.query_one("#find-line").display = False
-            self.query_one(Table).focus()
+            entry.value = self._text_before
+            self._found()
         else:
             self.action_clear()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,12 @@ class Starting(Dialog[RunFolder]):
     """Carries out a command that starts an engine; gives back the (first) run, or None.
 
     Escape calls it off while nothing has started.
+
+    Attributes:
+        error: why it could not start.
     """
+
+    error: EvalbenchError | None = None
 
     def __init__(self, words: tuple[str, ...]) -> None:
         """``words``: ``run …`` or ``resume …``, without flags on how to run."""
@@ -48,9 +54,7 @@ class Starting(Dialog[RunFolder]):
             words = (*self._words, "--detach", "--yes")
             lines = await errand(*words, ask=self._may_send, on_line=self._tell)
         except EvalbenchError as error:
-            from evalbench.tui.screens.dialogs import Trouble
-
-            await self.app.push_screen_wait(Trouble(error))
+            self.error = error
             self.dismiss(None)
             return
         started = [line for line in lines if line["event"] == "start"]
@@ -79,13 +83,29 @@ async def may_send(app: App[Any], line: Line) -> bool:
     return await app.push_screen_wait(sure) is True
 
 
-async def start(app: EvalbenchApp, words: tuple[str, ...]) -> RunFolder | None:
+async def start(
+    app: EvalbenchApp,
+    words: tuple[str, ...],
+    trouble: Callable[[EvalbenchError], Awaitable[None]] | None = None,
+) -> RunFolder | None:
     """Start or resume a run and open its page. To be called from a worker.
+
+    Args:
+        app: where.
+        words: the command line.
+        trouble: tells why it could not start; by default a dialog does.
 
     Returns:
         The run; None when it was called off or could not start (which was told).
     """
-    folder = await app.push_screen_wait(Starting(words))
+    from evalbench.tui.screens.dialogs import Trouble
+
+    starting = Starting(words)
+    folder = await app.push_screen_wait(starting)
     if folder is not None:
         await app.open_run(folder)
+    elif starting.error and trouble:
+        await trouble(starting.error)
+    elif starting.error:
+        await app.push_screen_wait(Trouble(starting.error))
     return folder

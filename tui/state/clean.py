@@ -7,6 +7,7 @@ or reorder what is around it.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.?")
 _CONTROLS = re.compile(
@@ -24,3 +25,13 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Like :func:`clean`, with every run of white space made one space."""
     return " ".join(clean(text).split())
+
+
+def cells_only(text: str) -> str:
+    """``text`` without joiners and other characters that have no width.
+
+    Terminals disagree on how wide what they join is.
+    """
+    if text.isascii():
+        return text
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn", "Me"))

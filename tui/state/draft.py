@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,11 +13,13 @@ from typing import Any
 from evalbench.engine.calls import PARAMETERS, PLACES
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.roles import JUDGE, PARAMS
-from evalbench.engine.config.spec import COMMON, existing_data
-from evalbench.engine.errors import SpecError
+from evalbench.engine.config.spec import COMMON, RunSpec, existing_data
+from evalbench.engine.errors import EvalbenchError, SpecError
 from evalbench.engine.keys import looks_like_key
+from evalbench.tui.state.ability import obstacle
 from evalbench.tui.state.judges import FORM, read_judges, split_judges
 from evalbench.tui.state.known import Known, KnownBenchmark, KnownProvider
+from evalbench.tui.state.model_cache import Model
 
 FIRST = (
     "limit",
@@ -31,9 +35,12 @@ FIRST = (
 )
 """Settings that matter in most runs; the other common ones come last."""
 
+NEEDED = "needed for this choice"
 FIRST_TITLE = "settings"
 MORE = "more"
-"""Titles of the first section, and of the one that is folded at first."""
+"""Titles of what has to be looked at, of what often is, and of what is folded at first."""
+
+_AN_ADDRESS = "http://127.0.0.1:8000/v1, for instance"
 
 PROBED = (*PARAMS, "price")
 """Common settings that a probe takes too, besides the key's."""
@@ -44,10 +51,34 @@ _DATA = next(option for option in COMMON if option.name == "data")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Settings that belong together."""
+    """Settings that belong together.
+
+    Attributes:
+        hints: what empty fields say, where that is not what :func:`default_words` gives.
+    """
 
     title: str
     options: tuple[Option, ...]
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What would put right what is wrong with a draft.
+
+    Attributes:
+        setting: the name of the setting that it is about.
+        value: what to put there; empty where only the user can know.
+    """
+
+    setting: str
+    value: str = ""
+
+    @property
+    def words(self) -> str:
+        """What it does: ``use family chat``, ``go to base-url``."""
+        name = self.setting.replace("_", "-")
+        return f"use {name} {self.value}" if self.value else f"go to {name}"
 
 
 @dataclass(slots=True)
@@ -58,6 +89,7 @@ class Draft:
         known: what is installed.
         benchmark, provider, model: chosen names; the model's without its provider.
         typed: raw text by name of a setting; what is not there, or empty, is at its default.
+        called_for: names of settings that something which went wrong was about.
     """
 
     known: Known = field(default_factory=Known)
@@ -65,6 +97,7 @@ class Draft:
     provider: str = ""
     model: str = ""
     typed: dict[str, str] = field(default_factory=dict)
+    called_for: list[str] = field(default_factory=list)
 
     # -- what was chosen -----------------------------------------------------------
 
@@ -88,6 +121,19 @@ class Draft:
         """Benchmark and who answers, as far as they are chosen."""
         return " × ".join(filter(None, [self.benchmark, self.stand_in or self.full_model]))
 
+    def take(self, spec: RunSpec) -> None:
+        """Take choices and settings of a run; settings that are not known any more are left."""
+        self.benchmark = spec.benchmark
+        self.choose_model(spec.model)
+        self.typed.clear()
+        self.called_for.clear()
+        given = {**spec.common, **spec.options, **spec.provider_options, **spec.filters}
+        for option in self.options().values():
+            value = given.get(option.name)
+            if value not in (None, ()) and value != option.default:
+                self.typed[option.name] = _as_typed(option, value)
+                self.called_for += [option.name] if option.name == "base_url" else []
+
     def choose_model(self, full: str) -> None:
         """Take provider and model from ``provider/name``."""
         self.provider, _, self.model = full.partition("/")
@@ -99,6 +145,7 @@ class Draft:
         own = [option.name for option in self.known_provider.options] if self.known_provider else []
         for setting in (*own, "key"):
             self.typed.pop(setting, None)
+        self.called_for.clear()
         self.provider, self.model = name, ""
 
     @property
@@ -146,16 +193,29 @@ class Draft:
             common.pop("data")
         elif bench and bench.data_source:
             common["data"] = replace(common["data"], help=bench.data_source)
-        wanted = (JUDGE, *FIRST) if bench and bench.judged else FIRST
-        first = [common.pop(name) for name in wanted if name in common]
-        found = [Section(FIRST_TITLE, tuple(first))]
+        own = bench.options if bench else ()
+        asked = provider.options if provider and not self.stand_in else ()
+        every = {option.name: option for option in (*asked, *own)} | common
+        first = [common.pop(name) for name in FIRST if name in common]
+        found = [
+            Section(NEEDED, tuple(every[name] for name in self._needed() if name in every)),
+            Section(FIRST_TITLE, tuple(first)),
+        ]
         if bench:
             filters = [Option(tag, str, (), text, many=True) for tag, text in bench.filters.items()]
-            found.append(Section(f"of {bench.name}", (*bench.options, *filters)))
-        if provider and not self.stand_in:
-            found.append(Section(f"of {provider.name}", provider.options))
+            found.append(Section(f"of {bench.name}", (*own, *filters)))
+        if provider:
+            found.append(Section(f"of {provider.name}", asked))
         found.append(Section(MORE, tuple(common.values())))
-        return list(_without_repeats(found))
+        hints = {"base_url": (provider.address if provider else "") or _AN_ADDRESS}
+        return list(_without_repeats(found, hints))
+
+    def _needed(self) -> list[str]:
+        """Settings that what was chosen makes necessary, or that something went wrong about."""
+        needed = [JUDGE] if self.known_benchmark and self.known_benchmark.judged else []
+        if self.known_provider and self.known_provider.needs_address and not self.stand_in:
+            needed.append("base_url")
+        return [*needed, *(name for name in self.called_for if name not in needed)]
 
     def options(self) -> dict[str, Option]:
         """Every setting by name."""
@@ -189,6 +249,45 @@ class Draft:
     def faults(self) -> dict[str, SpecError]:
         """What is wrong, by name of the setting."""
         return {name: fault for name, one in self.options().items() if (fault := self.fault(one))}
+
+    def fix(self, error: EvalbenchError | None, model: Model | None = None) -> Fix | None:
+        """What would put right an error of this draft, or what the model cannot do; or None.
+
+        ``model`` is the chosen one, where it is listed.
+        """
+        if self.missing and self.lacks_judge and self.full_model:
+            return Fix(JUDGE)
+        if faults := self.faults():
+            return Fix(next(iter(faults)))
+        if model and obstacle(model, self.needs()) and (other := self._asks_otherwise(model)):
+            return other
+        if error is None:
+            return None
+        options = self.options()
+        for flag, value in re.findall(r"--([a-z][a-z-]*)[ =]([\w./-]+)", error.cure):
+            option = options.get(flag.replace("-", "_"))
+            if option and value in option.choices:
+                return Fix(option.name, value)
+        named = [getattr(error, "setting", ""), *re.findall(r"--([a-z][a-z-]*)", error.cure)]
+        names = [name.replace("-", "_") for name in named]
+        return next((Fix(name) for name in names if name in options), None)
+
+    def _asks_otherwise(self, model: Model) -> Fix | None:
+        """The setting by which the benchmark makes calls that a model can answer."""
+        bench = self.known_benchmark
+        for option in bench.options if bench else ():
+            for choice in option.choices:
+                needs = bench.needs(self._own() | {option.name: choice}) if bench else ()
+                if needs and not obstacle(model, needs):
+                    return Fix(option.name, choice)
+        return None
+
+    def as_fields(self, text: str) -> str:
+        """A text that speaks of flags, speaking of the fields that stand for them."""
+        flags = {option.flag for option in self.options().values()}
+        return re.sub(
+            r"--[a-z][a-z-]*", lambda found: found[0][2:] if found[0] in flags else found[0], text
+        )
 
     def needs(self) -> frozenset[str]:
         """Kinds of calls that the benchmark makes with its settings."""
@@ -271,6 +370,19 @@ def parsed(option: Option, text: str) -> Any:
     return option.parse(text if option.type is str else text.strip())
 
 
+def _as_typed(option: Option, value: Any) -> str:
+    """What would be typed for a value; :func:`parsed` reads it back."""
+    if option.type is bool:
+        return "yes" if value else "no"
+    if option.name == JUDGE:
+        return ", ".join(map(str, value))
+    if option.many:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return line.getvalue()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
 def default_words(option: Option) -> str:
     """What holds when nothing is typed, for the empty field."""
     if option.default not in (None, "", ()):
@@ -299,7 +411,6 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "judge": FORM,
     "desc": "none",
     "tag": "none",
-    "base_url": "its own address",
 }
 
 
@@ -322,10 +433,11 @@ def help_words(option: Option) -> str:
     return f"{option.flag}: {text}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def _without_repeats(sections: Sequence[Section]) -> Iterator[Section]:
+def _without_repeats(sections: Sequence[Section], hints: Mapping[str, str]) -> Iterator[Section]:
     seen: set[str] = set()
     for section in sections:
         kept = tuple(option for option in section.options if option.name not in seen)
         seen |= {option.name for option in kept}
         if kept:
-            yield Section(section.title, kept)
+            told = {option.name: hints[option.name] for option in kept if option.name in hints}
+            yield Section(section.title, kept, told)

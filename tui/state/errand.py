@@ -27,7 +27,13 @@ _GRACE_S = 3.0
 
 
 class ErrandFailed(EvalbenchError):
-    """The command ended with an error; carries what it said, why, and the cure."""
+    """The command ended with an error; carries what it said, why, and the cure.
+
+    Attributes:
+        setting: name of the setting that is wrong or missing; empty where it is none.
+    """
+
+    setting = ""
 
 
 async def errand(
@@ -149,6 +155,7 @@ def _failure(code: int, lines: Sequence[Line], said: str) -> ErrandFailed:
         if line.get("event") == "error":
             error = ErrandFailed(line["what"], why=line["why"], cure=line["try"])
             error.exit_code = code
+            error.setting = str(line.get("setting") or "")
             return error
     last = said.strip().splitlines()[-1:] or ["it said nothing"]
     error = ErrandFailed(f"the command ended with exit code {code}", why=last[0])

@@ -85,7 +85,7 @@ def shares(outcomes: Mapping[str, int]) -> list[tuple[str, int, float]]:
 def outcome_line(outcomes: Mapping[str, int]) -> str:
     """``parsed 98.0 % (490) · unparsed 2.0 % (10) · failed 0``."""
     return " · ".join(
-        f"{word} {100 * share:.1f} % ({count(number)})" if number else f"{word} 0"
+        f"{word} {percent(share, 1)} ({count(number)})" if number else f"{word} 0"
         for word, number, share in shares(outcomes)
     )
 
@@ -124,6 +124,17 @@ def dollars(spent: float) -> str:
     if 0 < spent < 0.0001:
         return "under $0.0001"
     return f"${spent:,.2f}" if spent >= 1 or not spent else f"${spent:.4f}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``93 %``. Nearly all is not all, and a little is not nothing: ``99 %``, ``<1 %``."""
+    least = 10.0**-digits
+    number = 100 * share
+    if number < 100:
+        number = min(number, 100 - least)
+    if 0 < number < least / 2:
+        return f"<{least:.{digits}f} %"
+    return f"{number:.{digits}f} %"
 
 
 def rate(per_second: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
+from statistics import median
 from typing import Any, NamedTuple
 
 from evalbench.tui.state import figures
@@ -31,7 +32,7 @@ class Spot(NamedTuple):
     Attributes:
         value: in words.
         interval: of 95 %, in words; empty where there is none.
-        step: its shade, from 0 (lowest of the matrix) to ``STEPS`` - 1; None: not scored.
+        step: its shade, from 0 (the low end of the scale) to ``STEPS`` - 1; None: not scored.
         own: a judge's verdict on the answers of its own model.
         n: what the value rests on: the metric's denominator.
     """
@@ -50,7 +51,7 @@ class Heatmap(NamedTuple):
         title: what all columns have in common.
         rows, columns: their names.
         spots: by row, then by column.
-        lowest, highest: the ends of the scale, in words.
+        lowest, highest: the ends of the scale of shades, in words; see :func:`_scale`.
         names: of its metrics, by row, then by column.
     """
 
@@ -106,25 +107,55 @@ def _lists(metrics: Metrics) -> Iterable[_List]:
 
 
 def _heatmap(metrics: Metrics, lists: Sequence[_List]) -> Heatmap:
-    names = [name for one in lists for name in one.names.values()]
-    numbers = [n for name in names if (n := metrics[name].get("value")) is not None]
-    low, high = (min(numbers), max(numbers)) if numbers else (0.0, 0.0)
-    unit = metrics[names[0]]
+    low, high = _scale([metrics[name] for one in lists for name in one.names.values()])
+    unit = metrics[next(iter(lists[0].names.values()))]
     values = list(lists[0].names)
     title, columns = _titles([one.group for one in lists])
     spots = tuple(
         tuple(_spot(metrics[one.names[value]], low, high, one.base, value) for one in lists)
         for value in values
     )
+    scored = high > low
     return Heatmap(
         one_line(title or f"By {lists[0].tag}"),
         tuple(map(one_line, values)),
         tuple(map(one_line, columns)),
         spots,
-        figures.value({**unit, "value": low}) if numbers else "",
-        figures.value({**unit, "value": high}) if numbers else "",
+        figures.value({**unit, "value": low}) if scored else "",
+        figures.value({**unit, "value": high}) if scored else "",
         tuple(tuple(one.names[value] for one in lists) for value in values),
     )
+
+
+def _scale(metrics: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
+    """The ends of the shades: no nearer to each other than a typical interval is wide.
+
+    So values that could be equal by chance look alike. Where there are no intervals, the
+    ends are at least a tenth of the greatest value apart, and of shares ten points. Both
+    are 0 where nothing is scored.
+    """
+    scored = [metric for metric in metrics if metric.get("value") is not None]
+    if not scored:
+        return 0.0, 0.0
+    values = [metric["value"] for metric in scored]
+    shares = all(map(figures.is_share, scored))
+    low, high = min(values), max(values)
+    widths = [
+        one["high"] - one["low"]
+        for one in scored
+        if one.get("low") is not None and one.get("high") is not None
+    ]
+    least = 0.1 if shares else 0.1 * max(map(abs, values)) or 1.0
+    spread = max(high - low, median(widths) if widths else least)
+    if not spread > 0:
+        spread = least
+    middle = (low + high) / 2
+    low, high = middle - spread / 2, middle + spread / 2
+    if shares and min(values) >= 0 and max(values) <= 1:
+        # There is nothing below 0 or above 100 %.
+        low, high = (0.0, min(1.0, spread)) if low < 0 else (low, high)
+        low, high = (max(0.0, 1 - spread), 1.0) if high > 1 else (low, high)
+    return low, high
 
 
 def _spot(metric: Mapping[str, Any], low: float, high: float, base: str, row: str) -> Spot:
@@ -133,8 +164,8 @@ def _spot(metric: Mapping[str, Any], low: float, high: float, base: str, row: st
     own = bool(judged and _short(judged["judge"]) == _short(row))
     if number is None:
         return Spot("not scored", "", None, own)
-    share = (number - low) / (high - low) if high > low else 0.5
-    step = min(STEPS - 1, int(share * STEPS))
+    share = (number - low) / (high - low)
+    step = max(0, min(STEPS - 1, int(share * STEPS)))
     return Spot(figures.value(metric), figures.interval(metric), step, own, metric.get("n") or 0)
 
 

@@ -63,6 +63,8 @@ class KnownProvider:
         takes_key: whether it takes one; see also ``needs_key``.
         needs_key: whether nothing works without one.
         local: whether its models run in a worker of this machine.
+        address: of its API; empty where somebody has to name one, or that is of no interest.
+        needs_address: whether nothing works before an address is named.
     """
 
     name: str
@@ -71,6 +73,8 @@ class KnownProvider:
     takes_key: bool
     needs_key: bool
     local: bool
+    address: str = ""
+    needs_address: bool = False
 
     @property
     def mode(self) -> str:
@@ -131,6 +135,7 @@ def _benchmark(name: str) -> KnownBenchmark:
 def _provider(name: str) -> KnownProvider:
     cls = registry.provider_class(name)
     need = cls.key
+    address = cls.own_address
     return KnownProvider(
         name,
         cls.title,
@@ -138,4 +143,6 @@ def _provider(name: str) -> KnownProvider:
         takes_key=need is not None,
         needs_key=bool(need and need.required),
         local=issubclass(cls, WorkerProvider),
+        address=address or "",
+        needs_address=address == "",
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder
 from evalbench.engine.runs.status import Status
@@ -21,7 +21,15 @@ RESUMABLE = (INTERRUPTED, "paused", "stopped", "waiting", "failed", "budget")
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One run in a list; everything in words."""
+    """One run in a list: in words, and in the numbers that lists are filtered and ordered by.
+
+    Attributes:
+        words: what words of a filter are looked for in.
+        value: of the first metric, a share in percent; None without one.
+        share: of its samples that are done, from 0 to 1.
+        failed: samples.
+        cost: US dollars spent; None where that is unknown.
+    """
 
     folder: RunFolder
     state: str
@@ -32,6 +40,11 @@ class RunLine:
     spent: str
     created: float
     words: str
+    tags: tuple[str, ...]
+    value: float | None
+    share: float
+    failed: int
+    cost: float | None
 
     @property
     def age(self) -> str:
@@ -93,16 +106,43 @@ def run_line(folder: RunFolder, status: Status) -> RunLine:
         "" if is_free(status) else spent_words(status),
         status.created,
         " ".join(said).lower(),
+        tuple(status.tags),
+        _value(status),
+        status.done / status.total if status.total else 0.0,
+        status.failed,
+        status.spend_usd,
     )
 
 
-def matching(lines: Sequence[RunLine], text: str) -> list[RunLine]:
-    """Runs in which every word of ``text`` occurs."""
-    words = text.lower().split()
-    return [line for line in lines if all(word in line.words for word in words)]
+ORDERS: Mapping[str, tuple[Callable[[RunLine], Any], bool]] = {
+    "state": (lambda line: line.state, False),
+    "benchmark": (lambda line: line.benchmark, False),
+    "model": (lambda line: line.model, False),
+    "score": (lambda line: line.value, True),
+    "done": (lambda line: line.share, True),
+    "spent": (lambda line: line.cost, True),
+    "age": (lambda line: line.created, True),
+}
+"""What runs are ordered by, by column, and whether the greatest comes first at first."""
+
+
+def ordered(lines: Sequence[RunLine], by: str, *, turned: bool = False) -> list[RunLine]:
+    """Runs in the order of a column, those without a value last; equal ones newest first."""
+    key, descending = ORDERS[by]
+    known = [line for line in lines if key(line) is not None]
+    unknown = [line for line in lines if key(line) is None]
+    return sorted(known, key=key, reverse=descending is not turned) + unknown
 
 
 def _headline(status: Status) -> str:
     for metric in status.metrics.values():
         return "" if metric.get("value") is None else figures.score(metric)
     return ""
+
+
+def _value(status: Status) -> float | None:
+    for metric in status.metrics.values():
+        if metric.get("value") is not None:
+            return float(100 * metric["value"] if figures.is_share(metric) else metric["value"])
+        break
+    return None

@@ -79,6 +79,7 @@ class RunView:
         answers: those scored last, newest first.
         pace: how fast it went.
         metrics: all of them once the run is at rest, else those of the status.
+        resumed: whether another engine worked on it before the last one.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -86,11 +87,13 @@ class RunView:
         self._watch = Watch(folder)
         self._events: dict[int, Event] = {}
         self._imported = False
+        self.resumed = False
         self._latest = LatestAnswers()
         self._created = self._watch.status.created
         self._start, self._started = 0, self._created
         self._engine: tuple[int | None, str] | None = None
         self._second = 0
+        self._glanced = False
         self.answers: list[Answer] = []
         self.pace = Pace()
         self.metrics: Metrics = {}
@@ -107,6 +110,17 @@ class RunView:
         # Clocks go on between two changes of the status.
         second, self._second = self._second, int(time.time())
         return self.live and second != self._second
+
+    def glance(self) -> bool:
+        """Like :meth:`look`, but only the status and the newest events are read."""
+        state = self.state
+        changed = self._watch.look() or not self._glanced or state != self.state
+        if changed:
+            self._glanced = True
+            self._created = self.status.created or self._created
+            with suppress(JournalError), JournalReader(self.folder.journal) as journal:
+                self._read_events(journal)
+        return changed or self.live
 
     def _read(self) -> None:
         status = self.status
@@ -131,6 +145,7 @@ class RunView:
         self._imported = journal.meta("imported") is not None
         started, ended = journal.newest_event("started"), journal.newest_event("ended")
         self._start = started.id if started else 0
+        self.resumed = bool(started and journal.newest_event("started", before=started.id))
         self._started = self._at(started) if started else self._created
         if self.live and started and ended and ended.id > started.id:
             # An engine that is only getting ready: that of before is not its beginning.
@@ -161,6 +176,7 @@ class RunView:
     def _note_start(self, events: Sequence[Event]) -> None:
         for event in events:
             if event.kind == "started" and event.id > self._start:
+                self.resumed = self.resumed or self._start > 0
                 self._start, self._started = event.id, self._at(event)
                 self.pace.forget()
 
@@ -215,10 +231,12 @@ class RunView:
 
     @property
     def elapsed(self) -> float:
-        """Seconds: since its engine began, or all the time that engines worked on it."""
+        """Seconds that engines worked on it in all, as far as they told; the present one too."""
+        told = self.status.seconds
         if not self.live:
-            return self.status.seconds
-        return max(0.0, time.time() - self._started)
+            return told
+        since = self.status.updated if told else self._started
+        return told + max(0.0, time.time() - since)
 
     @property
     def left(self) -> Left | None:

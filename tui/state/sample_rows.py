@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -116,3 +117,10 @@ class SampleRows:
             *((line.sample.tags.get(tag, "")[:_LONGEST], "dim") for tag in self._tags),
             question_words(line.sample.inputs).lstrip()[:_LONGEST],
         )
+
+
+def next_among(found: Sequence[int], listed: Sequence[int], number: int) -> int | None:
+    """The first number behind ``number`` that is in both, which are in order; or None."""
+    there = set(listed) if not isinstance(listed, range) else listed
+    place = bisect_right(found, number)
+    return next((one for one in found[place:] if one in there), None)

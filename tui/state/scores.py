@@ -10,13 +10,17 @@ from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.names import apart
 
 Metrics = Mapping[str, Mapping[str, Any]]
 """Metrics by name, as in a status and in the journal's ``metrics``."""
 
 
 class ScoreLine(NamedTuple):
-    """One metric in words; without a ``value`` the title of a section."""
+    """One metric in words; without a ``value`` the title of a section.
+
+    Titles of lines that were made together are told apart where they have to be cut.
+    """
 
     title: str
     value: str = ""
@@ -35,22 +39,26 @@ def final_metrics(folder: RunFolder, otherwise: Metrics) -> Metrics:
     return stored or otherwise
 
 
-def score_line(name: str, metric: Mapping[str, Any]) -> ScoreLine:
-    """A metric in words."""
-    return ScoreLine(
-        one_line(str(metric.get("title") or name)),
-        figures.value(metric),
-        figures.interval(metric),
-        f"{figures.count(metric.get('k', 0))} / {figures.count(metric.get('n', 0))}",
-        figures.bounds(metric),
-    )
+def metric_lines(metrics: Metrics) -> list[ScoreLine]:
+    """Metrics in words."""
+    titles = apart([str(metric.get("title") or name) for name, metric in metrics.items()])
+    return [
+        ScoreLine(
+            title,
+            figures.value(metric),
+            figures.interval(metric),
+            f"{figures.count(metric.get('k', 0))} / {figures.count(metric.get('n', 0))}",
+            figures.bounds(metric),
+        )
+        for title, metric in zip(titles, metrics.values(), strict=True)
+    ]
 
 
 def score_lines(metrics: Metrics) -> list[ScoreLine]:
     """Every metric by section, the ungrouped first; each group begins with its title."""
     sections: dict[str, list[ScoreLine]] = {"": []}
-    for name, metric in metrics.items():
-        sections.setdefault(metric.get("group") or "", []).append(score_line(name, metric))
+    for metric, line in zip(metrics.values(), metric_lines(metrics), strict=True):
+        sections.setdefault(metric.get("group") or "", []).append(line)
     lines = sections.pop("")
     for group, members in sections.items():
         lines += [ScoreLine(one_line(group)), *members]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widgets import Checkbox, Input, Select
@@ -53,6 +55,9 @@ def _yes_no(on: bool) -> str:
 class Field(Vertical):
     """One setting: its name, what holds a value, and what is wrong with that."""
 
+    # Before the next key: what is typed then belongs to the next field.
+    BINDINGS = [Binding("enter", "go_on", show=False, priority=True)]
+
     DEFAULT_CSS = """
     Field { height: auto; }
     Field > Horizontal { height: 1; }
@@ -82,10 +87,19 @@ class Field(Vertical):
             super().__init__()
             self.option = option
 
-    def __init__(self, option: Option, text: str) -> None:
+    def __init__(self, option: Option, typed: MutableMapping[str, str], hint: str = "") -> None:
+        """Make it with what was typed.
+
+        Args:
+            option: the setting.
+            typed: what was typed, by name of the setting; here it is written.
+            hint: what the field says while it is empty; by default what holds then.
+        """
         super().__init__(id=f"field-{option.name}")
         self.option = option
-        self._text = text
+        self._typed = typed
+        self._hint = hint or default_words(option)
+        self._text = typed.get(option.name, "")
 
     def compose(self) -> ComposeResult:
         """Name and control in one line, the fault below when there is one."""
@@ -102,35 +116,47 @@ class Field(Vertical):
         if option.choices and not (option.many or option.path):
             return Select(
                 [(choice, choice) for choice in option.choices],
-                prompt=default_words(option),
-                value=self._text if self._text in option.choices else Select.NULL,
+                prompt=self._hint,
+                # A default that is one of the choices is listed once, as that.
+                allow_blank=option.default not in option.choices,
+                value=self._chosen(),
                 compact=True,
             )
-        return Input(self._text, placeholder=default_words(option), compact=True)
+        return Input(self._text, placeholder=self._hint, compact=True)
+
+    def _chosen(self) -> Any:
+        """What a list of choices shows as chosen."""
+        option = self.option
+        known = [text for text in (self._text, option.default) if text in option.choices]
+        return known[0] if known else Select.NULL
 
     @on(Input.Changed)
-    def _typed(self, event: Input.Changed) -> None:
+    def _input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._tell(event.value)
 
     @on(Select.Changed)
     def _selected(self, event: Select.Changed) -> None:
         event.stop()
-        self._tell("" if event.value is Select.NULL else str(event.value))
+        given = "" if event.value is Select.NULL else str(event.value)
+        self._tell("" if given == self.option.default and not self._text else given)
 
     @on(Checkbox.Changed)
     def _ticked(self, event: Checkbox.Changed) -> None:
         event.stop()
         self._tell("yes" if event.value else "no")
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter opens a choice and turns a tick; only what is typed ends with it."""
+        return action != "go_on" or bool(self.query(Input))
+
+    def action_go_on(self) -> None:
+        """Enter in what is typed."""
         self.screen.focus_next()
 
     def _tell(self, text: str) -> None:
         if text != self._text:
-            self._text = text
+            self._text = self._typed[self.option.name] = text
             self.post_message(self.Changed(self.option.name, text))
 
     def on_descendant_focus(self) -> None:
@@ -139,14 +165,16 @@ class Field(Vertical):
 
     def put(self, text: str) -> None:
         """Hold this value, without telling."""
-        if text == self._text:
+        control = self.query("Input, Select, Tick").first()
+        untold = isinstance(control, Input) and control.value != self._text
+        if text == self._text or untold:
+            # What is being typed at this moment is newer.
             return
         self._text = text
-        control = self.query("Input, Select, Tick").first()
         if isinstance(control, Input):
             control.value = text
         elif isinstance(control, Select):
-            control.value = text or Select.NULL
+            control.value = self._chosen()
         elif isinstance(control, Tick):
             control.value = text == "yes" if text else bool(self.option.default)
 
@@ -157,7 +185,7 @@ class Field(Vertical):
 
     def take_focus(self) -> None:
         """Give the keyboard to the control."""
-        self.query("Input, Select, Tick").first().focus()
+        self.screen.set_focus(self.query("Input, Select, Tick").first())
 
 
 class FieldGrid(Vertical):
@@ -196,7 +224,7 @@ class Box(Vertical):
     Box { height: auto; margin-bottom: 1; }
     """
 
-    def __init__(self, section: Section, typed: Mapping[str, str], *, is_open: bool) -> None:
+    def __init__(self, section: Section, typed: MutableMapping[str, str], *, is_open: bool) -> None:
         super().__init__()
         self.section, self.is_open = section, is_open
         self._typed = typed
@@ -204,19 +232,52 @@ class Box(Vertical):
     def compose(self) -> ComposeResult:
         """The first section needs no title; the last one folds."""
         if self.section.title == MORE:
-            words = f"{len(self.section.options)} more"
-            yield Fold(f"▾ {words}, folded away by enter" if self.is_open else f"▸ {words}")
+            yield Fold(self._fold_words())
         elif self.section.title != FIRST_TITLE:
             yield Plain(self.section.title, classes="title")
         if self.is_open:
-            fields = [Field(one, self._typed.get(one.name, "")) for one in self.section.options]
+            fields = [self._field(option) for option in self.section.options]
             yield from (field for field in fields if _is_long(field.option))
             yield FieldGrid(*(field for field in fields if not _is_long(field.option)))
+
+    def _fold_words(self) -> str:
+        words = f"{len(self.section.options)} more"
+        return f"▾ {words}, folded away by enter" if self.is_open else f"▸ {words}"
+
+    def _field(self, option: Option) -> Field:
+        return Field(option, self._typed, self.section.hints.get(option.name, ""))
+
+    async def become(self, section: Section) -> None:
+        """Show these settings. Fields that are there already stay, with the keyboard in them."""
+        before, self.section = self.section, section
+        for fold in self.query(Fold):
+            fold.show(self._fold_words())
+        if not self.is_open:
+            return
+        kept = [
+            option
+            for option in before.options
+            if option in section.options
+            and before.hints.get(option.name) == section.hints.get(option.name)
+        ]
+        for field in self.query(Field):
+            if field.option not in kept:
+                await field.remove()
+        grid = self.query_one(FieldGrid)
+        for place, option in enumerate(section.options):
+            if option in kept:
+                continue
+            if _is_long(option):
+                await self.mount(self._field(option), before=grid)
+                continue
+            alike = [one for one in section.options[:place] if not _is_long(one)]
+            at = len(alike) if len(alike) < len(grid.children) else None
+            await grid.mount(self._field(option), before=at)
 
 
 def _is_long(option: Option) -> bool:
     """Whether what is typed there needs a line of its own: judges, named folders."""
-    return option.name == JUDGE or option.path == "named"
+    return option.name in (JUDGE, "base_url") or option.path == "named"
 
 
 class Form(VerticalScroll, can_focus=False):
@@ -229,12 +290,15 @@ class Form(VerticalScroll, can_focus=False):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._sections: list[Section] = []
-        self._typed: Mapping[str, str] = {}
+        self._typed: MutableMapping[str, str] = {}
         self._open = False
         self._building = asyncio.Lock()
 
-    async def show(self, sections: Sequence[Section], typed: Mapping[str, str]) -> None:
-        """Show these settings with what was typed. What is shown already stays as it is."""
+    async def show(self, sections: Sequence[Section], typed: MutableMapping[str, str]) -> None:
+        """Show these settings with what was typed. What is shown already stays as it is.
+
+        What is typed from now on is written into ``typed`` at once, and told after that.
+        """
         self._sections, self._typed = list(sections), typed
         await self._build()
         for field in self.query(Field):
@@ -243,17 +307,22 @@ class Form(VerticalScroll, can_focus=False):
     async def _build(self) -> None:
         """Making a field costs milliseconds, so sections that are still right are kept."""
         async with self._building, self.batch():
-            wanted = [(one, one.title != MORE or self._open) for one in self._sections]
-            kept: list[tuple[Section, bool]] = []
+            wanted = {one.title: one for one in self._sections}
             for box in self.query(Box):
-                if (box.section, box.is_open) in wanted:
-                    kept.append((box.section, box.is_open))
-                else:
+                if (section := wanted.get(box.section.title)) is None or (
+                    box.is_open != self._is_open(section)
+                ):
                     await box.remove()
-            for place, (section, is_open) in enumerate(wanted):
-                if (section, is_open) not in kept:
-                    new = Box(section, self._typed, is_open=is_open)
+                elif section != box.section:
+                    await box.become(section)
+            shown = {box.section.title for box in self.query(Box)}
+            for place, section in enumerate(self._sections):
+                if section.title not in shown:
+                    new = Box(section, self._typed, is_open=self._is_open(section))
                     await self.mount(new, before=place if place < len(self.children) else None)
+
+    def _is_open(self, section: Section) -> bool:
+        return section.title != MORE or self._open
 
     @on(Fold.Turned)
     async def _fold(self) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
+
 from evalbench.tui.state.heatmap import OWN, STEPS, Heatmap, Spot
+from evalbench.tui.state.names import apart
 from evalbench.tui.widgets.lines import Line, Lines, Piece
 from evalbench.tui.widgets.text import cell
 
 SHADES = "░▒▓█"
 """From low to high. They need no colour: any terminal tells them apart."""
 
-_NAMES_MOST = 28
-_CELL_LEAST, _CELL_MOST = 9, 20
+_NAMES_LEAST, _NAMES_MOST = 8, 28
+_GLYPHS_LEAST, _CELL_MOST = 2, 20
 
 assert len(SHADES) == STEPS
 
@@ -41,35 +44,47 @@ class HeatmapView(Lines, can_focus=True):
         lines: list[Line] = []
         for matrix in self._matrices:
             lines += [[]] if lines else []
-            lines += heatmap_lines(matrix, width)
+            # Before the first layout any width will do: only the number of lines counts.
+            lines += heatmap_lines(matrix, width or 80)
         self.show(lines)
 
 
 def heatmap_lines(matrix: Heatmap, width: int) -> list[Line]:
-    """A matrix in ``width`` cells: heads, a line for each row, and what the shades mean."""
-    names = min(_NAMES_MOST, max(len(name) for name in (*matrix.rows, matrix.title)))
-    count = len(matrix.columns)
-    names = max(8, min(names, width - count * (_CELL_LEAST + 1)))
-    wide = max(1, min(_CELL_MOST, (width - names) // max(1, count) - 1))
+    """A matrix in ``width`` cells: heads, a line for each row, and what the shades mean.
+
+    Every cell has as many glyphs of its shade as the others, whatever its value.
+    """
+    count = max(1, len(matrix.columns))
+    values = max((cell_len(_value(spot)) for spots in matrix.spots for spot in spots), default=1)
+    titles = max((cell_len(column) for column in matrix.columns), default=0)
+    least, most = values + _GLYPHS_LEAST + 1, max(titles, _CELL_MOST)
+    wanted = max(cell_len(name) for name in (*matrix.rows, matrix.title))
+    names = min(wanted, max(_NAMES_MOST, width - count * (most + 1)))
+    names = max(_NAMES_LEAST, min(names, width - count * (least + 1)))
+    wide = max(1, min(most, (width - names) // count - 1))
     heads: list[Piece] = [(cell(matrix.title, names), "dim")]
-    heads += [(" " + cell(column, wide, right=True), "dim") for column in matrix.columns]
+    heads += [(" " + cell(column, wide, right=True), "dim") for column in apart(matrix.columns)]
     lines: list[Line] = [heads]
-    for name, spots in zip(matrix.rows, matrix.spots, strict=True):
+    for name, spots in zip(apart(matrix.rows), matrix.spots, strict=True):
         row: list[Piece] = [cell(name, names)]
         for spot in spots:
-            row += _cell(spot, wide)
+            row += _cell(spot, wide, values)
         lines.append(row)
     if legend := _legend(matrix):
         lines.append([(legend, "dim")])
     return lines
 
 
-def _cell(spot: Spot, wide: int) -> list[Piece]:
-    value = (OWN if spot.own else "") + spot.value
-    room = wide - len(value) - 1
-    if spot.step is None or room < 1:
-        return [" " + cell(value, wide, right=True)]
-    return [" ", (SHADES[spot.step] * room, "accent"), (f" {value}", "strong")]
+def _value(spot: Spot) -> str:
+    return (OWN if spot.own else "") + spot.value
+
+
+def _cell(spot: Spot, wide: int, values: int) -> list[Piece]:
+    glyphs = wide - values - 1
+    if spot.step is None or glyphs < 1:
+        return [" " + cell(_value(spot), wide, right=True)]
+    value = cell(_value(spot), values, right=True)
+    return [" ", (SHADES[spot.step] * glyphs, "accent"), (f" {value}", "strong")]
 
 
 def _legend(matrix: Heatmap) -> str:

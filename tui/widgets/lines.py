@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -13,7 +12,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from evalbench.tui.state.clean import clean
+from evalbench.tui.state.clean import cells_only, clean
+from evalbench.tui.state.names import Name
 
 TONES = ("dim", "good", "bad", "warn", "strong", "accent", "faint")
 
@@ -113,7 +113,7 @@ def _fit(line: Line, width: int) -> _Cells:
         if not isinstance(piece, tuple):
             drawn = piece.draw(min(spare, left))
         elif cell_len(piece[0]) > left:
-            drawn = [(set_cell_size(piece[0], left - 1) + "…", piece[1])] if left else []
+            drawn = [(_cut(piece[0], left), piece[1])] if left else []
         else:
             drawn = [piece]
         fitted += drawn
@@ -124,10 +124,14 @@ def _fit(line: Line, width: int) -> _Cells:
 def _safe(piece: str | tuple[str, str]) -> tuple[str, str]:
     """Text and tone, without anything that would move or join what is around it."""
     text, tone = piece if isinstance(piece, tuple) else (piece, "")
-    text = clean(text).replace("\n", " ").replace("\t", " ")
-    if not text.isascii():
-        text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Mn", "Me"))
-    return text, tone
+    if isinstance(text, Name):
+        return text, tone
+    return cells_only(clean(text).replace("\n", " ").replace("\t", " ")), tone
+
+
+def _cut(text: str, width: int) -> str:
+    """The beginning of a text, or what tells a name from others, in ``width`` cells at most."""
+    return text.fit(width) if isinstance(text, Name) else set_cell_size(text, width - 1) + "…"
 
 
 def _difference(old: _Cells, new: _Cells) -> tuple[int, int] | None:

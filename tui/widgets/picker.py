@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
@@ -38,7 +39,8 @@ class Picker(Vertical):
     Picker .table--cursor { background: $surface; }
     Picker:focus-within .table--cursor { background: $primary; color: $text; text-style: bold; }
     """
-    BINDINGS = bindings("list")
+    # Before the next key: what is typed then belongs to where the keyboard goes.
+    BINDINGS = [*bindings("list"), Binding("enter", "open", show=False, priority=True)]
 
     class Told(Message):
         """What a picker has to say about one of its lines."""
@@ -66,12 +68,24 @@ class Picker(Vertical):
         hint: str,
         id: str,
         typed: str = "",
+        goes_on: bool = False,
     ) -> None:
-        """``typed``: words for taking what was typed when no line is it; empty: never."""
+        """Make it empty.
+
+        Args:
+            title: of its frame.
+            columns: of its list.
+            hint: what the filter says while there is nothing in it.
+            id: of the widget.
+            typed: words for taking what was typed when no line is it; empty: never.
+            goes_on: whether the keyboard goes to what comes next when a line was chosen.
+        """
         super().__init__(id=id)
         self.border_title = title
         self._hint = hint
         self._typed = typed
+        self._goes_on = goes_on
+        self._narrowed_by = ""
         self._table = Table((Column("", 1), *columns))
         self._table.can_focus = False
         self._choices: Sequence[Choice] = ()
@@ -152,21 +166,24 @@ class Picker(Vertical):
 
     def take_focus(self) -> None:
         """Give the keyboard to the filter."""
-        self.query_one(Input).focus()
+        self.screen.set_focus(self.query_one(Input))
 
     @on(Input.Changed)
     def _typed_letters(self, event: Input.Changed) -> None:
         event.stop()
+        self._narrow()
+
+    def _narrow(self) -> None:
+        """Show what has the letters that are typed."""
+        typed = self.query_one(Input).value
+        if typed == self._narrowed_by:
+            return
+        self._narrowed_by = typed
         self._filter()
         self._table.cursor = 0
-        if not event.value:
+        if not typed:
             self._stand_on(self.chosen)
         self._tell_moved()
-
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._take_current()
 
     @on(Table.Opened)
     def _clicked_again(self, event: Table.Opened) -> None:
@@ -179,6 +196,7 @@ class Picker(Vertical):
         self._tell_moved()
 
     def _take_current(self) -> None:
+        self._narrow()
         if current := self.current:
             self.post_message(self.Chosen(self, current.ident))
 
@@ -225,7 +243,10 @@ class Picker(Vertical):
 
     def action_open(self) -> None:
         """See the commands."""
-        self._take_current()
+        if self._goes_on:
+            self.screen.focus_next()
+        # Letters that were typed before may still have to narrow the list.
+        self.query_one(Input).call_later(self.call_later, self._take_current)
 
 
 class _Rows:

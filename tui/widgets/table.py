@@ -116,6 +116,9 @@ class Table(ScrollView, can_focus=True):
     class Opened(Moved):
         """Enter, or a second click, on a row."""
 
+    class HeadClicked(Moved):
+        """A click on the head; ``index`` is of the column."""
+
     def __init__(
         self,
         columns: Sequence[Column],
@@ -294,11 +297,21 @@ class Table(ScrollView, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """Select a row; a click on the selected one opens it."""
         index = event.y - 1 + int(self.scroll_offset.y)
+        if event.y == 0 and (column := self._column_at(event.x)) is not None:
+            self.post_message(self.HeadClicked(self, column))
         if event.y == 0 or index >= len(self._rows):
             return
         if index == self.cursor:
             self.action_open()
         self.cursor = index
+
+    def _column_at(self, x: int) -> int | None:
+        """Which column is shown there."""
+        for place, width in enumerate(self._widths):
+            if width and x <= width:
+                return place
+            x -= width + 1 if width else 0
+        return None
 
     # -- changes from outside ----------------------------------------------------
 

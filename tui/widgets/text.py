@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from rich.cells import cell_len, set_cell_size
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from evalbench.tui.state.clean import clean, one_line
+from evalbench.tui.state.clean import cells_only, clean, one_line
+from evalbench.tui.state.names import Name
 
 LONGEST = 20_000
-"""Characters of one text that a screen lays out; more would stall it."""
+"""Characters of one text that a screen lays out at a time; more would stall it."""
 
 MOST_LINES = 1000
 """Lines of one text that a screen lays out."""
@@ -20,26 +21,35 @@ MOST_LINES = 1000
 def plain(text: str, style: str = "") -> Content:
     """External text as content without markup; very long text is cut, and says so."""
     # Cut first: cleaning a megabyte takes as long as many frames.
-    kept = text[:LONGEST]
-    if kept.count("\n") > MOST_LINES:
-        kept = "\n".join(kept.split("\n", MOST_LINES)[:MOST_LINES])
+    kept = _first(text, 0)
     shown = clean(kept)
     if len(kept) < len(text):
         shown += f"\n… {len(text) - len(kept):,} more characters"
     return Content(shown).stylize(style) if style else Content(shown)
 
 
+def _first(text: str, start: int) -> str:
+    """As much of a text from ``start`` on as is laid out at a time."""
+    kept = text[start : start + LONGEST]
+    if kept.count("\n") > MOST_LINES:
+        return "\n".join(kept.split("\n", MOST_LINES)[:MOST_LINES])
+    if start + LONGEST < len(text):
+        # Between two lines or words, where there are any.
+        end = max(kept.rfind("\n", LONGEST // 2), 0) or kept.rfind(" ", LONGEST // 2)
+        kept = kept[:end] if end > 0 else kept
+    return kept
+
+
 def cell(text: str, width: int, *, right: bool = False) -> str:
     """One line of exactly ``width`` terminal cells, cut with an ellipsis.
 
-    Joiners and other characters without a width are left out: terminals
-    disagree on how wide what they join is.
+    A :class:`Name` is cut so that it can be told from the others. Joiners and other
+    characters without a width are left out.
     """
     if width <= 0:
         return ""
-    line = one_line(text[: 4 * width + 64])
-    if not line.isascii():
-        line = "".join(c for c in line if unicodedata.category(c) not in ("Cf", "Mn", "Me"))
+    line = text.fit(width) if isinstance(text, Name) else one_line(text[: 4 * width + 64])
+    line = cells_only(line)
     wide = cell_len(line)
     if wide > width:
         return set_cell_size(line, width - 1) + "…"
@@ -59,5 +69,80 @@ class Plain(Static):
     def show(self, text: str) -> None:
         """Replace the text."""
         if text != self._shown:
-            self._shown = text
-            self.update(plain(text))
+            before, self._shown = self._shown, text
+            # A change of the layout writes the whole screen anew.
+            room = self._room_of(text)
+            self.update(plain(text), layout=room is None or room != self._room_of(before))
+
+    def _room_of(self, text: str) -> tuple[int, int] | None:
+        """Columns and rows that a text takes as far as they matter; None while unknown."""
+        styles, width = self.styles, self.content_size.width
+        if not self.is_mounted or not width:
+            return None
+        shown = plain(text)
+        if styles.width and styles.width.is_auto:
+            lines = shown.split()
+            return max((line.cell_length for line in lines), default=0), len(lines)
+        if not (styles.height and styles.height.is_auto):
+            return 0, 0
+        rows = len(shown.wrap(width))
+        least, most = styles.min_height, styles.max_height
+        if least and least.cells is not None:
+            rows = max(rows, least.cells)
+        if most and most.cells is not None:
+            rows = min(rows, most.cells)
+        return 0, rows
+
+
+class LongText(Vertical):
+    """A text of any length. What comes behind the first part is laid out when :meth:`more` asks.
+
+    Attributes:
+        left: characters that are not laid out yet.
+    """
+
+    DEFAULT_CSS = """
+    LongText { height: auto; }
+    LongText > Plain { height: auto; }
+    LongText > .-exact { text-wrap: nowrap; text-overflow: ellipsis; }
+    LongText > .left { color: $text-muted; }
+    """
+
+    def __init__(self, text: str, *, classes: str = "", exact: bool = False) -> None:
+        """``exact``: its lines are a table and must not be wrapped."""
+        super().__init__(classes=classes)
+        self._text, self._at = text, 0
+        self._part_classes = "-exact" if exact else ""
+
+    @property
+    def left(self) -> int:
+        """See the class."""
+        return len(self._text) - self._at
+
+    def compose(self) -> ComposeResult:
+        """The first part, and how much is left."""
+        yield self._part()
+        if self.left:
+            yield Plain(self._left_words(), classes="left")
+
+    def _part(self) -> Plain:
+        start = self._at
+        part = _first(self._text, start)
+        self._at += len(part)
+        # What stood between this part and the last is a new line anyway.
+        shown = part[1:] if start and part[:1] in ("\n", " ") else part
+        return Plain(shown, classes=self._part_classes)
+
+    def _left_words(self) -> str:
+        return f"… {self.left:,} more characters: scroll on"
+
+    async def more(self) -> None:
+        """Lay out the next part."""
+        if not self.left:
+            return
+        (note,) = self.query(".left").results(Plain)
+        await self.mount(self._part(), before=note)
+        if self.left:
+            note.show(self._left_words())
+        else:
+            await note.remove()

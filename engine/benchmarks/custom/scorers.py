@@ -13,6 +13,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from evalbench.engine.installed import install_command
 from evalbench.engine.scoring import letters, letters_lenient, numbers, short_answers
 from evalbench.engine.scoring.choices import read_choice
 from evalbench.engine.scoring.reply_text import answer_text, without_markup
@@ -113,7 +114,7 @@ def setup_problem(one: Scoring) -> tuple[str, str] | None:
     if kind.package and (one.scorer != "json" or one.schema) and not _installed(kind.package):
         return "scorer", (
             f"{one.scorer} needs the package {kind.package.replace('_', '-')}:"
-            ' pip install "evalbench[scorers]"'
+            f" {install_command('scorers')}"
         )
     if one.scorer == "regex":
         return _pattern_problem(one.pattern)

@@ -18,6 +18,7 @@ from evalbench.engine.formats.command_lines import (
     split_commands,
     translate,
 )
+from evalbench.engine.installed import install_command
 from evalbench.tui.cli.commands import COMMANDS
 from evalbench.tui.cli.main import main
 from evalbench.tui.cli.parser import Parser
@@ -108,7 +109,7 @@ EXAMPLES = {
     "aws bedrock-runtime converse --model-id arn:aws:bedrock:us-east-1:1:inference-profile/us.a"
     ' --additional-model-request-fields \'{"thinking":{"budget_tokens":2000}}\''
     " --region us-east-1": ["probe bedrock/us.a --region us-east-1 --thinking-budget 2000"],
-    "pip install anthropic opencv-python": ["pip install 'evalbench[anthropic,vision]'"],
+    "pip install anthropic opencv-python": [install_command("anthropic", "vision")],
 }
 
 

@@ -108,7 +108,7 @@ def test_judged_runs_have_matrices_agreement_and_grades(home: Path) -> None:
     report = report_on([mt_bench_run()])
     matrix = table(report, "By category")
     assert matrix.head[1:] == ("both turns", "first turn", "second turn")
-    assert {cell.step for row in matrix.rows for cell in row.cells} >= {0, 3}
+    assert len({cell.step for row in matrix.rows for cell in row.cells} - {None}) > 1
     assert "alpha" in " ".join(row.name for row in table(report, "Judges").rows)
     grades = next(chart for chart in report.charts if isinstance(chart, Bins))
     assert sum(share for (share,) in grades.shares) == pytest.approx(1)

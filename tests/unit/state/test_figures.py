@@ -40,6 +40,24 @@ def test_outcomes_leave_out_what_did_not_occur() -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "whole", "tenths"),
+    [
+        (0.0, "0 %", "0.0 %"),
+        (1 / 400, "<1 %", "0.2 %"),
+        (1 / 10_000, "<1 %", "<0.1 %"),
+        (0.5, "50 %", "50.0 %"),
+        (199 / 200, "99 %", "99.5 %"),
+        (9_999 / 10_000, "99 %", "99.9 %"),
+        (1.0, "100 %", "100.0 %"),
+        (1.4, "140 %", "140.0 %"),
+    ],
+)
+def test_nearly_all_is_not_all(share: float, whole: str, tenths: str) -> None:
+    assert figures.percent(share) == whole
+    assert figures.percent(share, 1) == tenths
+
+
+@pytest.mark.parametrize(
     ("seconds", "shown"),
     [
         (0.04, "0.0 s"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from evalbench.tui.state.agreement import agreement_lines, agreement_metrics
 from evalbench.tui.state.heatmap import STEPS, heatmaps
+from evalbench.tui.widgets.heatmap import SHADES, heatmap_lines
 
 
 def metric(value: float | None, title: str = "", group: str = "", **more: Any) -> dict[str, Any]:
@@ -115,3 +116,50 @@ def test_how_far_judges_agree() -> None:
         ("range of repeats", "1.500", "", "20"),
     ]
     assert agreement_lines({"accuracy": metric(0.5)}) == []
+
+
+def shares(*values: float, half: float | None = None) -> dict[str, dict[str, Any]]:
+    return {
+        f"{name}/kind={place}": metric(
+            value,
+            str(place),
+            f"By kind, {name}",
+            share=True,
+            low=None if half is None else value - half,
+            high=None if half is None else value + half,
+        )
+        for name in ("one", "two")
+        for place, value in enumerate(values)
+    }
+
+
+def test_shades_do_not_tell_apart_what_chance_could_have_made() -> None:
+    [near] = heatmaps(shares(0.246, 0.279, 0.283, half=0.065))
+    steps = {spot.step for spots in near.spots for spot in spots}
+    assert steps <= {1, 2}
+    assert (near.lowest, near.highest) == ("19.9 %", "32.9 %")
+    [sure] = heatmaps(shares(0.246, 0.283, half=0.001))
+    assert [spots[0].step for spots in sure.spots] == [0, STEPS - 1]
+    # Without intervals, ten points at least; never below 0 or above 100 %.
+    [low] = heatmaps(shares(0.0, 0.01))
+    assert (low.lowest, low.highest) == ("0.0 %", "10.0 %")
+    [high] = heatmaps(shares(0.99, 1.0))
+    assert (high.lowest, high.highest) == ("90.0 %", "100.0 %")
+
+
+def test_a_row_has_as_many_glyphs_as_any_other_and_titles_are_whole_where_there_is_room() -> None:
+    [matrix] = heatmaps(shares(0.071, 0.286, 1.0))
+    for width in (50, 78, 130):
+        rows = heatmap_lines(matrix, width)[1:4]
+        glyphs = [[len(piece[0]) for piece in row if piece[0][0] in SHADES] for row in rows]
+        assert glyphs[0] == glyphs[1] == glyphs[2]
+        assert min(glyphs[0]) >= 2
+    long = {
+        name: one | {"group": one["group"] + " of a rather long name, over questions (micro)"}
+        for name, one in shares(0.1, 0.2).items()
+    }
+    [matrix] = heatmaps(long)
+    for width in (78, 160):
+        head = "".join(piece[0] for piece in heatmap_lines(matrix, width)[0])
+        assert len(head) <= width
+        assert ("…" not in head) == (width == 160)

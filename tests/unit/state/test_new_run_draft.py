@@ -8,17 +8,23 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.calls.options import Option
+from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
 from evalbench.tui.state.draft import (
+    FIRST_TITLE,
     MORE,
+    NEEDED,
     Draft,
+    Fix,
     default_words,
     fault_words,
     help_words,
     parsed,
 )
+from evalbench.tui.state.errand import ErrandFailed
 from evalbench.tui.state.judges import split_judges
 from evalbench.tui.state.known import Known, load_known
+from evalbench.tui.state.model_cache import Model
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +82,9 @@ def test_settings_come_by_use_and_each_once(draft: Draft) -> None:
 
 def test_data_and_judges_are_asked_for_where_they_apply(known: Known) -> None:
     def first(benchmark: str) -> set[str]:
-        section = Draft(known, benchmark, "openai").sections()[0]
-        return {option.name for option in section.options}
+        sections = Draft(known, benchmark, "openai").sections()
+        titles = (NEEDED, FIRST_TITLE)
+        return {one.name for part in sections if part.title in titles for one in part.options}
 
     assert "data" in first("mmlu")
     assert "judge" not in first("mmlu")
@@ -85,6 +92,84 @@ def test_data_and_judges_are_asked_for_where_they_apply(known: Known) -> None:
     assert all("data" not in first(name) for name in closed)
     judged = [name for name, one in known.benchmarks.items() if one.judged]
     assert all("judge" in first(name) for name in judged)
+
+
+def test_what_a_choice_makes_necessary_comes_first(known: Known) -> None:
+    own = Draft(known, "quickstart", "compatible", "mine")
+    needed = own.sections()[0]
+    assert (needed.title, [option.name for option in needed.options]) == (NEEDED, ["base_url"])
+    assert needed.hints == {"base_url": "http://127.0.0.1:8000/v1, for instance"}
+    preset = Draft(known, "quickstart", "ollama", "mine")
+    assert NEEDED not in [part.title for part in preset.sections()]
+    hints = {name: hint for part in preset.sections() for name, hint in part.hints.items()}
+    assert hints == {"base_url": "http://127.0.0.1:11434/v1"}
+    own.called_for.append("price")
+    assert [option.name for option in own.sections()[0].options] == ["base_url", "price"]
+    own.choose_provider("ollama")
+    assert NEEDED not in [part.title for part in own.sections()]
+
+
+def test_what_would_put_an_error_right(known: Known) -> None:
+    draft = Draft(known, "mmlu", "compatible", "mine")
+
+    def failed(cure: str, setting: str = "") -> ErrandFailed:
+        error = ErrandFailed("it cannot be", cure=cure)
+        error.setting = setting
+        return error
+
+    assert draft.fix(None) is None
+    assert draft.fix(failed("wait")) is None
+    assert draft.fix(failed("give it with --base-url, for example http://x")) == Fix("base_url")
+    assert draft.fix(failed("", "price")) == Fix("price")
+    assert draft.fix(failed("--family chat, which asks what it can")) == Fix("family", "chat")
+    assert draft.fix(failed("--family nonsense")) == Fix("family")
+    assert draft.fix(failed("evalbench keys set groq --force")) is None
+    assert (Fix("family", "chat").words, Fix("base_url").words) == (
+        "use family chat",
+        "go to base-url",
+    )
+    only_writes = Model("compatible/mine", "compatible", "mine", able={"choose": False})
+    assert draft.fix(None, only_writes) == Fix("family", "chat")
+    draft.typed["family"] = "chat"
+    assert draft.fix(None, only_writes) is None
+    draft.typed["limit"] = "many"
+    assert draft.fix(None) == Fix("limit")
+
+
+def test_the_settings_of_a_run_are_taken_over(known: Known) -> None:
+    spec = make_spec(
+        "mmlu",
+        "compatible/mine",
+        options={"family": "chat", "shots": 3},
+        provider_options={"base_url": "http://127.0.0.1:8000/v1"},
+        filters={"subject": ("anatomy", "astronomy")},
+        limit=7,
+        temperature=0.5,
+        shuffle=True,
+        tag=["one", 'two, "three"'],
+    )
+    draft = Draft(known, "quickstart", "openai", "gpt-4.1", {"limit": "3"})
+    draft.take(spec)
+    given = draft.given()
+    again = make_spec(
+        draft.benchmark,
+        draft.full_model,
+        options={name: given.pop(name) for name in spec.options if name in given},
+        provider_options={name: given.pop(name) for name in ("base_url",)},
+        filters={"subject": given.pop("subject")},
+        **given,
+    )
+    assert again == spec
+    judged = make_spec("mt-bench", "openai/gpt-4.1", judge=["openai/gpt-5-mini,temperature=0"])
+    draft.take(judged)
+    assert draft.given() == {"judge": judged.common["judge"]}
+
+
+def test_errors_speak_of_fields(known: Known) -> None:
+    draft = Draft(known, "mmlu", "compatible", "mine")
+    assert draft.as_fields("--base-url is no address; see --help") == (
+        "base-url is no address; see --help"
+    )
 
 
 def test_the_command_line_has_what_differs_from_the_defaults(draft: Draft) -> None:

@@ -264,7 +264,7 @@ def test_time_goes_on_between_two_looks_at_the_status(engine: PretendEngine) -> 
     assert view.elapsed > 0
 
 
-def test_clock_and_pace_of_a_resumed_run_begin_with_its_engine(engine: PretendEngine) -> None:
+def test_pace_of_a_resumed_run_begins_with_its_engine(engine: PretendEngine) -> None:
     status = engine.folder.status()
     status.created = time.time() - 86_400
     engine.folder.write_status(status)
@@ -278,6 +278,21 @@ def test_clock_and_pace_of_a_resumed_run_begin_with_its_engine(engine: PretendEn
     engine.status(done=3)
     view.look()
     assert 3 < view.elapsed < 60
+    assert view.resumed
+
+
+def test_the_clock_of_a_resumed_run_goes_on_from_where_it_stood(engine: PretendEngine) -> None:
+    engine.event("started", at_ms=1000)
+    engine.status(State.RUNNING, seconds=640.0)
+    view = viewed(engine)
+    assert not view.resumed
+    assert 640 <= view.elapsed < 700
+    engine.event("started", at_ms=700_000)
+    engine.status(State.RUNNING, seconds=641.0)
+    view.look()
+    assert view.resumed
+    assert viewed(engine).resumed
+    assert 641 <= view.elapsed < 700
 
 
 def test_a_run_at_rest_tells_how_long_engines_worked_on_it(engine: PretendEngine) -> None:

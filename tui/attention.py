@@ -1,0 +1,48 @@
+"""What reaches somebody who looks elsewhere: the terminal's title, its bell, a notification."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evalbench.tui.state.clean import one_line
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+_LONGEST = 200
+
+
+def tell_title(app: App[Any], text: str) -> None:
+    """Give the terminal's window or tab this title (OSC 2)."""
+    _write(app, f"\x1b]2;{_safe(text)}\x1b\\")
+
+
+def call(app: App[Any], text: str) -> None:
+    """Ring the bell, and have the terminal notify where it can.
+
+    OSC 9 is understood by iTerm2, WezTerm, kitty, ghostty and Windows Terminal, OSC 777 by
+    urxvt, foot and VTE; others ignore them. tmux keeps both to itself and passes the bell on.
+    """
+    words = _safe(text)
+    _write(app, f"\x07\x1b]9;{words}\x1b\\\x1b]777;notify;evalbench;{words}\x1b\\")
+
+
+def keep_title(app: App[Any]) -> None:
+    """Have the terminal remember the title that it has (XTWINOPS 22)."""
+    _write(app, "\x1b[22;2t")
+
+
+def give_title_back(app: App[Any]) -> None:
+    """Give the terminal the title that it had (XTWINOPS 23)."""
+    _write(app, "\x1b[23;2t")
+
+
+def _safe(text: str) -> str:
+    # Semicolons separate the parts of such a sequence.
+    return one_line(text).replace(";", ",")[:_LONGEST]
+
+
+def _write(app: App[Any], sequence: str) -> None:
+    if app._driver is not None and not app.is_headless:
+        app._driver.write(sequence)
+        app._driver.flush()

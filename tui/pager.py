@@ -1,0 +1,35 @@
+"""Reading a text in the user's own pager."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+
+def page(app: App[Any], text: str) -> None:
+    """Show a text in ``$PAGER``, by default ``less``, and come back to the app behind it.
+
+    The text must hold nothing that acts on a terminal. In a browser there is no pager: it is said.
+    """
+    from textual.app import SuspendNotSupported
+
+    words = shlex.split(os.environ.get("PAGER") or "less")
+    # Only the user may read it, and it is gone when the pager ends.
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as file:
+        file.write(text)
+        file.flush()
+        try:
+            with app.suspend():
+                subprocess.run([*words, file.name], check=False)
+        except SuspendNotSupported:
+            app.notify("there is no pager here", severity="warning", markup=False)
+        except OSError as error:
+            why = error.strerror or str(error)
+            told = f"{words[0]} cannot be started: {why}; set PAGER to another program"
+            app.notify(told, severity="warning", markup=False)

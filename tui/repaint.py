@@ -1,0 +1,183 @@
+"""What the terminal shows, so that only cells that look different are written to it again.
+
+Textual writes whole regions, and the whole screen after every change of the layout. That is tens
+of kilobytes for a key that changes one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.strip import Strip
+
+_APART = 8
+"""Cells between two changes that are written along: to move the cursor takes as much."""
+
+_MOST_STYLES = 4096
+_TEXT = "\0"
+
+_Cell = tuple[str, str]
+"""A character and the sequences around it; the second cell of a wide one has no character."""
+
+_Line = list[_Cell] | list[Segment] | None
+"""What a line shows: by cell, as it was written in whole, or unknown."""
+
+
+class Painted:
+    """What was written to the terminal, line by line."""
+
+    def __init__(self) -> None:
+        self._lines: list[_Line] = []
+        self._width = 0
+        self._styles: dict[Style | None, str] = {}
+
+    def forget(self) -> None:
+        """Write everything the next time: somebody else may have written to the terminal."""
+        self._lines = []
+
+    def less(self, update: CompositorUpdate) -> CompositorUpdate:
+        """An update that has the same effect on the terminal."""
+        return _Less(update, self)
+
+    # -- what is written -----------------------------------------------------------
+
+    def whole(self, update: LayoutUpdate, console: Console) -> str:
+        """The sequences for a whole screen."""
+        left, top, width, height = update.region
+        lines = [[part for strip in line for part in strip] for line in update.strips]
+        if left or top or any(map(_acts, lines)):
+            self.forget()
+            return update.render_segments(console)
+        if width != self._width or height != len(self._lines):
+            self._width, self._lines = width, [None] * height
+        written = []
+        for y, parts in enumerate(lines):
+            before = self._lines[y]
+            if before is None:
+                written.append(_move(0, y) + self._render(self._cells(parts, console)))
+            elif before != parts:
+                now = self._cells(parts, console)
+                written.append(self._change(y, 0, self._known(before, console), now))
+            self._lines[y] = parts
+        return "".join(written)
+
+    def spans(self, update: ChopsUpdate, console: Console) -> str:
+        """The sequences for parts of some lines."""
+        found = [(y, list(_parts(update, y, x1, x2))) for y, x1, x2 in update.spans]
+        if any(y >= len(self._lines) for y, _ in found) or any(
+            _acts(parts) for _, pieces in found for _, parts in pieces
+        ):
+            self.forget()
+            return update.render_segments(console)
+        written = []
+        for y, pieces in found:
+            before = self._lines[y]
+            if before is None:
+                # Where not all of a line is known, the next whole screen settles it.
+                written += [
+                    _move(x, y) + self._render(self._cells(parts, console)) for x, parts in pieces
+                ]
+                continue
+            known = self._known(before, console)
+            for x, parts in pieces:
+                now = self._cells(parts, console)
+                written.append(self._change(y, x, known[x : x + len(now)], now))
+                known[x : x + len(now)] = now
+            self._lines[y] = known
+        return "".join(written)
+
+    def _known(self, line: Sequence[_Cell] | Sequence[Segment], console: Console) -> list[_Cell]:
+        if line and isinstance(line[0], Segment):
+            return self._cells(line, console)  # type: ignore[arg-type]
+        return list(line)  # type: ignore[arg-type]
+
+    def _cells(self, parts: Iterable[Segment], console: Console) -> list[_Cell]:
+        cells: list[_Cell] = []
+        for text, style, _ in parts:
+            around = self._around(style, console)
+            if text.isascii():
+                cells += [(character, around) for character in text]
+                continue
+            for character in text:
+                wide = cell_len(character)
+                if not wide and cells:
+                    cells[-1] = (cells[-1][0] + character, cells[-1][1])
+                else:
+                    cells.append((character, around))
+                    cells += [("", around)] * (wide - 1)
+        return cells
+
+    def _around(self, style: Style | None, console: Console) -> str:
+        """The sequences of a style, around the place of its text."""
+        around = self._styles.get(style)
+        if around is None:
+            if len(self._styles) > _MOST_STYLES:
+                self._styles.clear()
+            system = console._color_system
+            plain = style is None or system is None
+            around = _TEXT if plain else Strip.render_style(style, _TEXT, system)  # type: ignore[arg-type]
+            self._styles[style] = around
+        return around
+
+    def _change(self, y: int, left: int, old: Sequence[_Cell], new: Sequence[_Cell]) -> str:
+        if len(old) != len(new) or any(len(cell[0]) != 1 for line in (old, new) for cell in line):
+            # Terminals do not agree on how wide some characters are: no part is written alone.
+            return "" if list(old) == list(new) else _move(left, y) + self._render(new)
+        changed = [x for x, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
+        written = []
+        at = 0
+        while at < len(changed):
+            begin = end = changed[at]
+            while at < len(changed) and changed[at] - end <= _APART:
+                end = changed[at]
+                at += 1
+            written.append(_move(left + begin, y) + self._render(new[begin : end + 1]))
+        return "".join(written)
+
+    def _render(self, cells: Sequence[_Cell]) -> str:
+        written = []
+        text, last = "", _TEXT
+        for character, around in cells:
+            if around != last:
+                written.append(last.replace(_TEXT, text) if text else "")
+                text, last = "", around
+            text += character
+        written.append(last.replace(_TEXT, text) if text else "")
+        return "".join(written)
+
+
+class _Less(CompositorUpdate):
+    """Another update, with what is on the terminal already left out."""
+
+    def __init__(self, update: CompositorUpdate, painted: Painted) -> None:
+        self._update, self._painted = update, painted
+
+    def render_segments(self, console: Console) -> str:
+        """See the base class."""
+        if isinstance(self._update, LayoutUpdate):
+            return self._painted.whole(self._update, console)
+        if isinstance(self._update, ChopsUpdate):
+            return self._painted.spans(self._update, console)
+        self._painted.forget()
+        return self._update.render_segments(console)
+
+
+def _move(x: int, y: int) -> str:
+    return f"\x1b[{y + 1};{x + 1}H"
+
+
+def _acts(parts: Sequence[Segment]) -> bool:
+    """Whether there is more than text: a picture that the terminal draws by itself."""
+    return any(control or "\x1b" in text for text, _, control in parts)
+
+
+def _parts(update: ChopsUpdate, y: int, x1: int, x2: int) -> Iterator[tuple[int, list[Segment]]]:
+    """Where in a line something is drawn, and what: all that lies between two columns."""
+    for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+        if strip is not None and x < x2 and end > x1:
+            yield x, list(strip.crop(0, min(end, x2) - x))

@@ -1,0 +1,76 @@
+"""The run under Home's cursor at a glance: state, scores, outcomes, money, what happened last."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.tui.screens import run_panels
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_view import RunView
+from evalbench.tui.state.wording import event_tone, log_words
+from evalbench.tui.widgets.lines import Line, Lines
+
+_MOST_EVENTS = 5
+
+
+class Preview(Vertical):
+    """Reads the status and the newest events of one run; nothing is scanned."""
+
+    DEFAULT_CSS = """
+    Preview { height: auto; padding: 0 1; }
+    Preview .section { border-top: solid $panel-lighten-2; border-title-color: $text-primary; }
+    Preview #preview-head { border-title-style: bold; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="preview")
+        self._view: RunView | None = None
+
+    def compose(self) -> ComposeResult:
+        """Sections, one below the other."""
+        for name, title in (("head", ""), ("score", "score and outcomes"), ("log", "last events")):
+            section = Lines(id=f"preview-{name}", classes="section")
+            section.border_title = f" {title} " if title else None
+            yield section
+
+    def show(self, folder: RunFolder | None) -> None:
+        """Show a run, or what has become of the one that is shown."""
+        if not self.query(Lines):
+            # The app is being closed, and this is half gone.
+            return
+        if folder is None:
+            self._view = None
+            self.remove_class("-on")
+            return
+        self.add_class("-on")
+        new = self._view is None or self._view.folder.path != folder.path
+        if new:
+            self._view = RunView(folder)
+        if self._view and (self._view.glance() or new):
+            self._draw(self._view)
+
+    def _draw(self, view: RunView) -> None:
+        status = view.status
+        head = self.query_one("#preview-head", Lines)
+        head.border_title = f" {one_line(status.benchmark)} × {one_line(status.model)} "
+        head.show([*run_panels.head_lines(view), *self._facts(view)])
+        self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))
+        told = [(event, words) for event in view.log if (words := log_words(event))]
+        self.query_one("#preview-log", Lines).show(
+            [
+                [(f"{view.clock_time(event)} ", "dim"), (words, event_tone(event))]
+                for event, words in told[-_MOST_EVENTS:]
+            ]
+        )
+
+    def _facts(self, view: RunView) -> list[Line]:
+        status = view.status
+        lines = run_panels.money_lines(view)
+        if view.problem and not view.live:
+            lines.append([(one_line(view.problem), "warn")])
+        if status.desc or status.tags:
+            told = " ".join([one_line(status.desc), *(f"#{one_line(tag)}" for tag in status.tags)])
+            lines.append([(told.strip(), "dim")])
+        return lines

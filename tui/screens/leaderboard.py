@@ -1,0 +1,132 @@
+"""Leaderboard: models against benchmarks, each score with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+
+from evalbench.tui.screens.page import Page
+from evalbench.tui.state.leaderboard import Leaderboard, leaderboard
+from evalbench.tui.state.run_list import RunLine, RunList
+from evalbench.tui.widgets.footer import Footer
+from evalbench.tui.widgets.table import Cell, Column, Table
+from evalbench.tui.widgets.text import Plain
+from evalbench.tui.widgets.topline import TopLine
+
+_EMPTY = "No complete run has a score yet."
+_WIDE = 20
+
+
+class LeaderboardPage(Page):
+    """One line for each model."""
+
+    SCOPE: ClassVar[str] = "leaderboard"
+    DEFAULT_CSS = """
+    LeaderboardPage #about { height: 3; padding: 0 2; color: $text-muted; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs = RunList()
+        self._board = Leaderboard((), (), {})
+        self._by = ""
+
+    def compose(self) -> ComposeResult:
+        """Top line, table, the run behind the line under the cursor."""
+        yield TopLine("Leaderboard")
+        yield Table((Column("model"),), empty=_EMPTY, id="board")
+        yield Plain(id="about")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """The table has the keyboard."""
+        self.set_focus(self.query_one(Table))
+
+    def tick(self) -> None:
+        """Read what changed."""
+        if self.is_mounted:
+            self._show()
+
+    def _show(self) -> None:
+        table = self.query_one(Table)
+        here = self._model()
+        self._board = leaderboard(self._runs.look(), self._by)
+        if self._by not in self._board.benchmarks:
+            self._by = next(iter(self._board.benchmarks), "")
+        # The one that orders them is always there; others go where there is no room.
+        shown = [
+            Column(
+                f"{name} ▾" if name == self._by else name, _WIDE, drop=place * (name != self._by)
+            )
+            for place, name in enumerate(self._board.benchmarks, 1)
+        ]
+        table.replace_columns((Column("", 3, right=True), Column("model", least=24), *shown))
+        table.show(_Rows(self._board), empty=_EMPTY)
+        if here in self._board.models:
+            table.cursor = self._board.models.index(here)
+        models, benchmarks = len(self._board.models), len(self._board.benchmarks)
+        words = f"{models} models" if models != 1 else "1 model"
+        words += f", {benchmarks} benchmarks" if benchmarks != 1 else ", 1 benchmark"
+        self.query_one(TopLine).tell(right=words)
+        self._tell()
+
+    def _model(self) -> str:
+        cursor = self.query_one(Table).cursor
+        return self._board.models[cursor] if cursor < len(self._board.models) else ""
+
+    def _run(self) -> RunLine | None:
+        """The run of the cell where the line under the cursor meets the ordering column."""
+        return self._board.run(self._model(), self._by)
+
+    @on(Table.Moved)
+    def _tell(self) -> None:
+        line = self._run()
+        words = "Each score is that of the newest complete run, with its 95 % interval."
+        if line:
+            words = f"{line.folder.id} · {line.done} samples · {line.age}\n{words}"
+        self.query_one("#about", Plain).show(words)
+        self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Grey out what the line under the cursor does not allow."""
+        if action == "open":
+            return True if self.is_mounted and self._run() else None
+        return True
+
+    @on(Table.Opened)
+    async def action_open(self) -> None:
+        """See the commands."""
+        if line := self._run():
+            await self.the_app.open_run(line.folder)
+
+    def action_sort(self) -> None:
+        """See the commands."""
+        names = self._board.benchmarks
+        if names:
+            self._by = names[(names.index(self._by) + 1) % len(names)]
+            self._show()
+
+    @on(Table.HeadClicked)
+    def _head_clicked(self, event: Table.HeadClicked) -> None:
+        if event.index >= 2:
+            self._by = self._board.benchmarks[event.index - 2]
+            self._show()
+
+
+class _Rows:
+    """Models as rows of the table."""
+
+    def __init__(self, board: Leaderboard) -> None:
+        self._board = board
+
+    def __len__(self) -> int:
+        return len(self._board.models)
+
+    def row(self, index: int) -> Sequence[Cell]:
+        model = self._board.models[index]
+        runs = [self._board.run(model, name) for name in self._board.benchmarks]
+        scores: list[Cell] = [run.score if run else ("–", "dim") for run in runs]
+        return ((str(index + 1), "dim"), model, *scores)

@@ -1,0 +1,190 @@
+"""Charts of a few lines over time, drawn in braille dots with their scale, as pieces of text.
+
+Colour only repeats what the text says: lines are told apart by their legend and by how they are
+drawn, and the range around a line by its shade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+Piece = tuple[str, str]
+"""Text and tone."""
+
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bits of a braille character by row and column of the dot."""
+_BLANK = 0x2800
+_BAND = "░"
+_LEAST_PLOT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart: points (x, y) in the order of x.
+
+    Attributes:
+        name: in the legend; empty for a chart of one line.
+        tone: of the line.
+        dotted: drawn with gaps, to tell it from another.
+    """
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    tone: str = "accent"
+    dotted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart of lines that share a scale.
+
+    Attributes:
+        title: what is shown, with its unit.
+        series: its lines.
+        band: (x, low, high) of a range around the first line.
+        y_words, x_words: how values of the two axes are written.
+        low, high: ends of the vertical scale, where they are not those of the values.
+        level: a horizontal line, such as a limit.
+        note: a few words beside the title, such as the newest value.
+    """
+
+    title: str
+    series: Sequence[Series]
+    y_words: Callable[[float], str]
+    x_words: Callable[[float], str]
+    band: Sequence[tuple[float, float, float]] = ()
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    note: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is no line to draw yet."""
+        return not any(len(one.points) > 1 for one in self.series)
+
+
+def draw_chart(chart: Chart, width: int, height: int) -> list[list[Piece]]:
+    """A chart in so many cells: a head, the plot beside its scale, and the ends of the time."""
+    head: list[Piece] = [(chart.title, "strong")]
+    if chart.note:
+        head.append((f"  {chart.note}", ""))
+    named = [one for one in chart.series if one.name]
+    for one in named if len(named) > 1 else []:
+        head.append((f"  {'┄' if one.dotted else '─'} {one.name}", one.tone))
+    if chart.band:
+        head.append((f"  {_BAND} 95 %", "dim"))
+    if chart.empty:
+        return [head, [("nothing to draw yet", "dim")], *[[] for _ in range(height - 2)]]
+    low, high = _scale(chart)
+    labels = [chart.y_words(high), chart.y_words((low + high) / 2), chart.y_words(low)]
+    margin = max(map(len, labels)) + 1
+    wide, tall = max(_LEAST_PLOT, width - margin), max(1, height - 2)
+    canvas = _Canvas(wide, tall, _span(chart), (low, high))
+    canvas.shade(chart.band)
+    if chart.level is not None:
+        canvas.level(chart.level)
+    for one in reversed(chart.series):
+        canvas.line(one)
+    rows = canvas.rows()
+    at = {0: labels[0], tall - 1: labels[2]}
+    if tall >= 5:
+        at[tall // 2] = labels[1]
+    lines: list[list[Piece]] = [head]
+    lines += [[(f"{at.get(y, ''):>{margin - 1}} ", "dim"), *row] for y, row in enumerate(rows)]
+    first, last = _span(chart)
+    ends = chart.x_words(first), chart.x_words(last)
+    gap = max(1, wide - len(ends[0]) - len(ends[1]))
+    lines.append([(" " * margin + ends[0] + " " * gap + ends[1], "dim")])
+    return lines
+
+
+def _span(chart: Chart) -> tuple[float, float]:
+    xs = [x for one in chart.series for x, _ in one.points]
+    return min(xs), max(xs)
+
+
+def _scale(chart: Chart) -> tuple[float, float]:
+    values = [y for one in chart.series for _, y in one.points]
+    values += [y for _, *ends in chart.band for y in ends]
+    values += [] if chart.level is None else [chart.level]
+    low = min(values) if chart.low is None else chart.low
+    high = max(values) if chart.high is None else chart.high
+    if high <= low:
+        high = low + (abs(low) or 1.0)
+    return low, high
+
+
+class _Canvas:
+    """Dots and shades in cells of two by four dots."""
+
+    def __init__(
+        self, wide: int, tall: int, span: tuple[float, float], scale: tuple[float, float]
+    ) -> None:
+        self._wide, self._tall = wide, tall
+        self._first, self._last = span
+        self._low, self._high = scale
+        self._bits = [[0] * wide for _ in range(tall)]
+        self._tones = [[""] * wide for _ in range(tall)]
+        self._shaded = [[False] * wide for _ in range(tall)]
+
+    def _row(self, y: float) -> int:
+        """Of dots, from the top."""
+        share = (y - self._low) / (self._high - self._low)
+        return min(4 * self._tall - 1, max(0, round((1 - share) * (4 * self._tall - 1))))
+
+    def _column(self, x: float) -> int:
+        share = (x - self._first) / ((self._last - self._first) or 1.0)
+        return min(2 * self._wide - 1, max(0, round(share * (2 * self._wide - 1))))
+
+    def shade(self, band: Sequence[tuple[float, float, float]]) -> None:
+        """The range in every column, also between two of its points."""
+        pairs = list(pairwise(band)) or [(one, one) for one in band]
+        at = 0
+        for column in range(self._wide):
+            x = self._first + (self._last - self._first) * (column + 0.5) / self._wide
+            while at + 1 < len(pairs) and pairs[at][1][0] < x:
+                at += 1
+            if not pairs or x < band[0][0] - (self._last - self._first) / self._wide:
+                continue
+            (left, low, high), (right, next_low, next_high) = pairs[at]
+            share = min(1.0, max(0.0, (x - left) / (right - left))) if right > left else 0.0
+            below = self._row(low + share * (next_low - low))
+            above = self._row(high + share * (next_high - high))
+            for row in range(above // 4, below // 4 + 1):
+                self._shaded[row][column] = True
+
+    def level(self, y: float) -> None:
+        for column in range(0, 2 * self._wide, 3):
+            self._dot(column, self._row(y), "warn")
+
+    def line(self, series: Series) -> None:
+        points = [(self._column(x), self._row(y)) for x, y in series.points]
+        for (left, top), (right, bottom) in pairwise(points):
+            steps = max(right - left, abs(bottom - top), 1)
+            for step in range(steps + 1):
+                column = left + round(step * (right - left) / steps)
+                row = top + round(step * (bottom - top) / steps)
+                if not series.dotted or column % 4 < 2:
+                    self._dot(column, row, series.tone)
+
+    def _dot(self, column: int, row: int, tone: str) -> None:
+        self._bits[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
+        self._tones[row // 4][column // 2] = tone
+
+    def rows(self) -> list[list[Piece]]:
+        """Lines of pieces, equal neighbours joined."""
+        drawn = []
+        for bits, tones, shaded in zip(self._bits, self._tones, self._shaded, strict=True):
+            row: list[Piece] = []
+            for dots, tone, under in zip(bits, tones, shaded, strict=True):
+                text = chr(_BLANK + dots) if dots else _BAND if under else " "
+                own = tone if dots else "faint" if under else ""
+                if row and row[-1][1] == own:
+                    row[-1] = (row[-1][0] + text, own)
+                else:
+                    row.append((text, own))
+            drawn.append(row)
+        return drawn

@@ -1,0 +1,59 @@
+"""Runs that come to rest while somebody does something else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalbench.tui.state import figures
+from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_list import RunLine
+
+WORTH_S = 20.0
+"""Seconds that a run must have been seen at work for its end to be worth a word."""
+
+
+class Ends:
+    """Told of all runs now and then; says which of them have ended since."""
+
+    def __init__(self) -> None:
+        self._since: dict[Path, float] = {}
+
+    def look(self, lines: Sequence[RunLine]) -> list[RunLine]:
+        """Runs that were at work the last time, for long enough, and are at rest now."""
+        now = time.monotonic()
+        live = {line.folder.path for line in lines if line.live}
+        ended = [
+            line
+            for line in lines
+            if not line.live and now - self._since.get(line.folder.path, now) >= WORTH_S
+        ]
+        self._since = {path: self._since.get(path, now) for path in live}
+        return ended
+
+
+def end_words(line: RunLine) -> str:
+    """What there is to say of a run that has ended."""
+    parts = [f"{one_line(line.benchmark)} × {one_line(line.model)}: {line.state}"]
+    parts += [line.score] if line.score else []
+    parts += [f"{figures.count(line.failed)} failed"] if line.failed else []
+    return ", ".join(parts)
+
+
+def title_words(lines: Sequence[RunLine], shown: Path | None) -> str:
+    """The terminal's title: how far the run that is shown is, or else those at work are.
+
+    Args:
+        lines: all runs.
+        shown: the folder of the run whose page is open, if one is.
+    """
+    for line in lines:
+        if line.folder.path == shown:
+            far = figures.percent(line.share) if line.live else line.state
+            return f"{far} · {one_line(line.benchmark)} × {one_line(line.model)}"
+    live = [line for line in lines if line.live]
+    if not live:
+        return "evalbench"
+    share = sum(line.share for line in live) / len(live)
+    return f"evalbench · {len(live)} running, {figures.percent(share)}"

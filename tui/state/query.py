@@ -1,0 +1,116 @@
+"""The filter language of lists: ``state:running model:claude score<50 cost>1 tag:paper``.
+
+Words are looked for everywhere, ``name:text`` in one field, and ``<``, ``<=``, ``>``, ``>=`` and
+``=`` compare numbers. All terms must hold; a ``-`` before one turns it round. Texts with spaces
+are put into double quotes.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from evalbench.engine.errors import nearest
+
+Row = TypeVar("Row")
+
+Text = Callable[[Row], Sequence[str]]
+"""What a field says of a row, in small letters."""
+
+Number = Callable[[Row], float | None]
+"""What a field is of a row; None where that is unknown: no comparison holds then."""
+
+_TERM = re.compile(r'(-?)(?:([A-Za-z]+)(:|<=|>=|<|>|=))?("[^"]*"?|\S+)')
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+_UNITS = {"": 1.0, "%": 1.0, "$": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Generic[Row]):
+    """What a list can be filtered by.
+
+    Attributes:
+        words: all that words are looked for in, in small letters.
+        texts, numbers: fields by name. ``age`` is a number of seconds; ``2h`` and ``3d`` are too.
+    """
+
+    words: Callable[[Row], str]
+    texts: Mapping[str, Text[Row]]
+    numbers: Mapping[str, Number[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[Row]):
+    """A filter as it was typed.
+
+    Attributes:
+        problem: what is wrong with it, in words; it lets everything through then.
+    """
+
+    terms: tuple[Callable[[Row], bool], ...] = ()
+    problem: str = ""
+
+    def among(self, rows: Sequence[Row]) -> list[Row]:
+        """Those of ``rows`` that it lets through."""
+        return [row for row in rows if all(term(row) for term in self.terms)]
+
+
+def parse_query(text: str, fields: Fields[Row]) -> Query[Row]:
+    """Read a filter. While a term is still being typed (``state:``) it lets everything through."""
+    terms: list[Callable[[Row], bool]] = []
+    for sign, name, how, raw in _TERM.findall(text):
+        wanted = raw.strip('"').lower()
+        if not how:
+            if re.fullmatch(r"[a-z]+(:|[<>=]+)", wanted):
+                continue
+            term = _with_words(fields.words, wanted)
+        elif how == ":" and name.lower() in fields.texts:
+            term = _with_text(fields.texts[name.lower()], wanted)
+        elif how != ":" and name.lower() in fields.numbers:
+            number = _number(wanted)
+            if number is None:
+                return Query(problem=f"{name}{how} wants a number, not {raw}")
+            term = _with_number(fields.numbers[name.lower()], _COMPARED[how], number)
+        else:
+            known = fields.texts if how == ":" else fields.numbers
+            return Query(problem=f"no {name}{how} here; {nearest(name.lower(), list(known))}")
+        terms.append(_turned(term) if sign else term)
+    return Query(tuple(terms))
+
+
+def _with_words(words: Callable[[Row], str], wanted: str) -> Callable[[Row], bool]:
+    return lambda row: wanted in words(row)
+
+
+def _with_text(field: Text[Row], wanted: str) -> Callable[[Row], bool]:
+    return lambda row: any(wanted in text for text in field(row))
+
+
+def _with_number(
+    field: Number[Row], compare: Callable[[float, float], bool], wanted: float
+) -> Callable[[Row], bool]:
+    def holds(row: Row) -> bool:
+        number = field(row)
+        return number is not None and compare(number, wanted)
+
+    return holds
+
+
+def _turned(term: Callable[[Row], bool]) -> Callable[[Row], bool]:
+    return lambda row: not term(row)
+
+
+def _number(text: str) -> float | None:
+    found = re.fullmatch(r"\$?(-?[\d,]*\.?\d+)\s*([%$smhd]?)", text)
+    if not found:
+        return None
+    return float(found[1].replace(",", "")) * _UNITS[found[2]]
