@@ -307,7 +307,7 @@ async def _run(server: Server, concurrency: int | None) -> Pace:
     call = Call(ModelRef("simulated", "m"), generate("?", max_tokens=1))
     left, answered = server.calls, 0
     working: set[asyncio.Task[Reply]] = set()
-    seen = []
+    seen: list[tuple[int, int]] = []
     while left or working:
         while left and len(working) < realtime.window:
             left -= 1

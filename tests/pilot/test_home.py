@@ -260,7 +260,7 @@ async def test_the_list_is_filtered_and_ordered(runs: dict[str, PretendEngine]) 
             ("done<50 -tag:paper", ["1-running"]),
         ):
             entry.value = text
-            await until(pilot, lambda ids=ids: listed() == ids, text)
+            await until(pilot, lambda: listed() == ids, text)  # noqa: B023
             await until_shown(pilot, f"{len(ids)} of 3 runs")
         entry.value = "stat:paused"
         await until_shown(pilot, "no stat: here; did you mean state")
@@ -293,9 +293,7 @@ async def test_the_run_under_the_cursor_is_shown_beside_the_list(
             await until_shown(pilot, "somebody paused it")
             assert "engine started" not in shown(app)
             await pilot.resize_terminal(80, 24)
-            await until(
-                pilot, lambda app=app: "somebody paused" not in shown(app), "the list alone"
-            )
+            await until(pilot, lambda: "somebody paused" not in shown(app), "the list alone")  # noqa: B023
 
 
 async def test_a_leaderboard_of_models_and_benchmarks(runs: dict[str, PretendEngine]) -> None:

@@ -203,7 +203,7 @@ async def test_names_of_metrics_are_told_apart_and_numbers_whole(engine: Pretend
             await until_shown(pilot, "25.0 %  20.0–31.0  Accuracy")
             for told in ("str", "fir"):
                 row = re.compile(rf"Accuracy as read by {told}.*25 / 100")
-                await until(pilot, lambda row=row: row.search(shown(pilot.app)), told)
+                await until(pilot, lambda: row.search(shown(pilot.app)), told)  # noqa: B023
 
 
 async def test_judges_are_told_apart(engine: PretendEngine) -> None:

@@ -362,7 +362,7 @@ def _loaded(text: str) -> Any:
         return text
 
 
-def _tool(_: Scoring, reply: str, accepted: list[str]) -> Read:
+def _tool(_one: Scoring, reply: str, accepted: list[str]) -> Read:
     """A call of the expected function; arguments have to be the same where the target has some."""
     text = answer_text(reply)
     _, tag, tagged = text.rpartition("<tool_call>")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from evalbench.engine.errors import UsageError
 from evalbench.tui.cli.gate import FAILED, gate_code, gates, judged
 
-METRICS = {
+METRICS: dict[str, dict[str, Any]] = {
     "accuracy": {"value": 0.75, "low": 0.6, "high": 0.85},
     "rating": {"value": None, "low": None, "high": None},
 }

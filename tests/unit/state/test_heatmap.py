@@ -151,7 +151,9 @@ def test_a_row_has_as_many_glyphs_as_any_other_and_titles_are_whole_where_there_
     [matrix] = heatmaps(shares(0.071, 0.286, 1.0))
     for width in (50, 78, 130):
         rows = heatmap_lines(matrix, width)[1:4]
-        glyphs = [[len(piece[0]) for piece in row if piece[0][0] in SHADES] for row in rows]
+        glyphs = [
+            [len(str(piece[0])) for piece in row if str(piece[0])[0] in SHADES] for row in rows
+        ]
         assert glyphs[0] == glyphs[1] == glyphs[2]
         assert min(glyphs[0]) >= 2
     long = {
