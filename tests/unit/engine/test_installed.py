@@ -9,6 +9,7 @@ import shlex
 import sys
 import tomllib
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -126,9 +127,9 @@ def test_what_is_missing_is_named_with_the_command(environment: Path) -> None:
 def test_a_missing_package_stops_a_run_before_it_begins(
     monkeypatch: pytest.MonkeyPatch, module: str, model: str
 ) -> None:
-    found = installed.find_spec
     monkeypatch.setattr(
-        installed, "find_spec", lambda name: None if name == module else found(name)
+        "evalbench.engine.installed.find_spec",
+        lambda name: None if name == module else find_spec(name),
     )
     with pytest.raises(UsageError) as error:
         check_spec(make_spec("quickstart", model))

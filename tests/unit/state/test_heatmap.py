@@ -162,6 +162,6 @@ def test_a_row_has_as_many_glyphs_as_any_other_and_titles_are_whole_where_there_
     }
     [matrix] = heatmaps(long)
     for width in (78, 160):
-        head = "".join(piece[0] for piece in heatmap_lines(matrix, width)[0])
+        head = "".join(str(piece[0]) for piece in heatmap_lines(matrix, width)[0])
         assert len(head) <= width
         assert ("…" not in head) == (width == 160)
