@@ -150,7 +150,7 @@ def test_shades_do_not_tell_apart_what_chance_could_have_made() -> None:
 def test_a_row_has_as_many_glyphs_as_any_other_and_titles_are_whole_where_there_is_room() -> None:
     [matrix] = heatmaps(shares(0.071, 0.286, 1.0))
     for width in (50, 78, 130):
-        rows = heatmap_lines(matrix, width)[1:4]
+        rows: Any = heatmap_lines(matrix, width)[1:4]
         glyphs = [
             [len(str(piece[0])) for piece in row if str(piece[0])[0] in SHADES] for row in rows
         ]
@@ -162,6 +162,7 @@ def test_a_row_has_as_many_glyphs_as_any_other_and_titles_are_whole_where_there_
     }
     [matrix] = heatmaps(long)
     for width in (78, 160):
-        head = "".join(str(piece[0]) for piece in heatmap_lines(matrix, width)[0])
+        first: Any = heatmap_lines(matrix, width)[0]
+        head = "".join(piece[0] for piece in first)
         assert len(head) <= width
         assert ("…" not in head) == (width == 160)
