@@ -362,11 +362,7 @@ def _loaded(text: str) -> Any:
         return text
 
 
-<<<<<<< HEAD
-def _tool(_one: Scoring, reply: str, accepted: list[str]) -> Read:
-=======
 def _tool(_scoring: Scoring, reply: str, accepted: list[str]) -> Read:
->>>>>>> e9decdd (Name what is not used)
     """A call of the expected function; arguments have to be the same where the target has some."""
     text = answer_text(reply)
     _before, tag, tagged = text.rpartition("<tool_call>")
