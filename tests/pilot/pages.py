@@ -37,6 +37,7 @@ from evalbench.tui.screens.leaderboard import LeaderboardPage
 from evalbench.tui.screens.models import ModelsPage
 from evalbench.tui.screens.new import NewRunPage
 from evalbench.tui.screens.new_probe import Probe
+from evalbench.tui.screens.own import OwnPage
 from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.press_key import PressKey
 from evalbench.tui.screens.run import RunPage
@@ -192,6 +193,11 @@ async def _(pilot: Pilot[int]) -> None:
 async def _(pilot: Pilot[int]) -> None:
     await turn_to(pilot, HelpPage, "f1")
     await filter_by(pilot, "run")
+
+
+@shot("own", OwnPage)
+async def _(pilot: Pilot[int]) -> None:
+    await the_app(pilot).action_own()
 
 
 @shot("settings", SettingsPage)

@@ -38,6 +38,7 @@ class OwnPage(Page):
     DEFAULT_CSS = """
     OwnPage #file { margin: 0 1; }
     OwnPage #asked { height: 1fr; padding: 0 2; }
+    OwnPage #label { padding: 0 2; color: $text-muted; }
     OwnPage #reply { height: 30%; min-height: 4; margin: 0 1; }
     OwnPage #score { height: 4; padding: 0 2; }
     """
@@ -55,13 +56,13 @@ class OwnPage(Page):
         yield Input(placeholder="File, such as capitals.toml", id="file")
         with VerticalScroll(id="asked", can_focus=False):
             yield Plain(id="prompt")
+        yield Plain("Paste a reply", id="label")
         yield TextArea(id="reply")
         yield Lines(id="score")
         yield Footer()
 
     def on_mount(self) -> None:
         """The name of the file comes first."""
-        self.query_one("#reply", TextArea).border_title = "Paste a reply"
         self.query_one("#file", Input).focus()
 
     @on(Input.Submitted, "#file")
