@@ -112,8 +112,17 @@ def read_toml(path: Path, parse_float: Callable[[str], Any] = float) -> dict[str
         OSError: as of :func:`read_plain`.
         ValueError: it is no TOML (``tomllib.TOMLDecodeError``), or no text.
     """
+    return parse_toml(read_text(path, encoding="utf-8-sig"), parse_float)
+
+
+def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a text in TOML.
+
+    Raises:
+        ValueError: it is none (``tomllib.TOMLDecodeError``).
+    """
     try:
-        body = tomllib.loads(read_text(path, encoding="utf-8-sig"), parse_float=parse_float)
+        body = tomllib.loads(text, parse_float=parse_float)
     except RecursionError:
         raise tomllib.TOMLDecodeError("it is nested too deeply") from None
     if too_deep(body):

@@ -79,7 +79,8 @@ def pip_words(verb: str) -> list[str]:
     """The beginning of a pip command for the environment of this Python."""
     if find_spec("pip") is None:
         return ["uv", "pip", verb, "--python", sys.executable]
-    return [sys.executable, "-m", "pip", verb]
+    python = sys.executable
+    return [python, "-m", "pip", verb]
 
 
 def packages_of(extra: str) -> list[str]:

@@ -66,18 +66,21 @@ SERVERS: Mapping[str, Server] = {
         "https://inference.baseten.co/v1",
         ("BASETEN_API_KEY",),
         "https://docs.baseten.co/quickstart",
+        "https://app.baseten.co/settings/api_keys",
     ),
     "cerebras": Server(
         "Cerebras",
         "https://api.cerebras.ai/v1",
         ("CEREBRAS_API_KEY",),
         "https://inference-docs.cerebras.ai/resources/openai",
+        "https://cloud.cerebras.ai",
     ),
     "cloudflare": Server(
         "Cloudflare Workers AI",
         "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1",
         ("CLOUDFLARE_API_KEY",),
         "https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility",
+        "https://dash.cloudflare.com/profile/api-tokens",
         options=(_ACCOUNT,),
     ),
     "cohere": Server(
@@ -85,12 +88,14 @@ SERVERS: Mapping[str, Server] = {
         "https://api.cohere.ai/compatibility/v1",
         ("COHERE_API_KEY", "CO_API_KEY"),
         "https://docs.cohere.com/docs/compatibility-api",
+        "https://dashboard.cohere.com/api-keys",
     ),
     "dashscope": Server(
         "Alibaba Cloud Model Studio",
         "https://{workspace}.{region}.maas.aliyuncs.com/compatible-mode/v1",
         ("DASHSCOPE_API_KEY",),
         "https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
+        "https://modelstudio.console.alibabacloud.com",
         quirks=Quirks(batches="auto"),
         options=(_WORKSPACE, _REGION),
     ),
@@ -99,6 +104,7 @@ SERVERS: Mapping[str, Server] = {
         "{host}/serving-endpoints",
         ("DATABRICKS_TOKEN",),
         "https://docs.databricks.com/aws/en/machine-learning/model-serving/score-foundation-models",
+        "https://docs.databricks.com/aws/en/dev-tools/auth/pat",
         options=(_HOST,),
     ),
     "helicone": Server(
@@ -128,6 +134,7 @@ SERVERS: Mapping[str, Server] = {
         "https://api.minimax.io/v1",
         ("MINIMAX_API_KEY",),
         "https://platform.minimax.io/docs/api-reference/text-openai-api",
+        "https://platform.minimax.io",
         quirks=Quirks(cap="max_completion_tokens"),
     ),
     "moonshot": Server(
@@ -135,6 +142,7 @@ SERVERS: Mapping[str, Server] = {
         "https://api.moonshot.ai/v1",
         ("MOONSHOT_API_KEY",),
         "https://platform.kimi.ai/docs/api/quickstart",
+        "https://platform.kimi.ai/console/api-keys",
         quirks=Quirks(batches="auto"),
     ),
     "nvidia": Server(
@@ -158,6 +166,7 @@ SERVERS: Mapping[str, Server] = {
         "https://api.sambanova.ai/v1",
         ("SAMBANOVA_API_KEY",),
         "https://docs.sambanova.ai/docs/en/features/openai-compatibility",
+        "https://cloud.sambanova.ai/apis",
     ),
     "sglang": Server(
         "SGLang",

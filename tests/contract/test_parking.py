@@ -41,6 +41,8 @@ BENCHMARKS = (
     "code-prediction",
     "code-choice",
     "openseesime",
+    "humaneval",
+    "mbpp",
     "custom",
 )
 
@@ -65,6 +67,16 @@ def small(name: str, data: Path, folder: Path) -> dict[str, Any]:
         case "openseesime":
             few = {"frames": 1, "max_side": 64}
             return {"data": str(data / "openseesime"), "limit": 3, "options": few}
+        case "humaneval" | "mbpp":
+            problem = {"task_id": 11, "prompt": "def add(a, b):\n", "text": "Write add."}
+            tests = {"entry_point": "add", "test": "", "test_list": ["assert add(1, 2) == 3"]}
+            (folder / "problems.jsonl").write_text(
+                "".join(json.dumps({**problem, **tests, "task_id": n}) + "\n" for n in (11, 12))
+                if name == "mbpp"
+                else json.dumps({**problem, **tests, "task_id": "HumanEval/0"}) + "\n"
+            )
+            few = {"generations": 2, "unsafe_run_code": True}
+            return {"data": str(folder / "problems.jsonl"), "options": few}
         case "custom":
             for name, body in custom_example.files_of("choice", "own").items():
                 (folder / name).write_bytes(body)

@@ -23,6 +23,7 @@ EXIT_CODES = {
     5: "cannot go on: key, credit, model, journal",
     6: "crash, or the engine disappeared",
     7: "its batches are still out",
+    8: "complete, but a score is below --fail-under",
 }
 
 _ENVIRONMENT = {

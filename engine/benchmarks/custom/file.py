@@ -19,7 +19,7 @@ from evalbench.engine.benchmarks.custom.scorers import (
 )
 from evalbench.engine.data.reading import unreadable
 from evalbench.engine.errors import DataError, nearest
-from evalbench.engine.files import read_text, read_toml
+from evalbench.engine.files import parse_toml, read_text, read_toml
 from evalbench.engine.shapes import short
 
 CHOICES_AT_MOST = 7
@@ -187,13 +187,11 @@ def read_tables(path: Path) -> tuple[dict[str, Any], str]:
     """
     try:
         text = read_text(path, encoding="utf-8-sig")
-        return tomllib.loads(text), text
+        return parse_toml(text), text
     except tomllib.TOMLDecodeError as error:
         raise DataError("this is not TOML", path=str(path), why=str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from None
-    except RecursionError:
-        raise DataError("this is not TOML", path=str(path), why="it is nested too deeply") from None
 
 
 def read_file(path: Path) -> CustomFile:

@@ -23,13 +23,15 @@ def _read(*words: str) -> argparse.Namespace:
 
 
 def test_every_kind_of_setting_finds_its_place() -> None:
-    args = _read("--limit", "9", "--shots", "2", "--threads", "1", "--subject", "law", "--shuffle")
+    args = _read(
+        "--limit", "9", "--shots", "2", "--threads", "1", "--subject", "anatomy", "--shuffle"
+    )
     (spec,) = new_specs(args, "mmlu", [MODEL])
     assert spec.get("limit") == 9
     assert spec.get("shuffle") is True
     assert spec.options["shots"] == 2
     assert spec.provider_options["threads"] == 1
-    assert spec.filters == {"subject": ("law",)}
+    assert spec.filters == {"subject": ("anatomy",)}
 
 
 def test_one_spec_for_each_model() -> None:
@@ -39,7 +41,7 @@ def test_one_spec_for_each_model() -> None:
 
 def test_changes_are_put_over_what_is_stored(tmp_path: Path) -> None:
     stored = make_spec(
-        "mmlu", MODEL, options={"shots": 3}, filters={"subject": "law"}, limit=5, tag=["a"]
+        "mmlu", MODEL, options={"shots": 3}, filters={"subject": "anatomy"}, limit=5, tag=["a"]
     )
     assert changed(stored, _read()) is stored
     new = changed(stored, _read("--limit", "7", "--style", "permuted", "--threads", "2"))

@@ -32,7 +32,7 @@ def translated(text: str) -> Translation:
 def parses(words: Sequence[str]) -> None:
     """The command takes these words; whether its files are there is not looked at."""
     if words[0] != "evalbench":
-        assert words[:2] == ["pip", "install"]
+        assert {"pip", "install"} <= set(words)
         return
     module = import_module(f"evalbench.tui.cli.{COMMANDS[words[1]].module}")
     parser = Parser(words[1], "x")

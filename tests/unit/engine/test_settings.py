@@ -392,7 +392,7 @@ def test_a_model_that_cannot_answer_such_calls_is_refused() -> None:
     assert caught.value.field == "model"
     assert caught.value.what == "scripted/good cannot answer the 'choose' calls that mmlu makes"
     assert caught.value.why == "it only writes"
-    assert caught.value.cure.startswith("see evalbench benchmarks mmlu")
+    assert caught.value.cure.startswith("--family chat")
     check_spec(make_spec("mmlu", "scripted/good", options={"family": "chat"}))
 
 

@@ -34,7 +34,10 @@ def test_every_provider_is_whole(name: str) -> None:
     assert "planted" not in repr(provider)
 
 
-BATCHING = ("anthropic", "openai", "google", "groq", "together", "compatible")
+BATCHING = (
+    *("anthropic", "openai", "google", "groq", "together", "compatible"),
+    *("dashscope", "moonshot"),
+)
 """Those that take batches, as far as is known before one is sent."""
 
 

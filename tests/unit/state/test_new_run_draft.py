@@ -129,6 +129,9 @@ def test_what_would_put_an_error_right(known: Known) -> None:
         "go to base-url",
     )
     only_writes = Model("compatible/mine", "compatible", "mine", able={"choose": False})
+    # Left open, the family goes by what the model can answer.
+    assert draft.fix(None, only_writes) is None
+    draft.typed["family"] = "original"
     assert draft.fix(None, only_writes) == Fix("family", "chat")
     draft.typed["family"] = "chat"
     assert draft.fix(None, only_writes) is None
