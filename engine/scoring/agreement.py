@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate
+from math import fsum
 from typing import Literal
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -94,24 +96,28 @@ def krippendorff_alpha(
     values = sorted({rating for ratings in paired for rating in ratings})
     if len(paired) < 2 or len(values) < 2:
         return None
-    import numpy as np
+    counts = Counter(rating for ratings in paired for rating in ratings)
+    apart = _distances(values, counts, level)
 
-    places = {value: place for place, value in enumerate(values)}
-    by_item = np.zeros((len(paired), len(values)))
-    for row, ratings in zip(by_item, paired, strict=True):
-        for rating in ratings:
-            row[places[rating]] += 1
-    by_value = by_item.sum(axis=0)
-    scale = np.array(values, dtype=float)
-    if level == "ordinal":
-        scale = by_value.cumsum() - by_value / 2
-    delta = (scale[:, None] - scale) ** 2
+    def disagreement(held: Counter[float]) -> float:
+        # Exact, so that the order of ratings does not matter.
+        return fsum(n * m * apart(c, k) for c, n in held.items() for k, m in held.items())
+
+    observed = sum(disagreement(Counter(ratings)) / (len(ratings) - 1) for ratings in paired)
+    expected = disagreement(counts) / (counts.total() - 1)
+    return None if expected == 0 else 1 - observed / expected
+
+
+def _distances(
+    values: Sequence[float], counts: Counter[float], level: Level
+) -> Callable[[float, float], float]:
+    """How far apart two ratings are, squared."""
     if level == "nominal":
-        delta = (delta > 0).astype(float)
-    elif level == "ratio":
-        total = (scale[:, None] + scale) ** 2
-        delta = np.divide(delta, total, out=np.zeros_like(delta), where=total != 0)
-    apart = ((by_item @ delta) * by_item).sum(axis=1)
-    observed = (apart / (by_item.sum(axis=1) - 1)).sum()
-    expected = by_value @ delta @ by_value / (by_value.sum() - 1)
-    return None if expected == 0 else float(1 - observed / expected)
+        return lambda c, k: float(c != k)
+    if level == "ratio":
+        return lambda c, k: ((c - k) / (c + k)) ** 2 if c + k else 0.0
+    if level == "interval":
+        return lambda c, k: (c - k) ** 2
+    ends = dict(zip(values, accumulate(counts[value] for value in values), strict=True))
+    ranks = {value: ends[value] - counts[value] / 2 for value in values}
+    return lambda c, k: (ranks[c] - ranks[k]) ** 2

@@ -111,9 +111,15 @@ def _loaded(names: Sequence[str]) -> tuple[list[type[Benchmark]], int]:
 
 
 def _metrics(bench: type[Benchmark]) -> list[Metric]:
-    """The ungrouped metrics that a benchmark reports with its default options."""
+    """The ungrouped metrics that a benchmark reports with its default options.
+
+    None where a file decides that.
+    """
     made = bench(parse_options(bench.options, {}, bench.name))
-    return [metric for metric in made.metrics(Tally()) if not metric.group]
+    try:
+        return [metric for metric in made.metrics(Tally()) if not metric.group]
+    except SpecError:
+        return []
 
 
 def data_source(bench: type[Benchmark]) -> str:

@@ -44,7 +44,8 @@ def test_parquet_rows_keep_their_types(tmp_path: Path) -> None:
         ("a.csv", b"a,b\n1,\xff\n", "the file is not UTF-8 text"),
         ("a.csv", b'a,b\n1,"2" 3\n', "row 1: this is not valid CSV"),
         ("a.parquet", b"PAR1 or not", "this is not a Parquet file"),
-        ("a.xlsx", b"", "files of type .xlsx cannot be read"),
+        ("a.ods", b"", "files of type .ods cannot be read"),
+        ("a.xlsx", b"", "this is not an Excel file"),
         ("a", b"", r"files of type \(none\) cannot be read"),
     ],
 )

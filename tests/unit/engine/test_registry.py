@@ -50,7 +50,7 @@ def test_a_plug_in_is_found_through_its_entry_points(plugins: None) -> None:
             registry.provider_class,
             "Antropic",
             "there is no provider named 'Antropic'",
-            "did you mean anthropic",
+            "did you mean anthropic or databricks?",
         ),
     ],
 )
