@@ -43,6 +43,7 @@ class Settings(TypedDict, total=False):
     judge: str | Sequence[str] | None
     batch_poll: float | None
     batch_fallback: str | None
+    wait_for_server: str | None
     otlp: str | None
     otlp_content: bool | None
     enable_galileo: bool | None
@@ -64,6 +65,7 @@ class Settings(TypedDict, total=False):
     reasoning: Literal["low", "medium", "high"] | None
     compare_effort: str | Sequence[str] | None
     skip_booleans: bool | None
+    prompt: Literal["evalbench", "original"] | None
     difficulty: str | Sequence[str] | None
     mutation: str | Sequence[str] | None
 
@@ -75,6 +77,11 @@ class Settings(TypedDict, total=False):
     file: str | Path | None
     group: str | Sequence[str] | None
 
+    # humaneval
+    program_tokens: int | None
+    program_seconds: float | None
+    unsafe_run_code: bool | None
+
     # mmlu
     family: Literal["original", "chat", "cot"] | None
     shots: int | None
@@ -85,7 +92,7 @@ class Settings(TypedDict, total=False):
     # mt-bench
     references: Literal["original", "undisputed", "none"] | None
     revision: str | None
-    judge_prompts: str | Path | None
+    judge_prompts: Literal["original"] | None
     judge_repeats: int | None
     against: str | Path | None
 
@@ -116,6 +123,8 @@ class Settings(TypedDict, total=False):
     # anthropic
     base_url: str | None
     timeout: float | None
+    header: str | Sequence[str] | None
+    query: str | Sequence[str] | None
     legacy_sampling: Literal["auto", "never"] | None
     prompt_cache: Literal["5m", "1h", "off"] | None
     oversized_image: Literal["error", "downsize"] | None
@@ -124,6 +133,10 @@ class Settings(TypedDict, total=False):
         | None
     )
 
+    # azure
+    endpoint: str | None
+    api_version: str | None
+
     # bedrock
     region: str | None
     profile: str | None
@@ -131,13 +144,21 @@ class Settings(TypedDict, total=False):
     batch_bucket: str | None
     batch_role: str | None
 
+    # cloudflare
+    account: str | None
+
     # compatible
     batches: Literal["auto", "yes", "no"] | None
+
+    # dashscope
+    workspace: str | None
+
+    # databricks
+    host: str | None
 
     # google
     safety_settings: Literal["off", "none", "only_high", "medium_and_above", "low_and_above"] | None
     video_fps: float | None
-    api_version: Literal["v1", "v1beta", "v1alpha"] | None
 
     # groq
     reasoning_format: Literal["parsed", "raw", "hidden"] | None

@@ -66,8 +66,8 @@ from evalbench.engine.calls import Capabilities, WorkerCommand, WorkerProvider
 class Homely(WorkerProvider):
     name, title, options = "homely", "On this machine", ()
 
-    def __init__(self, settings):
-        pass
+    def __init__(self, settings, secret=""):
+        super().__init__(settings, secret)
 
     def capabilities(self, model):
         return Capabilities(generate=True)

@@ -106,9 +106,9 @@ async def test_a_deleted_run_is_not_marked_any_more(runs: list[RunFolder]) -> No
         await until_shown(pilot, "2 marked")
         assert app.screen.query_one(Table).cursor == 1
         await pilot.press("d")
-        await until_shown(pilot, "Delete 20260101")
+        await until_shown(pilot, "Delete the 2 marked runs?")
         await pilot.press("tab", "enter")
-        await until_shown(pilot, "1 marked")
+        await until(pilot, lambda: "marked" not in shown(app), "no marks")
 
 
 async def test_runs_of_different_benchmarks_are_refused_in_words() -> None:

@@ -28,7 +28,8 @@ def cells(app: EvalbenchApp) -> list[tuple[str, ...]]:
 
 
 def test_every_command_belongs_to_a_scope_with_a_name() -> None:
-    assert {command.scope for command in COMMANDS} == set(SCOPES)
+    # Charts have no commands of their own.
+    assert {command.scope for command in COMMANDS} == set(SCOPES) - {"charts"}
     assert len({command.id for command in COMMANDS}) == len(COMMANDS)
 
 
@@ -70,7 +71,7 @@ async def test_the_users_keys_are_told() -> None:
     app = an_app({"home.open": "f12,ctrl+o", "home.delete": ""})
     async with app.run_test() as pilot:
         await turn_to(pilot, HelpPage, "f1")
-        told = {row[1]: row[0] for row in cells(app)[:12]}
+        told = {row[1]: row[0] for row in cells(app)}
         assert told["Open"] == "F12 ctrl+o"
         assert told["Delete"] == "–"
 

@@ -38,7 +38,7 @@ async def test_models_and_troubles_of_all_providers(providers: Callable[..., Non
     app = an_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("f4")
-        await until_shown(pilot, "groq · there is no keychain")
+        await until_shown(pilot, "groq · there is no key")
         await until(pilot, lambda: "asking" not in shown(app), "all answers")
         screen = shown(app)
     lines = [line for line in screen.splitlines() if line.strip()]
@@ -49,7 +49,7 @@ async def test_models_and_troubles_of_all_providers(providers: Callable[..., Non
     assert "fits: 4.1 GB · SmolLM2" in lines[3]
     assert lines[10].startswith("scripted · 2 models · asked just now")
     assert lines[11].split()[:4] == ["scripted/good", "8,192", "unknown", "unknown"]
-    assert lines[13].startswith("groq · there is no keychain")
+    assert lines[13].startswith("groq · there is no key")
     assert "export GROQ_API_KEY=…" in lines[13]
 
 

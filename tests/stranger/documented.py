@@ -37,6 +37,7 @@ _THEIRS = frozenset(
         "--build-arg",
         "--cap-drop",
         "--cpus-per-task",
+        "--df-path",
         "--gpus",
         "--gpus-per-node",
         "--init",
@@ -122,11 +123,14 @@ def _command(page: str, line: int, text: str) -> Command:
 
 def spoken_flags(page: Path) -> Iterator[tuple[int, str]]:
     """The long flags that a page names within sentences, with their lines."""
+    theirs = page.parent.name == "coming-from"
     for number, line in _joined(page.read_text("utf-8").splitlines()):
         if line.startswith("    "):
             continue
+        if line.startswith("## ") and "feature by feature" in line:
+            theirs = True
         # There the first column is what one types elsewhere.
-        if page.parent.name == "coming-from" and line.startswith("|"):
+        if theirs and line.startswith("|"):
             line = line.split("|", 2)[2]
         for code in _CODE.findall(line):
             if not _OTHERS.search(code):

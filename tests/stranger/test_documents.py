@@ -104,7 +104,9 @@ def _no_such_word(name: str, words: Sequence[str]) -> str:
     values = places[0].values if places else ()
     if not words or not values or any(value.startswith("@") for value in values):
         return ""
-    return "" if words[0] in values or words[0].startswith("-") else f"no {words[0]} of {name}"
+    if words[0] in values or words[0].startswith("-") or words[0].endswith(".toml"):
+        return ""
+    return f"no {words[0]} of {name}"
 
 
 def of_synopsis(command: Command) -> Iterator[str]:

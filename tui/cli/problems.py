@@ -34,9 +34,8 @@ def report(error: Exception, words: Sequence[str]) -> int:
             "why": error.why,
             "try": error.cure,
             "exit_code": error.exit_code,
+            "setting": error.field if isinstance(error, SpecError) else "",
         }
-        if isinstance(error, SpecError):
-            body["setting"] = error.field
         stdout().line(json.dumps(body, ensure_ascii=False))
     return error.exit_code
 

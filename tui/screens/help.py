@@ -27,6 +27,12 @@ _ABOUT: Mapping[str, str] = {
     "and start. The command line that does the same stands below, to be copied.",
     "run": "How far a run is, what it scored so far and how sure that is, what it spent "
     "and why it waits. Pause, stop and change it here; leaving it changes nothing.",
+    "charts": "How a run went so far: its score with the interval that narrows, speed, "
+    "latency, spend, failures, and groups.",
+    "leaderboard": "Models against benchmarks over all runs of this machine, each score with "
+    "its interval.",
+    "raw": "Requests and replies of one sample as they went over the wire, with characters that "
+    "show nothing written out.",
     "samples": "Every question of a run and what came of it. Narrow the list by outcome, "
     "score, group or text; open one to read all of it.",
     "sample": "One question as it was sent, the answer as it came, and how it was read and scored.",

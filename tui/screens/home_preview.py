@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens import run_panels
@@ -54,7 +55,9 @@ class Preview(Vertical):
     def _draw(self, view: RunView) -> None:
         status = view.status
         head = self.query_one("#preview-head", Lines)
-        head.border_title = f" {one_line(status.benchmark)} × {one_line(status.model)} "
+        title = f" {one_line(status.benchmark)} × {one_line(status.model)} "
+        # A text there would be read as markup.
+        head.border_title = Content(title)  # type: ignore[assignment]
         head.show([*run_panels.head_lines(view), *self._facts(view)])
         self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))
         told = [(event, words) for event in view.log if (words := log_words(event))]
