@@ -130,15 +130,15 @@ async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
         assert "✗ --" not in shown(app)
         page(pilot).query_one("#field-base_url Input", Input).value = sim.base_url("vllm")
         # The family goes by what such a server can answer.
+        await until(pilot, lambda: "--base-url" in command(pilot), "the address")
         await until_shown(pilot, "no key, which is often fine")
-        assert page(pilot).query_one("#field-base_url Input", Input).value
         filled = command(pilot)
         await pilot.press("escape", "escape")
         await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "Home")
         await opened(pilot)
         await until(pilot, lambda: command(pilot) == filled, "what was filled in")
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: "--family" not in command(pilot), "an empty form")
+        await until(pilot, lambda: "--base-url" not in command(pilot), "an empty form")
 
 
 async def test_no_is_no(home: Path) -> None:
@@ -238,11 +238,15 @@ async def test_models_that_cannot_answer_are_greyed_with_the_reason(home: Path) 
             "the field of families",
         )
         family = page(pilot).query_one("#field-family Select")
+        # As it stands the family goes by the model; once chosen it is kept.
+        family.value = "chat"  # type: ignore[attr-defined]
+        await until(pilot, lambda: "--family chat" in command(pilot), "the other family")
         family.value = "original"  # type: ignore[attr-defined]
         await until_shown(pilot, "✗ good")
         page(pilot).query_one("#model", Picker).take_focus()
         await until_shown(pilot, "✗ not for this benchmark: it only writes")
-        family.value = "chat"  # type: ignore[attr-defined]
+        # It has moved to what this choice needs.
+        page(pilot).query_one("#field-family Select").value = "chat"  # type: ignore[attr-defined]
         await until(pilot, lambda: "✗ good" not in shown(app), "models that can be used")
 
 

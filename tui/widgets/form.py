@@ -291,6 +291,7 @@ class Form(VerticalScroll, can_focus=False):
         super().__init__(id=id)
         self._sections: list[Section] = []
         self._typed: MutableMapping[str, str] = {}
+        self._faults: Mapping[str, str] = {}
         self._open = False
         self._building = asyncio.Lock()
 
@@ -303,6 +304,7 @@ class Form(VerticalScroll, can_focus=False):
         await self._build()
         for field in self.query(Field):
             field.put(typed.get(field.option.name, ""))
+        self.show_faults(self._faults)
 
     async def _build(self) -> None:
         """Making a field costs milliseconds, so sections that are still right are kept."""
@@ -333,7 +335,8 @@ class Form(VerticalScroll, can_focus=False):
         fold.scroll_visible(animate=False, top=self._open)
 
     def show_faults(self, faults: Mapping[str, str]) -> None:
-        """Say at each field what is wrong with it."""
+        """Say at each field what is wrong with it, also if it is made anew later."""
+        self._faults = faults
         for field in self.query(Field):
             field.show_fault(faults.get(field.option.name, ""))
 
