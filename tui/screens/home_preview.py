@@ -57,7 +57,7 @@ class Preview(Vertical):
         head = self.query_one("#preview-head", Lines)
         title = f" {one_line(status.benchmark)} × {one_line(status.model)} "
         # A text there would be read as markup.
-        head.border_title = Content(title)  # type: ignore[assignment]
+        head.border_title = Content(title)
         head.show([*run_panels.head_lines(view), *self._facts(view)])
         self.query_one("#preview-score", Lines).show(run_panels.score_lines(view, compact=False))
         told = [(event, words) for event in view.log if (words := log_words(event))]
