@@ -43,6 +43,7 @@ _FOLDER = "/tmp"  # noqa: S108 - in the sandbox
 _LOOK_S = 0.05
 _GRACE_S = 20.0
 """How long the sandbox itself may take to start and to end, besides the program's time."""
+_ENDS_WITHIN_S = 10.0
 _FIRST_UID = 61184
 _UIDS = 4000
 """Users that root lets programs be: systemd's range for users that exist for a moment."""
@@ -210,7 +211,12 @@ class Sandbox(ABC):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         await self.end(name)
-        await process.wait()
+        # What it printed has to be read: a process whose pipes are full is waited for in vain.
+        streams = [stream for stream in (process.stdout, process.stderr) if stream]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ENDS_WITHIN_S):
+                await asyncio.gather(*map(_empty, streams))
+                await process.wait()
 
     def environment(self) -> dict[str, str]:
         """What a program's environment holds: nothing of ours."""
@@ -445,6 +451,11 @@ async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
         cure="install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or podman; "
         "to run the code as you, without any protection: --unsafe-run-code",
     )
+
+
+async def _empty(stream: asyncio.StreamReader) -> None:
+    while await stream.read(1 << 16):
+        pass
 
 
 def _where(program: str) -> str | None:

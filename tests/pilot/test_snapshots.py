@@ -47,7 +47,7 @@ KEEP = bool(os.environ.get("EVALBENCH_SNAPSHOTS"))
 def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Nothing of this machine or version in the pictures."""
     monkeypatch.setenv("HOME", str(home.parent))
-    monkeypatch.setattr(settings, "version", lambda _name: "0.0.0")
+    monkeypatch.setattr(settings, "version", lambda *_: "0.0.0")
     monkeypatch.setattr(RunView, "elapsed", 93.0)
     monkeypatch.setattr(RunView, "left", Left(262.0, 203.0, 341.0))
     monkeypatch.setattr(Pace, "history", lambda _pace, _most: [n * 7 % 11 + 1 for n in range(24)])
