@@ -72,7 +72,7 @@ def test_plots_and_mistakes(
         assert main(["export", first, "--format", name, "-o", "-"]) == 0
         assert capsys.readouterr().out.startswith(begins)
     assert main(["export", first, "--format", "lm-eval", "-o", "-"]) == 1
-    assert "makes a folder" in capsys.readouterr().err
+    assert "several files" in capsys.readouterr().err
     assert main(["show", first, "--fail-under", "accuracy=1"]) == 8
     assert main(["show", first, "--fail-under", "accuracy.high=0.1"]) == 0
     capsys.readouterr()

@@ -43,6 +43,7 @@ def test_hangup_leaves_the_run_alive(slow: CommandLine) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.cold
 def test_a_hangup_before_the_start_does_not_prevent_it(slow: CommandLine) -> None:
     child = slow.start(*LONG, "--json", SYNTHETIC_PREPARE_S="2")
     wait_until(slow.desk_pid(child), "the desk")

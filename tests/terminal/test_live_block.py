@@ -138,7 +138,8 @@ def test_lists_fit_80_columns(terminal: OpenTerminal, slow: CommandLine) -> None
     window = terminal()
     window.type("clear; evalbench runs; echo exit $?")
     shown = window.wait_for("exit 0").splitlines()
-    assert shown[0].split() == ["id", "state", "score", "done", "age"]
-    assert slow.only_run().id in shown[1]
+    wanted = ["id", "state", "benchmark", "model", "score", "done", "age"]
+    assert shown[0].split() == wanted
+    assert shown[1].split()[0] in slow.only_run().id
     assert "5/5" in shown[1]
     assert shown[2] == "exit 0"
