@@ -137,10 +137,10 @@ class LongText(Vertical):
         return f"… {self.left:,} more characters: scroll on"
 
     async def more(self) -> None:
-        """Lay out the next part."""
-        if not self.left:
+        """Lay out the next part; nothing while it is being made, or taken away."""
+        note = next(iter(self.query(".left").results(Plain)), None)
+        if not self.left or note is None:
             return
-        (note,) = self.query(".left").results(Plain)
         await self.mount(self._part(), before=note)
         if self.left:
             note.show(self._left_words())
