@@ -142,9 +142,14 @@ async def test_a_browser_does_nothing_of_what_a_model_said(home: Path, tmp_path:
         await browser.open(page.as_uri())
         await until(lambda: browser.asked, "the page")
         await browser.tell("Page.enable")
-        expression = "[document.scripts.length, document.images.length, document.links.length]"
-        found = await browser.tell("Runtime.evaluate", expression=expression, returnByValue=True)
-        scripts, images, links = found["result"]["value"]
+        parts = ("scripts.length", "images.length", "links.length", "readyState")
+        expression = f"[{', '.join(f'document.{part}' for part in parts)}]"
+        state = ""
+        while state != "complete":  # asked for is not read yet
+            found = await browser.tell(
+                "Runtime.evaluate", expression=expression, returnByValue=True
+            )
+            scripts, images, links, state = found["result"]["value"]
         assert (scripts, images) == (0, 0)
         assert links > 3, "those to its own sections"
         # Whatever a page asks for is asked for by the time that it is printed.
