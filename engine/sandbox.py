@@ -30,7 +30,7 @@ from typing import ClassVar
 
 from evalbench.engine.errors import EvalbenchError
 
-AUTO, BUBBLEWRAP, PODMAN, DOCKER = "auto", "bubblewrap", "podman", "docker"
+BUBBLEWRAP, PODMAN, DOCKER = "bubblewrap", "podman", "docker"
 UNCONFINED = "none"
 """No sandbox at all: the program runs as the user."""
 

@@ -62,6 +62,7 @@ class CommandsProvider(Provider):
     async def startup(self) -> None:
         """Read the kept lists of models, in a thread."""
         self._models = await asyncio.to_thread(_known_models)
+        self._kept: list[_Offer] | None = None
 
     def _found(self) -> Iterator[_Offer]:
         """Runs, benchmarks and models, which are only offered for what is typed."""
@@ -112,7 +113,8 @@ class CommandsProvider(Provider):
                 yield Hit(score, matcher.highlight(offer.words), offer.do, offer.words)
         if len(query.strip()) < _FEWEST_LETTERS:
             return
-        offers = list(self._found())
+        # Once for each time that the palette is opened, not for every letter.
+        offers = self._kept = self._kept or list(self._found())
         # Letters scattered over a name mean less here: there are many names.
         for place in fitting([offer.words for offer in offers], query)[:_MOST_FOUND]:
             offer = offers[place]

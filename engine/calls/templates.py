@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from evalbench.engine.calls.messages import TextPart
 from evalbench.engine.calls.options import Option
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import parse_toml
 
 OWN = "evalbench"
 """The name of evalbench's own wording."""
@@ -119,7 +120,7 @@ def chosen_templates(
     if sets and chosen in sets:
         return {**own, **sets[chosen]}
     try:
-        tables = tomllib.loads(chosen)
+        tables = parse_toml(chosen)
     except tomllib.TOMLDecodeError as error:
         raise _wrong("the prompt file is not TOML", str(error)) from None
     if not tables:

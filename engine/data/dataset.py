@@ -85,13 +85,12 @@ def prepared_path(spec: RunSpec, cache: Path) -> Path:
 
 def _fingerprint(bench: Benchmark, spec: RunSpec) -> list[Any]:
     data = spec.get("data")
-    if hub_set(data):
-        return [data]
-    named = [*(bench.data_files(Path(data)) if data else ()), *spec.option_files()]
-    if data is None:
-        named += [file for file in bench.further_files() if file.is_file()]
+    hub = hub_set(data)
+    named = [*(bench.data_files(Path(data)) if data and not hub else ()), *spec.option_files()]
+    named += [file for file in bench.further_files() if file.is_file()]
     files = [(file, file.stat()) for file in named]
-    return [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
+    found: list[Any] = [[str(file), stat.st_size, stat.st_mtime_ns] for file, stat in files]
+    return [data, *found] if hub else found
 
 
 def is_prepared(spec: RunSpec, cache: Path) -> bool:

@@ -10,6 +10,7 @@ import orjson
 
 from evalbench.engine.benchmark import HubSet
 from evalbench.engine.errors import DataError
+from evalbench.engine.installed import require
 from evalbench.engine.paths import make_private, open_private
 
 _EXAMPLES = "dev"
@@ -25,6 +26,7 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
     Raises:
         DataError: they cannot be fetched, or hold what JSON cannot (pictures).
     """
+    require("data", f"{hub.name} of the Hugging Face hub", "datasets")
     if progress:
         progress(f"fetching {hub.name} from the Hugging Face hub", 0, None)
     try:

@@ -126,7 +126,6 @@ class Limiter:
         self._next = 0.0
         self._paused_until = 0.0
         self._steering = Steering()
-        self._credit = 0.0
         self._takes_s = 0.0
         self._numbers = itertools.count()
         self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
@@ -189,18 +188,14 @@ class Limiter:
 
     def succeeded(self, limits: RateLimits | None, took_s: float = 0.0) -> None:
         """Tell of an answered attempt, what its headers said, and how long it took."""
-        self._recent.append(True)
+        self._note(answered=True)
         self._takes_s += 0.1 * (took_s - self._takes_s) if self._takes_s else took_s
         self._learn(limits)
         if self.fixed:
             return
         if self._gentle:
             if self.slots.waiting and self._level < MOST:
-                self._step()
-            if self._credit >= 1.0:
-                more = int(self._credit)
-                self._credit -= more
-                self._grow(more)
+                self._grow(self._step())
         elif (left := self._steer(answered=True)) < 1:
             self.share(refused=True, left=left)
         self.share()
@@ -218,15 +213,16 @@ class Limiter:
             self.slots.resize(self._level)
         return min(1.0, (size + change) / size)
 
-    def _step(self) -> None:
-        """Credit for the time since the last step, up to a doubling."""
+    def _step(self) -> int:
+        """How much a gentle rise grows for the time since its last step, up to a doubling."""
         now = asyncio.get_running_loop().time()
         if self._stepped == float("-inf"):
             self._stepped = now - GENTLE_STEP_S
         steps = int((now - self._stepped) / GENTLE_STEP_S)
-        if steps > 0:
-            self._stepped = now
-            self._credit = min(self._level, steps * max(1, self._level // 10))
+        if steps <= 0:
+            return 0
+        self._stepped = now
+        return min(self._level, steps * max(1, self._level // 10))
 
     def _grow(self, more: int) -> None:
         if self._alone:
@@ -240,7 +236,7 @@ class Limiter:
         if not isinstance(error, RateLimited | Overloaded):
             return
         now = asyncio.get_running_loop().time()
-        self._recent.append(False)
+        self._note(answered=False)
         limits = error.limits
         self._learn(limits if isinstance(limits, RateLimits) else None)
         if self._mostly_refused():
@@ -248,24 +244,33 @@ class Limiter:
             self._pause(now, pause, "most calls are refused")
             self._recent.clear()
         if self._gentle:
-            self._stepped = now + GENTLE_HOLD_S
-            if isinstance(error, Overloaded):
-                return
-        if not self._gentle:
-            if not self.fixed and not self._counted_later:
-                self._count_refused()
-        elif not self.fixed and now - self._last_shrink > BURST_S:
-            self._last_shrink = now
-            if self._alone:
-                self._level = max(1, int(self.slots.size * SHRINK))
-                self.slots.resize(self._level)
-            self.share(refused=True)
+            self._gently_refused(error, now)
+        elif not self.fixed and not self._counted_later:
+            self._count_refused()
+
+    def _gently_refused(self, error: ProviderError, now: float) -> None:
+        self._stepped = now + GENTLE_HOLD_S
+        if self.fixed or isinstance(error, Overloaded) or now - self._last_shrink <= BURST_S:
+            return
+        self._last_shrink = now
+        if self._alone:
+            self._level = max(1, int(self.slots.size * SHRINK))
+            self.slots.resize(self._level)
+        self.share(refused=True)
+
+    @property
+    def _whole_rounds(self) -> int:
+        """Outcomes that tell how calls fare: of whole rounds, as refusals come back first."""
+        return max(_LAST, 2 * self.slots.size)
+
+    def _note(self, *, answered: bool) -> None:
+        self._recent.append(answered)
+        while len(self._recent) > self._whole_rounds:
+            self._recent.popleft()
 
     def _mostly_refused(self) -> bool:
-        """Whether most of the last calls were: of whole rounds, as refusals come back first."""
-        enough = max(_LAST, 2 * self.slots.size)
-        while len(self._recent) > enough:
-            self._recent.popleft()
+        """Whether most of the last calls were."""
+        enough = self._whole_rounds
         return len(self._recent) == enough and self._recent.count(False) > enough // 2
 
     def keep(self, weight: int) -> None:

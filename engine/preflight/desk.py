@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.benchmark import hub_set
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config import registry
@@ -279,8 +280,7 @@ def _hub_token(request: Mapping[str, Any]) -> dict[str, str]:
         return {}
     specs = request.get("specs", ())
     named = any(
-        str(spec["common"].get("data") or "").startswith("hf:") or spec["options"].get("dataset")
-        for spec in specs
+        hub_set(spec["common"].get("data")) or spec["options"].get("dataset") for spec in specs
     )
     if not named or DEFAULT_NAME not in known_names("huggingface"):
         return {}

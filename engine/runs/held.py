@@ -333,11 +333,6 @@ def model_name(model: str) -> str:
     return model.removeprefix(f"{ANSWERS}/")
 
 
-def task_name(run: HeldRun) -> str:
-    """What was asked, as other systems name it: of recorded results, as theirs did."""
-    return run.spec.label
-
-
 def file_name(name: str) -> str:
     """A name as that of a file or folder: what would not do becomes a dash."""
     safe = _UNSAFE.sub("-", name).lstrip(".")[:_LONGEST_NAME]

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.journal.reader import Shelf
-from evalbench.engine.journal.records import OUTCOME_CODE
-from evalbench.engine.journal.schema import SLOT_BITS
+from evalbench.engine.journal.records import OUTCOME_CODE, dollars
+from evalbench.engine.journal.schema import SLOT_BITS, has_reused
 from evalbench.engine.runs.browse import headline, opened
 
-_PICODOLLARS = 1e12
 _MOST_LATENCIES = 50_000
 """Calls whose time to the reply is looked at; of more, some from everywhere."""
 
@@ -141,11 +140,9 @@ def _add_replies(shelf: Shelf, every: int, found: dict[int, Stretch]) -> None:
     ):
         stretch = found[number]
         stretch.replies, stretch.failures, stretch.tokens = count, failures, tokens
-        stretch.cost = cost / _PICODOLLARS
+        stretch.cost = float(dollars(cost))
     (total,) = shelf.db.execute("SELECT count(*) FROM reply").fetchone()
-    # Journals of the first versions have no such table.
-    tables = {name for (name,) in shelf.db.execute("SELECT name FROM sqlite_master")}
-    reused = "SELECT call FROM reused" if "reused" in tables else "0"
+    reused = "SELECT call FROM reused" if has_reused(shelf.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))
     sql = f"{_LATENCIES} AND r.id NOT IN ({reused})"
     for number, took in shelf.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):

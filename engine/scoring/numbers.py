@@ -643,9 +643,6 @@ _EQUALS = re.compile(
     r"|results in|leaves|yields|for a total of|a total of|which is|that is|that['’]s|i\.e\.)\b",
     re.IGNORECASE,
 )
-_JOINED_TO = re.compile(
-    r"\s?(?:,|;|or|and|&|/|to|through|-|–)\s?(?:(?:or|and)\s)?(?:[a-z]\s?=\s?)?$", re.IGNORECASE
-)
 _WINDOW = 300
 
 

@@ -6,6 +6,7 @@ Azure of OpenAI's SDKs, https://github.com/openai/openai-node/blob/master/docs/a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -64,7 +65,9 @@ class Azure(Compatible):
         """See :class:`Compatible`; whatever part of its address a resource is given by."""
         given = settings.get("base_url") or settings.get("endpoint")
         if given:
-            given = str(given).strip().strip("'\"").partition("/openai")[0].rstrip("/")
+            # Not the one in https://openai-…, where it begins a resource's name.
+            given = re.sub(r"(?<!/)/openai(?:/.*)?$", "", str(given).strip().strip("'\""))
+            given = given.rstrip("/")
             given = given if "://" in given else f"https://{given}"
             settings = {**settings, "base_url": f"{given}/openai/v1"}
         return super().address_for(settings)

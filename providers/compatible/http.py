@@ -48,7 +48,6 @@ class Http:
         query: Mapping[str, str] | None = None,
     ) -> None:
         """``headers`` go with every request, also that of the key; ``query`` with its address."""
-        self._secret = secret
         self._address = address
         self._title = title
         self._headers = dict(headers or {})

@@ -7,17 +7,15 @@ docs/providers.md.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.calls.secrets import header, query
 from evalbench.engine.errors import SpecError, nearest
+from evalbench.engine.files import read_toml
 from evalbench.engine.paths import config_dir
 from evalbench.providers.compatible.provider import Compatible
 
@@ -54,7 +52,7 @@ servers = _Servers()
 
 @lru_cache(64)
 def _class(name: str, path: Path, _changed: int) -> type[Compatible]:
-    table = tomllib.loads(path.read_text("utf-8"))[name]
+    table = read_toml(path)[name]
     for field, value in table.items():
         kind = _FIELDS.get(field)
         if kind is None:
@@ -104,10 +102,13 @@ def _texts(name: str, table: Mapping[str, Any], field: str) -> list[tuple[str, s
 
 
 def _like(name: str, like: str) -> type[Compatible]:
+    if like == Compatible.name:
+        return Compatible
+    # Reads the metadata of every installed package.
+    from importlib.metadata import entry_points
+
     for point in entry_points(group="evalbench.providers", name=like):
-        target: Any = import_module(point.module)
-        for part in point.attr.split("."):
-            target = getattr(target, part)
+        target = point.load()
         if isinstance(target, type) and issubclass(target, Compatible):
             return target
     raise _wrong(name, f"like = {like!r} is no server that speaks OpenAI's protocol", _EXAMPLE)

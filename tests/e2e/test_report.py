@@ -75,6 +75,8 @@ def test_plots_and_mistakes(
     assert "several files" in capsys.readouterr().err
     assert main(["show", first, "--fail-under", "accuracy=1"]) == 8
     assert main(["show", first, "--fail-under", "accuracy.high=0.1"]) == 0
+    assert main(["show", first, "--sample", "1", "--fail-under", "accuracy=1"]) == 1
+    assert main(["report", first, "-o", "-", "--plots", str(tmp_path / "none")]) == 1
     capsys.readouterr()
 
     for words, said in (

@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("--plots - is for people, --json for programs", cure="--plots FOLDER")
     folders = [find_run(name) for name in args.run]
     piped = [str(file) == _TERMINAL for file in args.output]
-    if any(piped) and (len(piped) > 1 or args.json or args.plots == _TERMINAL):
+    if any(piped) and (len(piped) > 1 or args.json or args.plots):
         raise UsageError("-o - is for one report, with nothing else on standard output")
     if any(piped):
         stdout().write(text_of(report_on(folders, samples=samples), args.format or "md"))

@@ -16,7 +16,7 @@ from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.approval import approval
 from evalbench.tui.cli.confirm import can_ask
 from evalbench.tui.cli.follow import View
-from evalbench.tui.cli.gate import declare_gate, gate_code, gates
+from evalbench.tui.cli.gate import Gate, declare_gate, gate_code, gates
 from evalbench.tui.cli.launch import declare_following, declare_run_dir, launch
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -26,6 +26,7 @@ from evalbench.tui.cli.target import (
     is_suite,
     wanted_specs,
 )
+from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
 
@@ -57,20 +58,25 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Start and follow."""
     wanted = gates(args.fail_under)
+    if wanted and args.detach:
+        raise UsageError(
+            "--fail-under is for a command that waits for its runs", cure="leave --detach out"
+        )
     specs, notes = wanted_specs(args)
     if args.again and not is_suite(args.target):
         raise SpecError(
             "again", "--again is for suites: whatever else is run, is run anew", cure="leave it out"
         )
     begun: dict[int, RunFolder] = {}
+    complete: list[RunFolder] = []
     if is_suite(args.target) and not args.again:
-        specs, begun, told = _missing(specs, args.run_dir)
+        specs, begun, complete, told = _missing(specs, args.run_dir)
         notes += told
         if not specs:
             out = stderr() if args.json else stdout()
             for note in notes:
                 out.line(note)
-            return 0
+            return _judged(0, wanted, complete, args)
     pilot: int | None = PILOT.parse(given(args, [PILOT]).get("pilot"))
     if pilot and args.detach:
         raise SpecError(
@@ -83,10 +89,6 @@ def execute(args: argparse.Namespace) -> int:
     key_hosts.check(args, specs)
     notes += key_hosts.told(args, specs)
 
-    if wanted and args.detach:
-        raise UsageError(
-            "--fail-under is for a command that waits for its runs", cure="leave --detach out"
-        )
     begun_here: list[RunFolder] = []
 
     def start(view: View) -> Engine:
@@ -110,9 +112,16 @@ def execute(args: argparse.Namespace) -> int:
     code = launch(args, start, notes=notes, pilot=pilot)
     if tree := getattr(args, "output_tree", None):
         _write_tree(args, begun_here, tree)
+    return _judged(code, wanted, [*complete, *begun_here], args)
+
+
+def _judged(
+    code: int, wanted: Sequence[Gate], runs: Sequence[RunFolder], args: argparse.Namespace
+) -> int:
+    """The exit code, where scores were asked for that must be reached."""
     if not wanted:
         return code
-    scores = {run.id: metrics for run in begun_here if (metrics := run.status().metrics)}
+    scores = {run.id: metrics for run in runs if (metrics := run.status().metrics)}
     return gate_code(code, wanted, scores, json=args.json)
 
 
@@ -133,22 +142,25 @@ def _write_tree(args: argparse.Namespace, runs: Sequence[RunFolder], tree: Path)
             out.line(f"its results are not written: {one_line(error.what)}")
             out.line(f"elsewhere: evalbench export {run.id} --short-names -o FOLDER")
             continue
-        out.line(f"results   {len(done.files)} files in {one_line(str(place))}")
+        files = figures.counted(len(done.files), "file")
+        out.line(f"results   {files} in {one_line(str(place))}")
 
 
 def _missing(
     specs: Sequence[RunSpec], run_dir: Path | None
-) -> tuple[list[RunSpec], dict[int, RunFolder], tuple[str, ...]]:
-    """What a suite still lacks: its specs, the begun runs among them by place, and remarks."""
+) -> tuple[list[RunSpec], dict[int, RunFolder], list[RunFolder], tuple[str, ...]]:
+    """What a suite still lacks: its specs, the begun runs among them by place; the runs that are
+    complete; and remarks."""
     wanted: list[RunSpec] = []
     begun: dict[int, RunFolder] = {}
-    complete = running = 0
+    complete: list[RunFolder] = []
+    running = 0
     for spec, run in zip(specs, newest_runs(specs, run_dir), strict=True):
         status = run.status() if run else None
         if run and status and run.live_pid(status) is not None:
             running += 1
-        elif status and status.state is State.COMPLETE and not status.failed:
-            complete += 1
+        elif run and status and status.state is State.COMPLETE and not status.failed:
+            complete.append(run)
         else:
             if run:
                 begun[len(wanted)] = run
@@ -156,10 +168,10 @@ def _missing(
     told = [
         f"{number} of the suite's {len(specs)} runs {what}"
         for number, what in (
-            (complete, "are complete already; --again runs them anew"),
+            (len(complete), "are complete already; --again runs them anew"),
             (running, "are running already"),
             (len(begun), "go on where they stopped"),
         )
         if number
     ]
-    return wanted, begun, tuple(told)
+    return wanted, begun, complete, tuple(told)

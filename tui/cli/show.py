@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.errors import UsageError
 from evalbench.engine.runs.folder import INTERRUPTED, RunFolder, find_run
 from evalbench.engine.runs.status import Status
 from evalbench.tui.cli.gate import declare_gate, gate_code, gates
@@ -50,6 +51,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Print the run, or one of its samples."""
     wanted = gates(args.fail_under)
+    if wanted and args.sample:
+        raise UsageError(
+            "--fail-under is about a run, not one of its samples", cure="leave --sample out"
+        )
     folder = find_run(args.run)
     spec = folder.spec()
     out = stdout()

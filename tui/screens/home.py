@@ -70,7 +70,7 @@ class HomePage(FilteredPage):
         self._doomed: dict[Path, tuple[float, RunFolder]] = {}
         self._order = _NEWEST
         self._previewing: Timer | None = None
-        self._previewed: Path | None = None
+        self._previewed: RunLine | None = None
         self._problem = ""
 
     def compose(self) -> ComposeResult:
@@ -110,13 +110,14 @@ class HomePage(FilteredPage):
             return
         if self._doomed:
             self._delete_due()
-        self._lines = [one for one in self._runs.look() if one.folder.path not in self._doomed]
+        self._lines = self._look()
         here = {line.folder.path for line in self._lines}
         self._marked = {path: folder for path, folder in self._marked.items() if path in here}
         self._show()
-        if (line := self._current()) and (line.live or line.folder.path != self._previewed):
+        # A line is another object once something about its run has changed.
+        if (line := self._current()) and line is not self._previewed:
             self._preview_soon()
-            self._previewed = line.folder.path
+            self._previewed = line
 
     def _tell(self) -> None:
         """Count what is listed."""
@@ -131,7 +132,11 @@ class HomePage(FilteredPage):
 
     def runs(self) -> list[RunLine]:
         """All runs as they are now, also while another page lies over this one."""
-        return self._lines if self.is_current else self._runs.look()
+        return self._lines if self.is_current else self._look()
+
+    def _look(self) -> list[RunLine]:
+        """All runs but those that are about to be deleted."""
+        return [one for one in self._runs.look() if one.folder.path not in self._doomed]
 
     def _show(self) -> None:
         here = self._current()

@@ -255,7 +255,7 @@ class Draft:
 
         ``model`` is the chosen one, where it is listed.
         """
-        if self.missing and self.lacks_judge and self.full_model:
+        if self.lacks_judge and (self.stand_in or self.full_model):
             return Fix(JUDGE)
         if faults := self.faults():
             return Fix(next(iter(faults)))

@@ -71,9 +71,13 @@ def _score(history: History, status: Status, clock: Callable[[float], str]) -> C
     name, metric = next(iter(status.metrics.items()), ("", {}))
     n, total, squares = 0, 0.0, 0.0
     line, band = [], []
-    share = all(
-        stretch.squares == stretch.total or 0 <= stretch.total <= stretch.scored
-        for stretch in history.stretches.values()
+    share = (
+        figures.is_share(metric)
+        if metric.get("value") is not None
+        else all(
+            stretch.squares == stretch.total or 0 <= stretch.total <= stretch.scored
+            for stretch in history.stretches.values()
+        )
     )
     for at, number in _steps(history):
         if stretch := history.stretches.get(number):

@@ -203,7 +203,12 @@ class Custom(Benchmark):
         """Score the answer that most of several replies give; of equally many the first."""
         asks = [("candidate", prompt, "answer", number) for number in range(file.votes)]
         replies = await ask.many(asks)
-        read = [await self._read(file.scores[0], sample, reply.text) for reply in replies]
+        read = [
+            Read(None, 0.0)
+            if reply.outcome in _UNANSWERED
+            else await self._read(file.scores[0], sample, reply.text)
+            for reply in replies
+        ]
         answers = [one.answer for one in read if one.answer is not None]
         if not answers:
             return Score(answer_outcome(replies[0], None), {"accuracy": 0.0})

@@ -332,6 +332,8 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
         yield place.wrong("examples are for one template", "prompt", "shots")
     if not 1 <= file.votes <= 100:
         yield place.wrong("votes is out of range: 1 to 100", "prompt", "votes")
+    if file.votes > 1 and len(file.scores) > 1:
+        yield place.wrong("votes go with one scorer only", "prompt", "votes")
     if file.votes > 1 and not file.scorers <= VOTABLE:
         yield place.wrong("votes need scorers of: " + ", ".join(sorted(VOTABLE)), "prompt", "votes")
     if file.votes > 1 and file.temperature == 0:

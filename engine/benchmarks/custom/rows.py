@@ -28,6 +28,7 @@ from evalbench.engine.data.image_size import image_size
 from evalbench.engine.data.pictures import MOST_PIXELS
 from evalbench.engine.data.reading import Row, read_rows
 from evalbench.engine.errors import DataError, nearest
+from evalbench.engine.installed import require
 from evalbench.engine.limited import LimitedProcess, LimitExceeded, WorkFailed
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.scoring.numbers import parse_number
@@ -102,6 +103,7 @@ def _beside(path: Path, key: str, name: str) -> Path:
 
 def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
     """The rows of a data set of the Hugging Face hub."""
+    require("data", f"{file.hub} of the Hugging Face hub", "datasets")
     if source.progress:
         source.progress(f"fetching {file.hub} from the Hugging Face hub", 0, None)
     try:

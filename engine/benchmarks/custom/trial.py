@@ -24,7 +24,7 @@ class Trial:
             DataError: what is wrong with them.
         """
         options = parse_options(Custom.options, {"file": str(file)}, "custom")
-        found = Custom(options).prepare(DataSource(None, cache_dir()))
+        found = Custom(options).prepare(DataSource(None, cache_dir() / "downloads"))
         self.samples: Sequence[Sample] = list(islice(sample_ids(found.items), count))
         self._benchmark = Custom(options, shared=found.shared)
         self._benchmark.judges = ("judge",)

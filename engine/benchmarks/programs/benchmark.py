@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -74,6 +75,7 @@ class ProgramBenchmark(Benchmark):
     def __init__(self, options: Any, *, seed: int = 0, shared: Any = None) -> None:
         super().__init__(options, seed=seed, shared=shared)
         self._sandbox: Sandbox | None = None
+        self._finding = asyncio.Lock()
 
     async def check(self) -> None:
         """There must be a sandbox, or the user's word that none is wanted."""
@@ -174,9 +176,11 @@ class ProgramBenchmark(Benchmark):
         return ran.why or "passed"
 
     async def _sandboxed(self) -> Sandbox:
-        if self._sandbox is None:
-            self._sandbox = await find_sandbox(unsafe=self.opt["unsafe_run_code"])
-        return self._sandbox
+        # One for all samples: it bounds how many programs run at once.
+        async with self._finding:
+            if self._sandbox is None:
+                self._sandbox = await find_sandbox(unsafe=self.opt["unsafe_run_code"])
+            return self._sandbox
 
     def metrics(self, tally: Tally) -> list[Metric]:
         """pass@k, unbiased; then what became of replies and programs."""
@@ -317,10 +321,7 @@ def _text(row: Row, name: str) -> str:
 
 def _called(tests: Sequence[str]) -> str:
     """The function that tests call first."""
-    found = re.search(
-        r"assert\s+(?:\(*\s*)?(?:not\s+)?(?:(?:set|abs|round|sorted|len|math\.isclose)\()*(\w+)\(",
-        tests[0],
-    )
+    found = _CALLED.search(tests[0])
     if not found:
         raise ValueError("test_list")
     return found[1]

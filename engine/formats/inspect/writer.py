@@ -22,7 +22,7 @@ from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
 from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of, task_name
+from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of
 from evalbench.engine.runs.rows import as_text, question
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.letters import LETTERS
@@ -84,7 +84,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         "eval_id": run.id,
         "run_id": run.id,
         "created": _stamp(run.created),
-        "task": task_name(run),
+        "task": run.spec.label,
         "task_id": run.id,
         "task_version": bench.get("version") or 0,
         "task_args": dict(run.spec.options),
@@ -194,8 +194,8 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
 def _scorers(run: HeldRun) -> list[str]:
     """Who scored: the benchmark, or the scorers of the system that the results are from."""
     if run.spec.benchmark != RECORDED:
-        return [run.spec.benchmark]
-    return [model_name(role.partition("/")[2]) for role in run.judges] or [task_name(run)]
+        return [run.spec.label]
+    return [model_name(role.partition("/")[2]) for role in run.judges] or [run.spec.label]
 
 
 def _scores_of_scorers(held: WholeSample, epoch: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow
 from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of, task_name
+from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of
 from evalbench.engine.runs.rows import as_text
 from evalbench.engine.scoring.statistics import Z95
 
@@ -30,7 +30,7 @@ _NAMES = {"accuracy": "acc"}
 
 def write(run: HeldRun, files: Files) -> list[str]:
     """Put results and samples into ``files``; returns what they cannot hold."""
-    task = file_name(task_name(run))
+    task = file_name(run.spec.label)
     model = file_name(run.candidate.replace("/", "__"))
     date = datetime.fromtimestamp(run.created, UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
     written = failed = 0

@@ -31,11 +31,12 @@ def write(run: HeldRun, files: Files) -> list[str]:
     notes: list[str] = []
     writer = {"spec-generate": _answers, "spec-comply": _compliance, "spec-rank": _rankings}
     unjudged = sum(writer[run.spec.benchmark](run, held, entries) for held in run.samples())
+    batches = run.batches()
     for folder, statements in entries.items():
         for statement, objects in statements.items():
             body = _body(run, folder, statement, objects)
             files.json(f"{folder}/results/{same_name(statement)}.json", body)
-        for batch in run.batches():
+        for batch in batches:
             if _is_of(run, batch.body["role"], folder):
                 told = _batch(batch)
                 files.json(f"{folder}/metadata/{file_name(told['batch_id'])}.json", told)

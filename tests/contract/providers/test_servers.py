@@ -102,6 +102,7 @@ def test_addresses_with_parts_to_fill(monkeypatch: pytest.MonkeyPatch) -> None:
         ("azure", {"endpoint": "r.openai.azure.com"}, "https://r.openai.azure.com/openai/v1"),
         ("azure", {"endpoint": "https://r.test/openai/v1/"}, "https://r.test/openai/v1"),
         ("azure", {"base_url": "https://r.test/"}, "https://r.test/openai/v1"),
+        ("azure", {"endpoint": "https://openai-eu.test/"}, "https://openai-eu.test/openai/v1"),
     ):
         cls: Any = registry.provider_class(provider)
         assert cls.address_for(given).url == url

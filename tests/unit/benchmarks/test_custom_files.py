@@ -274,6 +274,9 @@ def test_votes_take_the_answer_of_most(tmp_path: Path) -> None:
     bench, (sample,) = prepared(write(tmp_path, body))
     score = scored(bench, sample, "2", "The answer is 1.", "1")
     assert score.values == {"accuracy": 1.0, "agreement": pytest.approx(2 / 3)}
+    # What a refusal says is no vote.
+    refused = Reply("The answer is 2.", outcome=Outcome.REFUSED)
+    assert scored(bench, sample, refused, refused, "1").values["accuracy"] == 1.0
 
 
 def test_log_likelihoods_by_letter_and_by_text(tmp_path: Path) -> None:
@@ -352,6 +355,14 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "two scorers are called 'f1'",
     ),
     "votes": (PROMPT + "votes = 3\n" + ANSWER, "", "at temperature 0 all votes"),
+    "votes of two": (
+        PROMPT
+        + "votes = 3\ntemperature = 1\n"
+        + ANSWER
+        + "[[score]]\nscorer='numeric'\n[[score]]\nscorer='exact'",
+        "",
+        "votes go with one scorer only",
+    ),
     "no table": (
         '[benchmark]\ndata = "no.csv"\n' + PROMPT + ANSWER,
         "",

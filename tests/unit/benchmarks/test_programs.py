@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Sequence
@@ -11,10 +12,12 @@ from typing import Any
 import pytest
 
 from evalbench.engine.benchmark import Asked, DataSource, Item, Sample, Score
+from evalbench.engine.benchmarks.programs import benchmark
 from evalbench.engine.benchmarks.programs.benchmark import HumanEval, Mbpp, ProgramBenchmark
 from evalbench.engine.benchmarks.programs.replies import read_program
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.errors import DataError
+from evalbench.engine.sandbox import Unconfined
 from evalbench.engine.scoring.tally import Tally
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -138,6 +141,20 @@ async def test_pass_at_k_is_estimated_from_all_programs() -> None:
     found = {metric.name: metric.value for metric in bench.metrics(tally)}
     assert found["pass@1"] == pytest.approx(0.2)
     assert found["pass@5"] == 1
+
+
+async def test_all_samples_share_one_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Unconfined] = []
+
+    async def find(*, unsafe: bool) -> Unconfined:
+        await asyncio.sleep(0)
+        found.append(Unconfined())
+        return found[-1]
+
+    monkeypatch.setattr(benchmark, "find_sandbox", find)
+    bench = made(HumanEval)
+    await asyncio.gather(*(solved(bench, bench.item(HUMAN), ADD) for _ in range(3)))
+    assert len(found) == 1
 
 
 async def test_refusals_and_cut_replies_run_nothing() -> None:

@@ -213,6 +213,18 @@ def test_a_file_of_the_same_size_that_was_written_later_is_another(
     assert prepared_path(spec(data=str(riddles)), cache) != before
 
 
+def test_an_edited_benchmark_file_counts_with_data_of_the_hub_too(
+    tmp_path: Path, cache: Path
+) -> None:
+    file = tmp_path / "own.toml"
+    paths = set()
+    for question in ("one", "another"):
+        file.write_text(f'[prompt]\ntemplate = "{question} {{{{ q }}}}"\n[answer]\ntarget = "a"\n')
+        own = make_spec("custom", "scripted/good", options={"file": str(file)}, data="hf:me/set")
+        paths.add(prepared_path(own, cache))
+    assert len(paths) == 2
+
+
 def test_any_file_in_a_folder_of_data_counts(tmp_path: Path, cache: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
