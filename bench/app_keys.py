@@ -1,11 +1,11 @@
-"""What a key press puts on the line and takes of the processor, on every page of the app.
+"""Bytes sent to the terminal and CPU time for each key press, on every page of the app.
 
     python -m bench.app_keys [--keys 8] [--size 2000]
 
-The app stands on a pseudo-terminal of 120×40 over a home with finished runs. On each page a key is
-pressed again and again, each time after the last has been drawn. Bytes are counted at the master's
-side; CPU time is user and system of app and guard, less what it takes in the same time without a
-key. Prints the median of each. Linux only.
+Runs the app on a 120×40 pseudo-terminal with a home full of finished runs. On each page one key is
+pressed repeatedly, each time once the last press has been drawn. Bytes are counted on the master
+side. CPU time is user and system time of the app and its guard, minus what they use in the same
+time without a key. Prints medians. Linux only.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class AtOnce(BatchProvider):
         return reply
 
     async def batch_cancel(self, job: str, model: str) -> None:
-        raise AssertionError("nobody cancels here")
+        raise AssertionError("this bench never cancels a batch")
 
     def batch_terms(self, model: str) -> BatchTerms:
         """As the provider's, but for a queue without end."""

@@ -12,23 +12,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from evalbench.engine.calls import (
-    Call,
-    Capabilities,
-    KeyNeed,
-    ModelInfo,
-    ModelRef,
-    RateLimits,
-    Reply,
-    generate,
-)
-from evalbench.engine.calls.options import Option
+from evalbench.engine.calls import Call, ModelRef, Provider, RateLimits, Reply, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.purse import Purse
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
@@ -94,7 +83,7 @@ class Server:
                 await asyncio.sleep(0.005)
                 raise error
             await self.serve()
-            return self.told()
+            return self.limits()
         finally:
             self.inside -= 1
 
@@ -106,8 +95,8 @@ class Server:
         """Take the time of an answer."""
         await asyncio.sleep(self.latency * self.dice.uniform(0.8, 1.2))
 
-    def told(self) -> RateLimits | None:
-        """What the headers say."""
+    def limits(self) -> RateLimits | None:
+        """What the response headers say."""
         return None
 
 
@@ -210,7 +199,7 @@ class Tokens(Server):
             return None
         return RateLimited("tokens a minute", status=429, retry_after=1.0)
 
-    def told(self) -> RateLimits | None:
+    def limits(self) -> RateLimits | None:
         left = int(self.bucket.level)
         reset = (self.bucket.burst - left) / self.bucket.rate
         return RateLimits(tokens_remaining=left, tokens_reset_s=reset)
@@ -244,38 +233,24 @@ REGIMES: dict[str, type[Server]] = {
     "50, then 25, then 100 a second": Changing,
     "8 at once, the rest queued": Queue,
     "16 at once, the rest refused": Cap,
-    "tokens a minute, told in headers": Tokens,
+    "tokens per minute, reported in headers": Tokens,
     "slower with load": Loaded,
     "down for a minute": Outage,
 }
 
 
-class Simulated:
+class Simulated(Provider):
     """A provider in front of a simulated server."""
 
     name: ClassVar[str] = "simulated"
     title: ClassVar[str] = "Simulated"
-    options: ClassVar[tuple[Option, ...]] = ()
-    key: ClassVar[KeyNeed | None] = None
 
     def __init__(self, server: Server) -> None:
+        super().__init__({})
         self._server = server
-
-    def capabilities(self, model: str) -> Capabilities:
-        return Capabilities()
-
-    def check_model(self, model: str) -> None: ...
-
-    async def models(self) -> Sequence[ModelInfo]:
-        return []
-
-    async def check_key(self) -> str:
-        return ""
 
     async def answer(self, call: Call) -> Reply:
         return Reply(text="A", limits=await self._server.answer())
-
-    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -294,15 +269,13 @@ class Pace:
 
 
 async def _run(server: Server, concurrency: int | None) -> Pace:
-    provider: Any = Simulated(server)
-    told: list[str] = []
     free = UnitPrices(Rates(Decimal(0), Decimal(0)))
     realtime = Realtime(
-        provider,
+        Simulated(server),
         Limiter(concurrency=concurrency),
         Purse(Budget(), free),
         attempts=8,
-        report=lambda kind, **body: told.append(kind),
+        report=lambda kind, **body: None,
     )
     call = Call(ModelRef("simulated", "m"), generate("?", max_tokens=1))
     left, answered = server.calls, 0

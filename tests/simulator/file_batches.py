@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
 from tests.simulator.batch_files import StoredFile
@@ -12,7 +13,7 @@ from tests.simulator.world import World
 QUEUE_FULL = "token_limit_exceeded"
 
 
-class FileBatches:
+class FileBatches(ABC):
     """``/files`` and ``/batches`` of one API; how it words them is left to it.
 
     Args:
@@ -30,17 +31,17 @@ class FileBatches:
         self._files = world.files
         self._worker = worker
 
+    @abstractmethod
     def missing(self, message: str) -> NoReturn:
         """404."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told_file(self, file: StoredFile) -> dict[str, Any]:
         """A file as the API tells of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(self, batch: Batch, now: float, *, created: bool = False) -> dict[str, Any]:
         """A batch as the API tells of it."""
-        raise NotImplementedError
 
     def file(self, exchange: Exchange) -> Answer:
         """``GET /files/{id}`` and its content."""
