@@ -40,11 +40,11 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.config import registry
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.cost.meter import CostMeter
+from evalbench.engine.dispatch.batch import BatchDispatcher, BatchSettings
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
@@ -198,14 +198,16 @@ async def one(lane: str, samples: int, folder: Path) -> dict[str, float]:
         rows = range(first, min(first + 500, samples))
         await journal.add_samples((n + 1, Sample(f"{n:016x}.1", {"n": n}, "yes", {})) for n in rows)
     provider: Any = AtOnce(lane)
-    purse = Purse(Budget(), None)
-    realtime = Realtime(provider, Limiter(concurrency=4), purse, attempts=3, report=journal.event)
-    dispatcher = Batching(
-        provider, realtime, purse, journal, folder / "batches", BatchWishes(poll_s=0.01),
+    meter = CostMeter(Budget(), None)
+    realtime = RealtimeDispatcher(
+        provider, Limiter(concurrency=4), meter, attempts=3, report=journal.event
+    )
+    dispatcher = BatchDispatcher(
+        provider, realtime, meter, journal, folder / "batches", BatchSettings(poll_s=0.01),
         role="candidate", model=model, attempts=3, report=journal.event,
     )  # fmt: skip
-    cast = {"candidate": Contestant(ModelRef(name, model), dispatcher, {})}
-    driver = Driver(journal, OneQuestion({}), cast, epochs=1)
+    models = {"candidate": BoundModel(ModelRef(name, model), dispatcher, {})}
+    driver = Driver(journal, OneQuestion({}), models, epochs=1)
     driver.open()
     wall, cpu = time.perf_counter(), time.process_time()
     assert await driver.drive() is State.COMPLETE

@@ -37,13 +37,13 @@ from evalbench_bench import Instant, prompt  # noqa: E402
 
 from bench.figures import Figure, declare, tell  # noqa: E402
 from bench.own_home import own_home  # noqa: E402
+from evalbench.engine import preflight  # noqa: E402
 from evalbench.engine.benchmark import Sample  # noqa: E402
 from evalbench.engine.calls import Call, ModelRef  # noqa: E402
 from evalbench.engine.config.registry import benchmark_class  # noqa: E402
 from evalbench.engine.config.spec import RunSpec, make_spec  # noqa: E402
 from evalbench.engine.data.dataset import read_samples  # noqa: E402
 from evalbench.engine.journal import JournalReader  # noqa: E402
-from evalbench.engine.preflight import desk  # noqa: E402
 from evalbench.engine.process.launch import Engine, launch_runs, resume_run  # noqa: E402
 from evalbench.engine.runs.folder import RunFolder  # noqa: E402
 
@@ -168,7 +168,7 @@ def measure(size: int, body: str, data: Path | None, home: Path, best: float) ->
         provider_options={"body": body},
         data=str(data) if data else None,
     )
-    file = desk.check([spec])[0].file
+    file = preflight.check([spec])[0].file
     bare_ms = bare(spec, file)
     first_file = home / "first"
     os.environ["BENCH_FIRST_REQUEST"] = str(first_file)

@@ -19,11 +19,11 @@ from typing import ClassVar
 
 from evalbench.engine.calls import Call, ModelRef, Provider, RateLimits, Reply, generate
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import Overloaded, ProviderError, RateLimited, ServerFault
 from tests.unit.engine.virtual_time import VirtualTimeLoop
 
@@ -270,10 +270,10 @@ class Pace:
 
 async def _run(server: Server, concurrency: int | None) -> Pace:
     free = UnitPrices(Rates(Decimal(0), Decimal(0)))
-    realtime = Realtime(
+    realtime = RealtimeDispatcher(
         Simulated(server),
         Limiter(concurrency=concurrency),
-        Purse(Budget(), free),
+        CostMeter(Budget(), free),
         attempts=8,
         report=lambda kind, **body: None,
     )

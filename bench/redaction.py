@@ -14,7 +14,7 @@ from collections.abc import Callable
 import orjson
 
 from evalbench.engine.calls import Reply
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 _KEY = "sk-proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7dE9f" * 3
 _TEXTS = {
@@ -51,7 +51,7 @@ def cpu_us(work: Callable[[], object]) -> float:
 
 def main() -> None:
     """Print the table."""
-    scrub = Scrub(_KEY)
+    scrub = SecretScrubber(_KEY)
     print(f"{'text':10}{'characters':>12}{'scrubbing':>12}{'parsing':>12}   µs of CPU")
     for name, words in _TEXTS.items():
         for size in _SIZES:

@@ -122,7 +122,7 @@ class Ask(Protocol):
         """Ask independent questions at once; replies in order."""
 
 
-class OneByOne:
+class SequentialAsk:
     """An ``ask`` that answers at once, so that many questions can as well be asked in turn."""
 
     async def many(self: Ask, asks: Sequence[Asked]) -> list[Reply]:
@@ -216,7 +216,7 @@ def metrics_of(benchmark: Benchmark, tally: Tally) -> list[Metric]:
         raise DataError(
             f"the metrics of {benchmark.name} cannot be made of these scores",
             why=f"{type(error).__name__}: {error}",
-            cure="if the run was not edited: a fault of the benchmark, to be reported",
+            hint="if the run was not edited: a fault of the benchmark, to be reported",
         ) from error
 
 

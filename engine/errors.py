@@ -50,28 +50,28 @@ _DEEPEST = 20
 
 
 class EvalbenchError(Exception):
-    """Base of the tree. ``str()`` is what a user reads: what happened, then why, then the cure.
+    """Base of the tree. ``str()`` is what a user reads: what happened, then why, then the hint.
 
     Args:
         what: one sentence without a final full stop saying what went wrong.
         why: the cause, when it is known and not obvious.
-        cure: the next step, written as something one can do.
+        hint: the next step, written as something one can do.
     """
 
     exit_code = 1
 
-    def __init__(self, what: str, *, why: str = "", cure: str = "") -> None:
+    def __init__(self, what: str, *, why: str = "", hint: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.why = why
-        self.cure = cure
+        self.hint = hint
 
     def __str__(self) -> str:
         text = self.what
         if self.why:
             text += f"\n  why: {self.why}"
-        if self.cure:
-            text += f"\n  try: {self.cure}"
+        if self.hint:
+            text += f"\n  try: {self.hint}"
         return text
 
 
@@ -82,8 +82,8 @@ class UsageError(EvalbenchError):
 class SpecError(UsageError):
     """A field of the run specification is wrong. ``field`` names it as the user writes it."""
 
-    def __init__(self, field: str, what: str, *, why: str = "", cure: str = "") -> None:
-        super().__init__(what, why=why, cure=cure)
+    def __init__(self, field: str, what: str, *, why: str = "", hint: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
         self.field = field
 
 
@@ -91,10 +91,10 @@ class DataError(UsageError):
     """A data file is missing or malformed. ``path`` and 1-based ``line`` say where, when known."""
 
     def __init__(
-        self, what: str, *, path: str = "", line: int | None = None, why: str = "", cure: str = ""
+        self, what: str, *, path: str = "", line: int | None = None, why: str = "", hint: str = ""
     ) -> None:
         where = f"{path}, row {line}: " if path and line else f"{path}: " if path else ""
-        super().__init__(where + what, why=why, cure=cure)
+        super().__init__(where + what, why=why, hint=hint)
         self.path = path
         self.line = line
 
@@ -114,11 +114,11 @@ class NotApproved(UsageError):
         what: str,
         *,
         why: str = "",
-        cure: str = "",
+        hint: str = "",
         low: float | None = None,
         high: float | None = None,
     ) -> None:
-        super().__init__(what, why=why, cure=cure)
+        super().__init__(what, why=why, hint=hint)
         self.low = low
         self.high = high
 
@@ -140,8 +140,8 @@ class RunNotFound(EvalbenchError):
 class RunUnfinished(EvalbenchError):
     """A run is not complete: it still goes on, was stopped, or rests. ``state`` says which."""
 
-    def __init__(self, what: str, *, why: str = "", cure: str = "", state: str = "") -> None:
-        super().__init__(what, why=why, cure=cure)
+    def __init__(self, what: str, *, why: str = "", hint: str = "", state: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
         self.state = state
 
 
@@ -150,8 +150,8 @@ class KeyUnavailable(EvalbenchError):
 
     exit_code = 5
 
-    def __init__(self, what: str, *, why: str = "", cure: str = "", state: str = "") -> None:
-        super().__init__(what, why=why, cure=cure)
+    def __init__(self, what: str, *, why: str = "", hint: str = "", state: str = "") -> None:
+        super().__init__(what, why=why, hint=hint)
         self.state = state
 
 
@@ -194,14 +194,14 @@ class ProviderError(EvalbenchError):
         what: str,
         *,
         why: str = "",
-        cure: str = "",
+        hint: str = "",
         status: int | None = None,
         retry_after: float | None = None,
         possibly_billed: bool = False,
         body: str = "",
         request_id: str = "",
     ) -> None:
-        super().__init__(what, why=why, cure=cure)
+        super().__init__(what, why=why, hint=hint)
         self.status = status
         self.retry_after = retry_after
         self.possibly_billed = possibly_billed
@@ -287,7 +287,7 @@ _LIMITS = {
     errno.EMFILE: (
         "too many files are open",
         "this process may have {files} files and connections open at once (ulimit -n)",
-        "raise the limit, as with ulimit -n 4096; or send fewer calls at once with --concurrency",
+        "raise the limit, for example with ulimit -n 4096, or lower --concurrency",
     ),
     errno.ENFILE: (
         "too many files are open on this machine",
@@ -337,15 +337,15 @@ def _limit_of(error: OSError, what: str) -> SystemLimit | None:
         except OSError as failure:
             return _limit_of(failure, what)
         nowhere = "no folder for temporary files can be written to"
-        cure = "set TMPDIR to a folder that can be written to, on a disk with room"
-        return SystemLimit(what or nowhere, why=str(error.strerror), cure=cure)
+        hint = "set TMPDIR to a folder that can be written to, on a disk with room"
+        return SystemLimit(what or nowhere, why=str(error.strerror), hint=hint)
     if error.errno not in _LIMITS:
         return None
-    limit, more, cure = _LIMITS[error.errno]
+    limit, more, hint = _LIMITS[error.errno]
     place = f": {error.filename}" if isinstance(error.filename, str) else ""
     if more:
         place += ": " + more.format(files=resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    return SystemLimit(what or limit, why=os.strerror(error.errno) + place, cure=cure)
+    return SystemLimit(what or limit, why=os.strerror(error.errno) + place, hint=hint)
 
 
 def error_to_json(error: EvalbenchError) -> dict[str, str]:
@@ -355,7 +355,7 @@ def error_to_json(error: EvalbenchError) -> dict[str, str]:
         "class": type(error).__name__,
         "what": error.what,
         "why": error.why,
-        "cure": error.cure,
+        "cure": error.hint,
         **extra,
     }
 
@@ -365,7 +365,7 @@ def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
     kind = globals().get(body["class"])
     if not (isinstance(kind, type) and issubclass(kind, EvalbenchError)):
         kind = EvalbenchError
-    text = {name: body[name] for name in ("why", "cure")}
+    text = {"why": body["why"], "hint": body["cure"]}
     if issubclass(kind, SpecError):
         return SpecError(body.get("field", ""), body["what"], **text)
     error: EvalbenchError = kind(body["what"], **text)
@@ -384,7 +384,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def resume_after(seconds: float) -> str:
-    """The cure for a wait that is too long for a run."""
+    """The hint for a wait that is too long for a run."""
     return f"resume the run after {local_time(seconds)}; what was answered is kept"
 
 

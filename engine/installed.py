@@ -46,7 +46,7 @@ def require(extra: str, purpose: str, *modules: str) -> None:
     if missing := [name for name in modules if not _there(name)]:
         raise UsageError(
             f"{purpose} needs {' and '.join(missing)}, which this installation lacks",
-            cure=install_command(extra),
+            hint=install_command(extra),
         )
 
 

@@ -63,7 +63,7 @@ def _usual(which: str) -> Path:
 
 def _homeless(why: str) -> UsageError:
     return UsageError(
-        "there is no home folder for this user", why=why, cure="set HOME or EVALBENCH_HOME"
+        "there is no home folder for this user", why=why, hint="set HOME or EVALBENCH_HOME"
     )
 
 
@@ -79,7 +79,7 @@ def expand(path: str | Path) -> Path:
         raise UsageError(
             f"the home folder in {str(path)!r} is not known",
             why="there is no such user, or HOME is not set and this user has no name",
-            cure="give the whole path, or set HOME",
+            hint="give the whole path, or set HOME",
         ) from None
 
 
@@ -95,7 +95,7 @@ def absolute(path: Path) -> Path:
         raise UsageError(
             f"{str(path)!r} is relative to a folder that is not there any more",
             why="the current folder was deleted",
-            cure="change to another folder, or give the whole path",
+            hint="change to another folder, or give the whole path",
         ) from None
 
 

@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from evalbench.engine.compat import override
 from evalbench.engine.errors import EvalbenchError
 
 BUBBLEWRAP, PODMAN, DOCKER = "bubblewrap", "podman", "docker"
@@ -312,8 +313,8 @@ class Bubblewrap(Sandbox):
 
     name = BUBBLEWRAP
 
+    @override
     def command(self, limits: Limits, name: str) -> list[str]:
-        """See :class:`Sandbox`."""
         words = [
             *(_where("bwrap") or "bwrap", "--die-with-parent", "--new-session"),
             *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"),
@@ -358,8 +359,8 @@ class Container(Sandbox):
         super().__init__()
         self._program = program
 
+    @override
     def command(self, limits: Limits, name: str) -> list[str]:
-        """See :class:`Sandbox`."""
         memory = f"{limits.megabytes}m"
         return [
             *(_where(self._program) or self._program, "run", "--rm", "--interactive"),
@@ -413,8 +414,8 @@ class Unconfined(Sandbox):
 
     name = UNCONFINED
 
+    @override
     def command(self, limits: Limits, name: str) -> list[str]:
-        """See :class:`Sandbox`."""
         return [_python(), "-s", "-B", "-X", "utf8"]
 
 
@@ -448,7 +449,7 @@ async def find_sandbox(*, unsafe: bool = False) -> Sandbox:
     raise SandboxMissing(
         "this benchmark runs code that models write, and there is no sandbox to run it in",
         why="; ".join(why) or "neither bubblewrap nor podman nor docker is installed",
-        cure="install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or podman; "
+        hint="install bubblewrap (apt install bubblewrap, dnf install bubblewrap), or podman; "
         "to run the code as you, without any protection: --unsafe-run-code",
     )
 

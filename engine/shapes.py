@@ -256,7 +256,7 @@ def record(
                 except Misfit as error:
                     raise error.inside(name) from None
             elif closed:
-                raise Misfit("left out, as nothing is called so", held).inside(name)
+                raise Misfit("ignored: unknown name", held).inside(name)
 
     return check
 

@@ -20,7 +20,7 @@ from evalbench.engine.benchmarks.custom.file import is_custom
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import COMMON, RunSpec, make_spec, parse_model
-from evalbench.engine.data.dataset import Progress
+from evalbench.engine.data.dataset import ProgressCallback
 from evalbench.engine.errors import (
     EvalbenchError,
     JournalError,
@@ -33,12 +33,12 @@ from evalbench.engine.errors import (
 from evalbench.engine.installed import require
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.paths import expand
-from evalbench.engine.preflight.desk import Checked
+from evalbench.engine.preflight import CheckedSpec
 from evalbench.engine.process import launch
 from evalbench.engine.process.stopping import Stop
 from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder, find_run
-from evalbench.engine.runs.held import HeldRun
-from evalbench.engine.runs.news import News
+from evalbench.engine.runs.follower import ResultFollower
+from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.result import Result, result_of
 from evalbench.engine.runs.rows import columns, rows
 from evalbench.engine.runs.status import AT_REST, State, Status
@@ -61,7 +61,7 @@ def start_run(
     approve: bool = False,
     foreground: bool = False,
     run_dir: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     plugin_options: Mapping[str, Any] | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
@@ -76,7 +76,7 @@ def start_run(
         budget: US dollars that the whole run may cost at most; a hard ceiling.
         approve: start although it costs money and there is no budget.
         foreground: end the run, cleanly, when this program or the returned object does.
-        run_dir: folder that holds the runs; default: the user's.
+        run_dir: folder for run folders; default: the user's.
         progress: told what is being prepared: (what, done, total or None).
         plugin_options: settings of a benchmark or provider that does not come with evalbench,
             by name.
@@ -112,7 +112,7 @@ def open_run(name: str | Path = "last", *, run_dir: str | Path | None = None) ->
 
     Args:
         name: its folder, its id, an unambiguous part of the id, or ``last``.
-        run_dir: folder that holds the runs; default: the user's.
+        run_dir: folder for run folders; default: the user's.
 
     Raises:
         RunNotFound: none or several match.
@@ -188,7 +188,7 @@ class Run:
     @property
     def metrics(self) -> dict[str, Metric]:
         """Every metric by name, the headline first; of a run that goes on, those so far."""
-        with HeldRun(self._folder) as held:
+        with RunReader(self._folder) as held:
             return {name: Metric(name, **metric) for name, metric in held.metrics.items()}
 
     @property
@@ -207,12 +207,12 @@ class Run:
         ``params`` (what became of every parameter), ``identity`` and ``models``. Where
         keys lay is left out.
         """
-        with HeldRun(self._folder) as held:
+        with RunReader(self._folder) as held:
             return held.meta
 
     def events(self) -> list[Event]:
         """What happened to it, in order: waits, errors, batches, changes of state."""
-        with HeldRun(self._folder) as held:
+        with RunReader(self._folder) as held:
             return list(held.events())
 
     def samples(self) -> Iterator[Result]:
@@ -220,7 +220,7 @@ class Run:
 
         Of several epochs each is a result of its own.
         """
-        with HeldRun(self._folder) as held:
+        with RunReader(self._folder) as held:
             headline = held.headline
             for sample in held.walk():
                 for epoch in sorted(sample.scores) or [0]:
@@ -231,7 +231,7 @@ class Run:
         require("data", "to_pandas()", "pandas")
         import pandas
 
-        with HeldRun(self._folder) as held:
+        with RunReader(self._folder) as held:
             types = columns(held)
             table = pandas.DataFrame.from_records(list(rows(held)), columns=list(types))
         # Numbers that nobody told are missing, not zero.
@@ -239,7 +239,7 @@ class Run:
         return table.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
 
     def __iter__(self) -> Iterator[Result]:
-        news = News(self._folder)
+        news = ResultFollower(self._folder)
         while True:
             # Asked first, so that what came before the end is still read.
             rests = self._rests_now()
@@ -249,7 +249,7 @@ class Run:
             time.sleep(_LOOK_S)
 
     async def __aiter__(self) -> AsyncIterator[Result]:
-        news = News(self._folder)
+        news = ResultFollower(self._folder)
         while True:
             rests = await asyncio.to_thread(self._rests_now)
             for result in await asyncio.to_thread(news.read):
@@ -271,7 +271,7 @@ class Run:
         while not self._rests_now():
             if end is not None and time.monotonic() >= end:
                 raise RunUnfinished(
-                    f"run {self.id} still goes on after {timeout:g} s", state=self.state
+                    f"run {self.id} is still running after {timeout:g} s", state=self.state
                 )
             time.sleep(_LOOK_S)
         return self
@@ -294,7 +294,7 @@ class Run:
         raise RunUnfinished(
             f"run {self.id} is not complete: {state}",
             why=self.status.problem,
-            cure="go on with it: run.resume()" if _rests(state) else "run.wait()",
+            hint="go on with it: run.resume()" if _rests(state) else "run.wait()",
             state=state,
         )
 
@@ -339,7 +339,7 @@ class Run:
         allow_hosts: Iterable[str] = (),
         resend_unfetched: bool = False,
         foreground: bool = False,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Run:
         """Go on with it: only what has no answer yet is asked. The run itself.
 
@@ -442,7 +442,7 @@ def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> 
             raise SpecError(
                 "benchmark",
                 f"{name} does not describe a benchmark",
-                cure="a suite is started with: evalbench run FILE.toml",
+                hint="a suite is started with: evalbench run FILE.toml",
             )
         given["file"], name = name, "custom"
     bench = registry.benchmark_class(name)
@@ -464,7 +464,7 @@ def _spec_of(benchmark: str | Path, model: str, settings: Mapping[str, Any]) -> 
             raise SpecError(
                 setting,
                 f"neither a run nor {name} nor {provider.name} has a setting {setting!r}",
-                cure=nearest(setting, known),
+                hint=nearest(setting, known),
             )
         for taker in takers:
             taker[setting] = _texts(value)
@@ -478,7 +478,7 @@ def _texts(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _refuse_costs(checked: Sequence[Checked]) -> None:
+def _refuse_costs(checked: Sequence[CheckedSpec]) -> None:
     """Refuse a run that costs something: nobody has said that it may.
 
     Raises:
@@ -492,8 +492,8 @@ def _refuse_costs(checked: Sequence[Checked]) -> None:
         most = "" if high is None else f"{high:.2f}" if high >= 0.01 else "less than 0.01"
         told = f"may cost up to {most} dollars" if most else "costs an unknown amount"
         raise NotApproved(
-            f"this run {told}, and nothing says that it may",
-            cure="start it with budget=DOLLARS, a ceiling, or with approve=True",
+            f"this run {told}, which needs approval",
+            hint="start it with budget=DOLLARS, a ceiling, or with approve=True",
             low=low,
             high=high,
         )

@@ -41,7 +41,7 @@ class _Ask:
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
-        part = self.spec.cast()[role]
+        part = self.spec.roles()[role]
         key = call_key(self.epoch, role, part.ref, step, repeat)
         call = bind(prompt, part.ref, part.overrides(), epoch=self.epoch, repeat=repeat)
         quotes = quotable(self.sample)

@@ -3,7 +3,7 @@
 Most of what a command of ours costs is Python's start and its imports, and tests start
 hundreds. Here a child is still a process of its own: it has its own id, group, environment,
 working folder, signals and standard streams, and can be killed; only its modules were loaded
-before. So are the desks and engines that commands start; what engines start is started.
+before. So are the preflight children and engines that commands start, but not what engines start.
 
 What a fresh interpreter alone shows (its command line, which modules it loads, what its
 variables change at the start) needs a real one: see :func:`can_serve`.
@@ -32,7 +32,7 @@ from importlib import import_module
 from typing import Any, NoReturn, Self
 
 PRELOADED = (
-    *("evalbench.engine.process.main", "evalbench.engine.preflight.answers", "evalbench.run"),
+    *("evalbench.engine.process.main", "evalbench.engine.preflight.child", "evalbench.run"),
     *("evalbench.tui.cli.main", "evalbench.tui.cli.output", "evalbench.tui.cli.live"),
     *("evalbench.providers.anthropic", "evalbench.providers.openai"),
     *("evalbench.providers.compatible", "evalbench.providers.google"),

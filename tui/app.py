@@ -373,7 +373,7 @@ class EvalbenchApp(App[int]):
 
     def action_help_quit(self) -> None:
         """What ctrl+c does where nothing is selected: say how to leave."""
-        self.notify("ctrl+q leaves; runs go on", timeout=4, markup=False)
+        self.notify("ctrl+q quits; runs keep going", timeout=4, markup=False)
 
     def get_key_display(self, binding: Binding) -> str:
         """How the footer names a key."""

@@ -50,7 +50,7 @@ def _check_theme(name: str) -> None:
     from evalbench.tui.state.theme_files import theme_names
 
     if name not in (names := theme_names()):
-        raise UsageError(f"there is no theme {name!r}", cure=nearest(name, names))
+        raise UsageError(f"there is no theme {name!r}", hint=nearest(name, names))
 
 
 def is_low_bandwidth(preferences: Preferences) -> bool:

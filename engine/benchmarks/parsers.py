@@ -73,7 +73,7 @@ def kind(name: str) -> ReplyKind:
         return KINDS[name]
     except KeyError:
         raise UsageError(
-            f"there is no parser {name!r}", cure=nearest(name, KINDS) or "evalbench parse --help"
+            f"there is no parser {name!r}", hint=nearest(name, KINDS) or "evalbench parse --help"
         ) from None
 
 

@@ -36,8 +36,8 @@ class Recorded(Benchmark):
     takes_data = False
     roles = ("candidate", "judge")
     options = (
-        Option("task", str, "", "what the other system calls it"),
-        Option("scores", str, (), "names of the scores, the one that counts first", many=True),
+        Option("task", str, "", "name of the task in the other tool"),
+        Option("scores", str, (), "names of the scores, headline first", many=True),
     )
 
     def prepare(self, source: DataSource) -> DataSet:
@@ -48,7 +48,7 @@ class Recorded(Benchmark):
         """
         raise DataError(
             "results of another system cannot be asked again here",
-            cure="evalbench import inspect LOG, or: evalbench import lm-eval SAMPLES",
+            hint="evalbench import inspect LOG, or: evalbench import lm-eval SAMPLES",
         )
 
     def needs_judge(self) -> bool:

@@ -114,7 +114,7 @@ class Failed(TypedDict):
     error: str
     what: str
     why: str
-    cure: str
+    hint: str
 
 
 class Cancelled(TypedDict):
@@ -156,7 +156,7 @@ class Fatal(TypedDict):
     error: str
     what: str
     why: str
-    cure: str
+    hint: str
 
 
 EngineFrame = Load | Answer | Cancel | AskMemory | Bye

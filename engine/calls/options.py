@@ -113,7 +113,7 @@ class Option:
                 self.name,
                 f"{self.flag} cannot be {raw!r}",
                 why="allowed: " + ", ".join(self.choices),
-                cure=nearest(str(raw), self.choices),
+                hint=nearest(str(raw), self.choices),
             )
         return value
 
@@ -142,7 +142,7 @@ class Option:
                 self.name,
                 f"the file {raw} cannot be read",
                 why=getattr(error, "strerror", None) or str(error),
-                cure=f"{self.flag} takes a file, or the text itself",
+                hint=f"{self.flag} takes a file, or the text itself",
             ) from None
 
     def _path(self, raw: str) -> str:
@@ -163,7 +163,7 @@ class Option:
             self.name,
             f"there is no {'file or folder' if self.path == 'named' else self.path} {place}",
             why=why,
-            cure=f"check the path given to {self.flag}",
+            hint=f"check the path given to {self.flag}",
         )
 
     def _number(self, raw: Any) -> int | float:
@@ -216,7 +216,7 @@ def parse_options(
             raise SpecError(
                 name,
                 f"{owner} has no option {name!r}",
-                cure=nearest(name, by_name),
+                hint=nearest(name, by_name),
             )
     held = os.environ if environ is None else environ
     values: dict[str, Any] = {}

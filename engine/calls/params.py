@@ -65,8 +65,8 @@ class Params:
             "max_tokens",
             int,
             None,
-            "cap on all generated tokens of one candidate call, thinking included; left out, the"
-            " benchmark's own cap and --thinking-room apply",
+            "maximum tokens per reply, reasoning included (default: the benchmark's limit "
+            "plus --thinking-room)",
             minimum=1,
         ),
         trace="max_tokens",
@@ -78,7 +78,7 @@ class Params:
             "temperature",
             float,
             None,
-            "sampling temperature of the candidate",
+            "sampling temperature",
             minimum=0,
             maximum=2,
         ),
@@ -88,9 +88,7 @@ class Params:
     )
     top_p: float | None = _parameter(
         shape=maybe(number()),
-        option=Option(
-            "top_p", float, None, "nucleus sampling of the candidate", minimum=0, maximum=1
-        ),
+        option=Option("top_p", float, None, "nucleus sampling probability", minimum=0, maximum=1),
         title="top-p",
         trial=0.5,
         trace="top_p",
@@ -114,7 +112,7 @@ class Params:
     stop: tuple[str, ...] = _parameter(
         (),
         shape=list_of(text),
-        option=Option("stop", str, (), "a text that ends the candidate's answer", many=True),
+        option=Option("stop", str, (), "stop sequence", many=True),
         title="stop texts",
         trial=("\n",),
         trace="stop_sequences",
@@ -122,9 +120,7 @@ class Params:
     )
     effort: str | None = _parameter(
         shape=maybe(text),
-        option=Option(
-            "effort", str, None, "how hard the candidate thinks, in its provider's words"
-        ),
+        option=Option("effort", str, None, "reasoning effort, in the provider's terms"),
         title="effort",
         trial="low",
         trace="reasoning.level",
@@ -135,7 +131,7 @@ class Params:
             "thinking_budget",
             int,
             None,
-            "tokens for the candidate's thinking; 0: none",
+            "token budget for reasoning; 0 turns it off",
             minimum=0,
         ),
     )

@@ -2,7 +2,7 @@
 
 A provider is a class found through the entry point group
 ``evalbench.providers``. Importing its module must be cheap: no SDK, no torch.
-The class is built only inside an engine or the desk, with its validated
+The class is built only inside an engine or the preflight, with its validated
 options. Two kinds exist: one that answers calls over a network
 (:class:`Provider`), and one whose model lives in a worker process on this
 machine (:class:`WorkerProvider`). What belongs to one provider (its key, its

@@ -62,7 +62,7 @@ def header(given: str, option: str = "header") -> tuple[str, str]:
             option,
             "--header is not a header",
             why="it is written NAME: VALUE",
-            cure="for example --header 'X-Team: evals'",
+            hint="for example --header 'X-Team: evals'",
         )
     return name, _without_secret(name, value, option)
 
@@ -80,7 +80,7 @@ def query(given: str, option: str = "query") -> tuple[str, str]:
             option,
             "--query is not a query parameter",
             why="it is written NAME=VALUE",
-            cure="for example --query api-version=2024-10-21",
+            hint="for example --query api-version=2024-10-21",
         )
     return name, _without_secret(name, value, option)
 
@@ -94,6 +94,6 @@ def _without_secret(name: str, value: str, option: str) -> str:
             option,
             f"the value of {name} looks like a secret",
             why="settings are kept with the run, and secrets must not be",
-            cure=f"put it into a variable and name that: '{name}: ${{{shown}}}'",
+            hint=f"put it into a variable and name that: '{name}: ${{{shown}}}'",
         )
     return value

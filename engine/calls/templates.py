@@ -153,12 +153,12 @@ def _read(name: str, table: object, own: Template) -> Template:
     return Template(user, own.may, own.must, system, own.takes_system)
 
 
-def _wrong(what: str, why: str, cure: str = "") -> SpecError:
+def _wrong(what: str, why: str, hint: str = "") -> SpecError:
     return SpecError(
         "prompt",
         what,
         why=why,
-        cure=cure or "evalbench benchmarks NAME --template prints a file to begin with",
+        hint=hint or "evalbench benchmarks NAME --template prints a file to begin with",
     )
 
 

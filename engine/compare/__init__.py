@@ -163,14 +163,14 @@ def _check(folders: Sequence[RunFolder]) -> None:
     if len(folders) < 2:
         raise UsageError(
             "it takes two runs to compare",
-            cure="evalbench compare RUN RUN; evalbench runs lists them",
+            hint="evalbench compare RUN RUN; evalbench runs lists them",
         )
     names = [folder.spec().benchmark for folder in folders]
     if len(set(names)) > 1:
         raise UsageError(
             f"these are runs of different benchmarks: {', '.join(dict.fromkeys(names))}",
             why="their samples are not the same",
-            cure="compare runs of one benchmark",
+            hint="compare runs of one benchmark",
         )
 
 
@@ -181,7 +181,7 @@ def _shared(runs: Sequence[RunScores]) -> list[str]:
         raise UsageError(
             "the runs have no scored sample in common",
             why="samples are paired by their content, and none is in all of them",
-            cure="run both on the same data, --limit, --shuffle and --seed",
+            hint="run both on the same data, --limit, --shuffle and --seed",
         )
     return shared
 
@@ -195,7 +195,7 @@ def _clusters(run: RunScores, shared: Sequence[str], cluster: str | None) -> tup
     if cluster and cluster not in known:
         raise UsageError(
             f"no sample has a tag {cluster!r}",
-            cure=nearest(cluster, known) or f"choose one of {', '.join(known) or 'none'}",
+            hint=nearest(cluster, known) or f"choose one of {', '.join(known) or 'none'}",
         )
     names: dict[str, int] = {}
     clusters = [names.setdefault(run.tags[ident].get(tag, ""), len(names)) for ident in shared]

@@ -59,7 +59,7 @@ class Pair:
         clustered: None where samples are not grouped.
         first_higher, second_higher, equal: samples by who scores higher on them.
         both_right, both_wrong: of equal right-or-wrong scores; None for others.
-        detectable: the smallest true difference that so many samples show.
+        detectable: the smallest true difference that this many samples can show.
         bound_low, bound_high: the difference if the samples that failed in either
             run had gone against or for the second; None for scores without a scale.
     """

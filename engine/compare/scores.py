@@ -15,7 +15,7 @@ from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.errors import UsageError, nearest
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.journal.paging import InternedScores, interned_scores
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
 from evalbench.engine.scoring.tally import Metric, Tally
@@ -60,17 +60,19 @@ def read_scores(folder: RunFolder, name: str = "") -> RunScores:
     """
     spec = folder.spec()
     with JournalReader(folder.journal) as journal:
-        return journal.query(lambda shelf, path: _read(shelf, path, folder, spec, name))
+        return journal.query(lambda decoder, path: _read(decoder, path, folder, spec, name))
 
 
-def _read(shelf: Shelf, path: Path, folder: RunFolder, spec: RunSpec, name: str) -> RunScores:
-    facts = shelf.meta()
+def _read(
+    decoder: RowDecoder, path: Path, folder: RunFolder, spec: RunSpec, name: str
+) -> RunScores:
+    facts = decoder.meta()
     benchmark = build_benchmark(spec, facts.get("shared"))
-    held = interned_scores(shelf, path)
+    held = interned_scores(decoder, path)
     # Of the same rows as the single scores: a live run has more of them a moment later.
     whole = Tally()
     for (tags, outcome, values), count in Counter(score[1:] for score in held.rows).items():
-        whole.add(shelf.tags(tags), outcome, shelf.values(values), count)
+        whole.add(decoder.tags(tags), outcome, decoder.values(values), count)
     metric = _chosen(metrics_of(benchmark, whole), name, folder.id)
     found = RunScores(
         folder,
@@ -82,7 +84,7 @@ def _read(shelf: Shelf, path: Path, folder: RunFolder, spec: RunSpec, name: str)
         benchmark.spread_by,
         {ident: row for row, ident in held.ids.items()},
     )
-    _fill(found, held, shelf, benchmark)
+    _fill(found, held, decoder, benchmark)
     return found
 
 
@@ -90,13 +92,13 @@ def _chosen(metrics: list[Metric], name: str, run: str) -> Metric:
     if not metrics or metrics[0].value is None:
         raise UsageError(
             f"run {run} has no scores yet",
-            cure=f"look at it: evalbench show {run}",
+            hint=f"look at it: evalbench show {run}",
         )
     names = [metric.name for metric in metrics]
     if name and name not in names:
         raise UsageError(
             f"run {run} has no metric {name!r}",
-            cure=nearest(name, names) or f"see them: evalbench show {run} --json",
+            hint=nearest(name, names) or f"see them: evalbench show {run} --json",
         )
     return metrics[names.index(name)] if name else metrics[0]
 
@@ -114,10 +116,10 @@ class _Single:
     the metric of a tally that holds nothing else. Equal samples are asked once.
     """
 
-    def __init__(self, benchmark: Benchmark, name: str, shelf: Shelf) -> None:
+    def __init__(self, benchmark: Benchmark, name: str, decoder: RowDecoder) -> None:
         self._benchmark = benchmark
         self._name = name
-        self._shelf = shelf
+        self._decoder = decoder
         self._known: dict[tuple[int, Outcome, int], tuple[float, float] | None] = {}
         self.total = self.weight = 0.0
 
@@ -126,7 +128,7 @@ class _Single:
         key = tags, outcome, values
         if key not in self._known:
             tally = Tally()
-            tally.add(self._shelf.tags(tags), outcome, self._shelf.values(values))
+            tally.add(self._decoder.tags(tags), outcome, self._decoder.values(values))
             metrics = metrics_of(self._benchmark, tally)
             self._known[key] = next(
                 ((m.value, m.n) for m in metrics if m.name == self._name and m.value is not None),
@@ -140,8 +142,8 @@ class _Single:
         return value
 
 
-def _fill(run: RunScores, held: InternedScores, shelf: Shelf, benchmark: Benchmark) -> None:
-    single = _Single(benchmark, run.metric.name, shelf)
+def _fill(run: RunScores, held: InternedScores, decoder: RowDecoder, benchmark: Benchmark) -> None:
+    single = _Single(benchmark, run.metric.name, decoder)
     tags: dict[int, dict[str, str]] = {}
     for row, epochs in groupby(held.rows, key=lambda score: score[0]):
         if (ident := held.ids.get(row)) is None:
@@ -149,7 +151,7 @@ def _fill(run: RunScores, held: InternedScores, shelf: Shelf, benchmark: Benchma
         values, failed = [], True
         for _, tagged, outcome, named in epochs:
             if tagged not in tags:
-                tags[tagged] = shelf.tags(tagged)
+                tags[tagged] = decoder.tags(tagged)
             run.tags[ident] = tags[tagged]
             if outcome is Outcome.ERROR:
                 continue
@@ -166,5 +168,5 @@ def _fill(run: RunScores, held: InternedScores, shelf: Shelf, benchmark: Benchma
         raise UsageError(
             f"{run.metric.name} cannot be compared sample by sample",
             why="it is not the mean of what single samples have",
-            cure="choose another with --metric; evalbench show RUN --json names them",
+            hint="choose another with --metric; evalbench show RUN --json names them",
         )

@@ -21,7 +21,7 @@ def check_address(address: str) -> None:
             "address",
             f"{told} is an address of Ray Client",
             why="through it every call would go by a proxy, and a broken line ends all workers",
-            cure="start evalbench on a node of the cluster with --address auto, for example"
+            hint="start evalbench on a node of the cluster with --address auto, for example"
             " by ssh, sbatch or ray job submit; evalbench attach follows it from elsewhere",
         )
     host, colon, port = address.rpartition(":")
@@ -30,5 +30,5 @@ def check_address(address: str) -> None:
             "address",
             f"--address cannot be {address!r}",
             why="it is auto, or HOST:PORT of the cluster's head",
-            cure="--address auto, on a node of the cluster",
+            hint="--address auto, on a node of the cluster",
         )

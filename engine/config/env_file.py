@@ -49,7 +49,7 @@ def read_env_file(path: Path) -> dict[str, str]:
                 "not a NAME=value line",
                 path=str(path),
                 line=number,
-                cure="put a value with spaces or quotes in it into quotes",
+                hint="put a value with spaces or quotes in it into quotes",
             )
         found[parsed["name"]] = _value(parsed)
     return found

@@ -76,7 +76,7 @@ def _with_servers(found: Found, path: Path, changed: int) -> Found:
                 SERVERS_FILE,
                 f"{path}: {name!r} is no server",
                 why=why,
-                cure="for example [my-server], and below it base_url",
+                hint="for example [my-server], and below it base_url",
             )
         own[name] = f"{maker}.{name}"
     return {**found, _PROVIDERS: {**found[_PROVIDERS], **own}}
@@ -137,7 +137,7 @@ def _load(group: str, what: str, name: str, base: type) -> Any:
         raise SpecError(
             what,
             f"there is no {what} named {name!r}",
-            cure=nearest(name, points),
+            hint=nearest(name, points),
         )
     try:
         module, _, attribute = points[name].partition(":")
@@ -153,5 +153,5 @@ def _load(group: str, what: str, name: str, base: type) -> Any:
             what,
             f"the {what} {name!r} could not be imported",
             why=str(error),
-            cure="reinstall the package that provides it",
+            hint="reinstall the package that provides it",
         ) from error

@@ -40,24 +40,24 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         "concurrency",
         int,
         None,
-        "calls in flight at once, never more nor less; left out, it finds its own level",
+        "maximum concurrent calls (default: adaptive)",
         minimum=1,
         maximum=10_000,
     ),
-    Option("qps", float, None, "start at most this many calls a second", minimum=0.001),
+    Option("qps", float, None, "maximum calls per second", minimum=0.001),
     Option(
-        "attempts", int, 8, "tries of one call before it counts as failed", minimum=1, maximum=100
+        "attempts", int, 8, "attempts per call before it counts as failed", minimum=1, maximum=100
     ),
     *PARAM_OPTIONS,
     Option(
         "thinking_room",
         int,
         None,
-        "tokens over the benchmark's cap for thinking; left out, 8192 for models that think"
-        " unasked, as much as --thinking-budget where one is given, and else none",
+        "extra tokens for reasoning on top of the benchmark's limit (default: "
+        "--thinking-budget if given, 8192 for models that always reason, otherwise 0)",
         minimum=0,
     ),
-    Option("key", str, None, "use the key of this name from the keychain"),
+    Option("key", str, None, "name of the keychain key to use"),
     Option(
         "mode",
         str,
@@ -72,16 +72,15 @@ ROLE_OPTIONS: tuple[Option, ...] = (
         "batch_size",
         int,
         None,
-        "at most so many calls in one batch; judges too, unless they have a size of their own",
+        "maximum calls per batch; judges too, unless they have a size of their own",
         minimum=1,
     ),
     Option(
         "workers",
         int,
         None,
-        "of a model on this machine: so many worker processes, each with the whole model on a"
-        " GPU of its own, or with its share of the CPU; left out, one, which spreads a model"
-        " that is too large over all GPUs, and in a cluster one for every GPU, or node",
+        "worker processes of a local model, each with its own GPU or share of the CPU "
+        "(default: one over all GPUs; on a cluster, one per GPU or node)",
         minimum=1,
         maximum=1024,
     ),
@@ -214,7 +213,7 @@ class RoleSpec:
                 "mode",
                 f"{self.ref.provider} takes no batches of {name}",
                 why=provider.batch_lacks or "it has no batch API that evalbench knows",
-                cure="leave --mode batch out",
+                hint="leave --mode batch out",
             )
         self._check_workers(provider)
         for need in sorted(needs):
@@ -224,7 +223,7 @@ class RoleSpec:
                     "model" if self.role == CANDIDATE else JUDGE,
                     f"{self.model} cannot answer the {need!r} calls that {who} makes",
                     why="" if need == "video" else able.reason,
-                    cure=other or f"see evalbench benchmarks {who} for options that ask otherwise",
+                    hint=other or f"see evalbench benchmarks {who} for options that ask otherwise",
                 )
 
     def _check_workers(self, provider: BaseProvider) -> None:
@@ -234,20 +233,20 @@ class RoleSpec:
                 f"{self.ref.provider} is asked over the network, not on a cluster",
                 why="--mode cluster is for models that run in workers of ours; limits of a"
                 " provider hold for a key, however many machines use it",
-                cure="leave --mode cluster out",
+                hint="leave --mode cluster out",
             )
         if self.clustered and find_spec("ray") is None:
             raise SpecError(
                 "mode",
                 "--mode cluster needs Ray, which is not installed",
-                cure=f"on every node: {install_command('cluster')}",
+                hint=f"on every node: {install_command('cluster')}",
             )
         if self.get("workers") and not isinstance(provider, WorkerProvider):
             raise SpecError(
                 "workers",
                 f"{self.model} runs in no worker of ours",
                 why="--workers is for models on this machine",
-                cure="for calls in flight at once there is --concurrency",
+                hint="for calls in flight at once there is --concurrency",
             )
 
 
@@ -313,7 +312,7 @@ def parse_model(text: str) -> ModelRef:
             "model",
             f"{text!r} does not name a model",
             why="a model is written provider/name, for example local/smollm2-135m-instruct",
-            cure="providers: " + ", ".join(registry.provider_names()),
+            hint="providers: " + ", ".join(registry.provider_names()),
         ) from None
     registry.provider_class(ref.provider)
     return ref
@@ -341,7 +340,7 @@ def parse_judge(text: str) -> RoleSpec:
                 JUDGE,
                 f"--judge cannot be {text!r}",
                 why=f"{part!r} is no setting of a judge",
-                cure=nearest(name, owners) or "--judge PROVIDER/NAME,temperature=0,qps=10",
+                hint=nearest(name, owners) or "--judge PROVIDER/NAME,temperature=0,qps=10",
             )
         many = next(o.many for o in (*ROLE_OPTIONS, *provider.options) if o.name == name)
         values = given[owners[name]]

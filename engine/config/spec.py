@@ -40,44 +40,47 @@ COMMON: tuple[Option, ...] = (
         "data",
         str,
         None,
-        "read the data set from this file or folder, or from the Hugging Face hub:"
+        "file or folder to read the data set from, or from the Hugging Face hub:"
         " hf:OWNER/NAME@REVISION?config=NAME&split=NAME",
         affects_data=True,
     ),
-    Option("limit", int, None, "use only N samples in all, spread evenly over groups", minimum=1),
+    Option("limit", int, None, "number of samples to use, spread evenly over groups", minimum=1),
     Option(
-        "shuffle", bool, False, "draw the limited samples at random (by --seed), not from the top"
+        "shuffle",
+        bool,
+        False,
+        "with --limit, sample at random (see --seed) instead of taking the first",
     ),
     Option(
         "seed",
         int,
         0,
-        "seed of everything random here: subset, permutations, and, unless it is 0, the"
-        " candidate's sampling where its provider takes a seed",
+        "random seed for subsets and permutations and, unless 0, for the model's sampling",
     ),
-    Option("epochs", int, 1, "ask every sample this many times", minimum=1, maximum=1000),
+    Option("epochs", int, 1, "times to ask each sample", minimum=1, maximum=1000),
     *ROLE_OPTIONS,
-    Option("budget", float, None, "never spend more than so many US dollars", minimum=0),
+    Option("budget", float, None, "maximum spend in US dollars", minimum=0),
     Option(
         "price",
         str,
         (),
-        "US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT, over the known price",
+        "price in US dollars per million tokens, IN/OUT or PROVIDER/MODEL=IN/OUT; overrides "
+        "the known price",
         many=True,
     ),
     Option(
         "judge",
         str,
         (),
-        "a model that grades, with settings of its own: PROVIDER/NAME[,temperature=0,qps=10,…]",
+        "judge model with its own settings: PROVIDER/NAME[,temperature=0,qps=10,…]",
         many=True,
     ),
-    Option("batch_poll", float, 10.0, "seconds between the first looks at a batch", minimum=0.01),
+    Option("batch_poll", float, 10.0, "seconds between the first polls of a batch", minimum=0.01),
     Option(
         "batch_fallback",
         str,
         None,
-        "ask at once what a batch has not answered after so long, for example 6h or 30m",
+        "send calls in real time if a batch has not answered them after this long, e.g. 6h or 30m",
     ),
     Option(
         "wait_for_server",
@@ -91,21 +94,19 @@ COMMON: tuple[Option, ...] = (
         "reuse",
         bool,
         False,
-        "take replies of earlier runs to the very same calls instead of paying for them again;"
-        " each is marked",
+        "reuse replies of earlier runs to identical calls; each is marked",
     ),
     Option(
         "reuse_across_modes",
         bool,
         False,
-        "with --reuse, take replies from batches for calls at once, and the other way round",
+        "with --reuse, also reuse batch replies for real-time calls and vice versa",
     ),
     Option(
         "address",
         str,
         "auto",
-        "with --mode cluster: HOST:PORT of the Ray cluster's head; auto, the cluster that this"
-        " machine is a node of",
+        "with --mode cluster: HOST:PORT of the Ray head node, or auto for this machine's cluster",
     ),
     Option(
         "env_file",
@@ -113,8 +114,8 @@ COMMON: tuple[Option, ...] = (
         None,
         "look in this .env file first for keys, and for settings that variables give",
     ),
-    Option("desc", str, "", "a line of your own about this run"),
-    Option("tag", str, (), "a label to find the run by", many=True),
+    Option("desc", str, "", "description of the run"),
+    Option("tag", str, (), "tag to find the run by", many=True),
 )
 """Settings of every run, whatever the benchmark and provider."""
 
@@ -144,7 +145,7 @@ class RunSpec:
         """The candidate as a reference."""
         return ModelRef.parse(self.model)
 
-    def cast(self) -> dict[str, RoleSpec]:
+    def roles(self) -> dict[str, RoleSpec]:
         """Every model of the run by its role; the candidate is the first."""
         own = {option.name: self.common[option.name] for option in ROLE_OPTIONS}
         seed = self.common["seed"]
@@ -226,7 +227,7 @@ class RunSpec:
         judges = {
             part.model: {name: _plain(part.get(name)) for name in ("thinking_room", *PARAMS)}
             | {"provider options": deciding_options(part.model, part.provider_options)}
-            for part in self.cast().values()
+            for part in self.roles().values()
             if part.role != CANDIDATE
         }
         return {
@@ -282,7 +283,7 @@ def seconds_of(name: str, text: str | None) -> float | None:
             name,
             f"--{name.replace('_', '-')} cannot be {text!r}",
             why="it is a length of time",
-            cure="for example 6h, 30m or 1d",
+            hint="for example 6h, 30m or 1d",
         )
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}[found[2]]
 
@@ -382,7 +383,7 @@ def _addressed(judge: str) -> str:
 
 def _check_judges(bench: type[Benchmark], judges: tuple[str, ...]) -> None:
     if judges and JUDGE not in bench.roles:
-        raise SpecError(JUDGE, f"{bench.name} asks no judge", cure="leave --judge out")
+        raise SpecError(JUDGE, f"{bench.name} asks no judge", hint="leave --judge out")
     models = [parse_judge(text).model for text in judges]
     if twice := next((model for model in models if models.count(model) > 1), None):
         raise SpecError(JUDGE, f"the judge {twice} is named twice")
@@ -410,7 +411,7 @@ def existing_data(data: str) -> str:
         "data",
         f"there is no file or folder {data}",
         why=why,
-        cure="check the path given to --data",
+        hint="check the path given to --data",
     )
 
 
@@ -421,7 +422,7 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
             raise SpecError(
                 tag,
                 f"{bench.name} cannot be filtered by {tag!r}",
-                cure=nearest(tag, bench.filters),
+                hint=nearest(tag, bench.filters),
             )
         items = Option(tag, str, (), bench.filters[tag], many=True).parse(values)
         known = bench.filter_values.get(tag, ())
@@ -430,7 +431,7 @@ def _filters(bench: type[Benchmark], given: Mapping[str, Any]) -> dict[str, tupl
                 raise SpecError(
                     tag,
                     f"{bench.name} has no {tag} {item!r}",
-                    cure=nearest(item, known),
+                    hint=nearest(item, known),
                 )
         if items:
             result[tag] = items
@@ -449,7 +450,7 @@ def build_benchmark(spec: RunSpec, shared: Any = None) -> Benchmark:
             raise SpecError(option.name, f"{option.flag} of the run should be {why}")
     defaults = {option.name: option.default for option in cls.options}
     benchmark = cls({**defaults, **spec.options}, seed=spec.get("seed"), shared=shared)
-    benchmark.judges = tuple(role for role in spec.cast() if role != CANDIDATE)
+    benchmark.judges = tuple(role for role in spec.roles() if role != CANDIDATE)
     return benchmark
 
 
@@ -466,10 +467,10 @@ def check_spec(spec: RunSpec) -> None:
             JUDGE,
             f"{spec.benchmark} needs a judge",
             why="a model grades the answers",
-            cure="name one with --judge PROVIDER/NAME; repeat it for several",
+            hint="name one with --judge PROVIDER/NAME; repeat it for several",
         )
     needs = benchmark.needs()
-    parts = spec.cast()
+    parts = spec.roles()
     if parts[CANDIDATE].batched and parts[CANDIDATE].ref.provider == ANSWERS:
         # Had any judge batches, the candidate would not be batched.
         raise SpecError(
@@ -477,7 +478,7 @@ def check_spec(spec: RunSpec) -> None:
             "no model of this run can be asked in batches",
             why=", ".join(part.model for part in parts.values() if part.role != CANDIDATE)
             + ": no batch API that evalbench knows",
-            cure="leave --mode batch out",
+            hint="leave --mode batch out",
         )
     for part in parts.values():
         if part.role == CANDIDATE:
@@ -518,16 +519,16 @@ def load_suite(path: Path) -> list[RunSpec]:
     if unknown := set(body) - {"run", "defaults"}:
         raise SpecError("suite", f"{path} has an unknown table {sorted(unknown)[0]!r}")
     if not isinstance(defaults, dict):
-        raise SpecError("suite", f"{path}: defaults is not a table", cure="write [defaults]")
+        raise SpecError("suite", f"{path}: defaults is not a table", hint="write [defaults]")
     if not isinstance(tables, list) or not tables:
-        raise SpecError("suite", f"{path} names no run", cure="add at least one [[run]] table")
+        raise SpecError("suite", f"{path} names no run", hint="add at least one [[run]] table")
     specs: list[RunSpec] = []
     for number, table in enumerate(tables, 1):
         try:
             specs += _specs_of(defaults, table, path.parent)
         except SpecError as error:
             raise SpecError(
-                error.field, f"{path}, run {number}: {error.what}", why=error.why, cure=error.cure
+                error.field, f"{path}, run {number}: {error.what}", why=error.why, hint=error.hint
             ) from None
     return specs
 
@@ -535,12 +536,12 @@ def load_suite(path: Path) -> list[RunSpec]:
 def _specs_of(defaults: Mapping[str, Any], table: Any, folder: Path) -> list[RunSpec]:
     """The specs of one ``[[run]]`` table, one for each of its models."""
     if not isinstance(table, dict):
-        raise SpecError("run", f"{table!r} is not a table", cure="write each run as [[run]]")
+        raise SpecError("run", f"{table!r} is not a table", hint="write each run as [[run]]")
     merged = {**defaults, **table}
     for name in ("options", "provider_options", "filters"):
         given = (defaults.get(name, {}), table.get(name, {}))
         if not all(isinstance(part, dict) for part in given):
-            raise SpecError(name, f"{name} is not a table", cure=f"write {name} = {{name = value}}")
+            raise SpecError(name, f"{name} is not a table", hint=f"write {name} = {{name = value}}")
         merged[name] = {**given[0], **given[1]}
     benchmark = Option("benchmark", str, None, "").parse(merged.pop("benchmark", None))
     models = Option("model", str, (), "", many=True).parse(merged.pop("model", None))

@@ -20,32 +20,32 @@ TRACE_OPTIONS: tuple[Option, ...] = (
         "otlp",
         str,
         None,
-        "send a trace of every sample and its calls to this OpenTelemetry address (OTLP over HTTP)",
+        "send traces to this OpenTelemetry endpoint (OTLP over HTTP)",
     ),
     Option(
         "otlp_content",
         bool,
         False,
-        "with traces, send prompts and answers too, and not only numbers and names",
+        "include prompts and answers in traces",
     ),
     Option("enable_galileo", bool, False, "send traces to Galileo"),
     Option(
         "galileo_project",
         str,
         None,
-        "project in Galileo; left out, GALILEO_PROJECT or one for the benchmark",
+        "Galileo project (default: GALILEO_PROJECT, or one per benchmark)",
     ),
     Option(
         "galileo_log_stream",
         str,
         None,
-        "log stream in Galileo; left out, GALILEO_LOG_STREAM or one for the run",
+        "Galileo log stream (default: GALILEO_LOG_STREAM, or one per run)",
     ),
     Option(
         "galileo_console_url",
         str,
         None,
-        "your Galileo; left out, GALILEO_CONSOLE_URL or https://app.galileo.ai",
+        "Galileo console URL (default: GALILEO_CONSOLE_URL, or https://app.galileo.ai)",
     ),
 )
 """Settings of every run that say where its traces go."""
@@ -115,14 +115,14 @@ def _address(name: str, given: str) -> SplitResult:
         known = None
     if not known:
         raise SpecError(
-            name, f"{flag} takes an address", cure=f"for example {flag} http://localhost:4318"
+            name, f"{flag} takes an address", hint=f"for example {flag} http://localhost:4318"
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SpecError(
             name,
             f"{flag} takes an address without a user, a password or a question mark",
             why="it is kept with the run, and shown",
-            cure="keys go into OTEL_EXPORTER_OTLP_HEADERS, or: evalbench keys set otlp",
+            hint="keys go into OTEL_EXPORTER_OTLP_HEADERS, or: evalbench keys set otlp",
         )
     return parts
 

@@ -34,22 +34,22 @@ class BudgetReached(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Group:
+class ReservationGroup:
     """Calls whose worst cases are trusted, doubted and raised together: those of one role.
 
     Attributes:
         kept: replies that cost no more than their worst case, since the last that did.
         in_flight: reservations that are open.
-        tickets: those, and the ones that wait.
+        reservations: those, and the ones that wait.
     """
 
     kept: int = 0
     in_flight: int = 0
-    tickets: set[Ticket] = field(default_factory=set)
+    reservations: set[Reservation] = field(default_factory=set)
 
 
 @dataclass(eq=False, slots=True)
-class Ticket:
+class Reservation:
     """A reservation for one call. Used up by exactly one of the three ways to end it.
 
     Attributes:
@@ -63,7 +63,7 @@ class Ticket:
 
     worst: Decimal
     doubt: Decimal = ZERO
-    group: Group | None = None
+    group: ReservationGroup | None = None
     calls: int = 1
     input_tokens: int = 0
     output_tokens: int = 0
@@ -95,7 +95,7 @@ class Budget:
         self.reserved = ZERO
         self.in_flight = 0
         self._doubted = ZERO
-        self._waiting: deque[tuple[Ticket, asyncio.Future[Ticket]]] = deque()
+        self._waiting: deque[tuple[Reservation, asyncio.Future[Reservation]]] = deque()
 
     @property
     def ceiling(self) -> Decimal | None:
@@ -120,14 +120,14 @@ class Budget:
         left = self.left
         return left is not None and left < ZERO
 
-    def reserve(self, ticket: Ticket) -> Ticket | None:
+    def reserve(self, reservation: Reservation) -> Reservation | None:
         """Open a reservation and return it; None when it does not fit now."""
-        if not self._fits(ticket):
+        if not self._fits(reservation):
             return None
-        self._open(ticket)
-        return ticket
+        self._open(reservation)
+        return reservation
 
-    async def admit(self, ticket: Ticket) -> Ticket:
+    async def admit(self, reservation: Reservation) -> Reservation:
         """Open a reservation and return it; wait for calls in flight where it does not fit yet.
 
         Calls wait in line, so a small one does not starve a large one. As the
@@ -136,127 +136,127 @@ class Budget:
         Raises:
             BudgetReached: nothing is in flight any more and it still does not fit.
         """
-        if not self._waiting and self.reserve(ticket):
-            return ticket
-        place: asyncio.Future[Ticket] = asyncio.get_running_loop().create_future()
-        self._waiting.append((ticket, place))
-        if ticket.group:
-            ticket.group.tickets.add(ticket)
+        if not self._waiting and self.reserve(reservation):
+            return reservation
+        place: asyncio.Future[Reservation] = asyncio.get_running_loop().create_future()
+        self._waiting.append((reservation, place))
+        if reservation.group:
+            reservation.group.reservations.add(reservation)
         self._admit_waiting()
         try:
             return await place
         except asyncio.CancelledError:
-            if ticket.open:
-                self.release(ticket)
-            self._forget(ticket)
+            if reservation.open:
+                self.release(reservation)
+            self._forget(reservation)
             self._admit_waiting()
             raise
 
-    def settle(self, ticket: Ticket, cost: Decimal | None) -> None:
+    def settle(self, reservation: Reservation, cost: Decimal | None) -> None:
         """The call was answered and cost so much; None: unknown, taken at its worst case.
 
         A cost above the worst case is counted in full.
         """
-        self._close(ticket)
-        self.spent += ticket.worst if cost is None else cost
+        self._close(reservation)
+        self.spent += reservation.worst if cost is None else cost
         self._admit_waiting()
 
-    def possibly_billed(self, ticket: Ticket) -> None:
+    def possibly_billed(self, reservation: Reservation) -> None:
         """The call was cut (time-out, reset, crash): it may have been billed."""
-        self._close(ticket)
-        self.possible += ticket.worst
+        self._close(reservation)
+        self.possible += reservation.worst
         self._admit_waiting()
 
-    def release(self, ticket: Ticket) -> None:
+    def release(self, reservation: Reservation) -> None:
         """The call was never sent, or its failure is never billed."""
-        self._close(ticket)
+        self._close(reservation)
         self._admit_waiting()
 
-    def take(self, ticket: Ticket) -> Ticket:
+    def take(self, reservation: Reservation) -> Reservation:
         """Reserve for calls that are out already, whatever the ceiling."""
-        self._open(ticket)
-        return ticket
+        self._open(reservation)
+        return reservation
 
-    def merge(self, ticket: Ticket, into: Ticket) -> None:
+    def merge(self, reservation: Reservation, into: Reservation) -> None:
         """Add one reservation to another, for calls that come back together."""
-        self._close(ticket)
-        into.worst += ticket.worst
-        into.calls += ticket.calls
-        self.reserved += ticket.worst
+        self._close(reservation)
+        into.worst += reservation.worst
+        into.calls += reservation.calls
+        self.reserved += reservation.worst
 
-    def settle_part(self, ticket: Ticket, worst: Decimal, cost: Decimal) -> None:
+    def settle_part(self, reservation: Reservation, worst: Decimal, cost: Decimal) -> None:
         """One of the calls of a reservation is over and cost so much.
 
         Args:
-            ticket: the reservation, which stays open.
+            reservation: the reservation, which stays open.
             worst: that call's part of it.
             cost: US dollars.
         """
-        part = min(worst, ticket.worst)
-        ticket.worst -= part
-        ticket.calls -= 1
+        part = min(worst, reservation.worst)
+        reservation.worst -= part
+        reservation.calls -= 1
         self.reserved -= part
         self.spent += cost
         self._admit_waiting()
 
-    def raise_worst(self, group: Group, by: Decimal) -> None:
+    def raise_worst(self, group: ReservationGroup, by: Decimal) -> None:
         """Every call of a group may cost so much more than was reserved for it.
 
         Nothing is admitted before all that is in flight fits again.
         """
-        for ticket in group.tickets:
-            more = by * ticket.calls
-            ticket.worst += more
-            if ticket.open:
+        for reservation in group.reservations:
+            more = by * reservation.calls
+            reservation.worst += more
+            if reservation.open:
                 self.reserved += more
 
-    def _fits(self, ticket: Ticket) -> bool:
+    def _fits(self, reservation: Reservation) -> bool:
         left = self.left
         if left is None:
             return True
-        if ticket.worst > left:
+        if reservation.worst > left:
             return False
-        group = ticket.group
-        if not ticket.doubt or group is None or group.in_flight <= group.kept:
+        group = reservation.group
+        if not reservation.doubt or group is None or group.in_flight <= group.kept:
             return True
-        return ticket.worst + ticket.doubt <= left - self._doubted
+        return reservation.worst + reservation.doubt <= left - self._doubted
 
-    def _open(self, ticket: Ticket) -> None:
-        ticket.open = True
-        self.reserved += ticket.worst
-        self._doubted += ticket.doubt
+    def _open(self, reservation: Reservation) -> None:
+        reservation.open = True
+        self.reserved += reservation.worst
+        self._doubted += reservation.doubt
         self.in_flight += 1
-        if ticket.group:
-            ticket.group.in_flight += 1
-            ticket.group.tickets.add(ticket)
+        if reservation.group:
+            reservation.group.in_flight += 1
+            reservation.group.reservations.add(reservation)
 
-    def _close(self, ticket: Ticket) -> None:
-        if not ticket.open:
+    def _close(self, reservation: Reservation) -> None:
+        if not reservation.open:
             raise ValueError("this reservation has ended already")
-        ticket.open = False
-        self.reserved -= ticket.worst
-        self._doubted -= ticket.doubt
+        reservation.open = False
+        self.reserved -= reservation.worst
+        self._doubted -= reservation.doubt
         self.in_flight -= 1
-        if ticket.group:
-            ticket.group.in_flight -= 1
-        self._forget(ticket)
+        if reservation.group:
+            reservation.group.in_flight -= 1
+        self._forget(reservation)
 
     @staticmethod
-    def _forget(ticket: Ticket) -> None:
-        if ticket.group:
-            ticket.group.tickets.discard(ticket)
+    def _forget(reservation: Reservation) -> None:
+        if reservation.group:
+            reservation.group.reservations.discard(reservation)
 
     def _admit_waiting(self) -> None:
         while self._waiting:
-            ticket, place = self._waiting[0]
+            reservation, place = self._waiting[0]
             if place.done():
                 self._waiting.popleft()
-            elif self.reserve(ticket):
+            elif self.reserve(reservation):
                 self._waiting.popleft()
-                place.set_result(ticket)
+                place.set_result(reservation)
             elif self.in_flight:
                 return
             else:
                 self._waiting.popleft()
-                self._forget(ticket)
-                place.set_exception(BudgetReached(ticket.worst, self.left or ZERO))
+                self._forget(reservation)
+                place.set_exception(BudgetReached(reservation.worst, self.left or ZERO))

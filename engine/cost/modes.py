@@ -31,7 +31,7 @@ def chosen(spec: RunSpec, found: Estimate) -> str:
     Batch, where some model's provider takes batches, no fewer calls than it demands,
     and the low end of the estimate is at least :data:`WORTH_USD` less for these models.
     """
-    parts = spec.cast()
+    parts = spec.roles()
     saved = Decimal(0)
     for role in found.roles:
         part = parts.get(role.role)

@@ -119,7 +119,7 @@ def _known(path: Path, where: str, table: dict[str, Any], names: tuple[str, ...]
     for name in table:
         if name not in names:
             raise DataError(
-                f"{where} has an unknown field {name!r}", path=str(path), cure=nearest(name, names)
+                f"{where} has an unknown field {name!r}", path=str(path), hint=nearest(name, names)
             )
 
 

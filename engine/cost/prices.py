@@ -19,8 +19,8 @@ from typing import Any
 from evalbench.engine.calls import BaseProvider, ModelRef
 from evalbench.engine.config import registry
 from evalbench.engine.cost import price_file
-from evalbench.engine.cost.remembered import Remembered
-from evalbench.engine.cost.told_prices import find_told
+from evalbench.engine.cost.listed_prices import find_listed
+from evalbench.engine.cost.price_cache import PriceCache
 from evalbench.engine.cost.unit_prices import ZERO, Mode, Rates, UnitPrices
 from evalbench.engine.errors import SpecError
 from evalbench.engine.paths import config_dir
@@ -94,7 +94,7 @@ class PriceBook:
         if provider and provider.price_table:
             found = _from_table_or_memory(provider, model.name, mode, tier, at)
         if found is None and mode == "realtime" and not tier:
-            found = find_told(model.provider, model.name, at)
+            found = find_listed(model.provider, model.name, at)
         if found is None and mode == "batch" and provider and provider.batch_discount:
             realtime = self.prices(model, "realtime", service_tier, at)
             found = _derived(realtime, cached=provider.batch_discount == "all")
@@ -109,7 +109,7 @@ class PriceBook:
         if provider is None or provider.free or not provider.price_table:
             return True
         tier = "" if service_tier in _STANDARD_TIERS else service_tier
-        return Remembered(datetime.now(UTC)).knows(
+        return PriceCache(datetime.now(UTC)).knows(
             _question(provider.price_table, model.name, "realtime", tier)
         )
 
@@ -165,7 +165,7 @@ def _read_given(text: str, candidate: ModelRef | None) -> tuple[str, Rates]:
             "price",
             f"--price cannot be {text!r}",
             why="it takes dollars per million tokens of input and of output",
-            cure="for example --price 3/15, or --price openai/gpt-4.1=2/8 for one model",
+            hint="for example --price 3/15, or --price openai/gpt-4.1=2/8 for one model",
         )
     return name, Rates(*rates)
 
@@ -177,7 +177,7 @@ def _question(table: str, name: str, mode: Mode, tier: str) -> str:
 def _from_table_or_memory(
     provider: type[BaseProvider], name: str, mode: Mode, tier: str, at: datetime
 ) -> UnitPrices | None:
-    memory, question = Remembered(at), _question(provider.price_table, name, mode, tier)
+    memory, question = PriceCache(at), _question(provider.price_table, name, mode, tier)
     if not memory.knows(question):
         memory.keep(question, _from_table(provider, name, mode, tier, at))
     return memory.answer(question)

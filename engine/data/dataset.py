@@ -1,6 +1,6 @@
 """Prepared data sets: the cached sample file between a benchmark's source and a run.
 
-A child process (the desk) turns whatever the benchmark reads (parquet, hub
+A child process (the preflight) turns whatever the benchmark reads (parquet, hub
 data set, CSV) into ``KEY.jsonl`` with one sample a line, for large sets
 ``KEY.dict`` with a compression dictionary trained on a fair choice of them,
 and, last, ``KEY.json`` with the header whose presence says that all is there. The
@@ -39,7 +39,7 @@ from evalbench.engine.journal.codec import sample_body
 from evalbench.engine.paths import make_private, open_private, write_file
 from evalbench.engine.shapes import anything, list_of, record, table_of, text, whole
 
-Progress = Callable[[str, int, int | None], None]
+ProgressCallback = Callable[[str, int, int | None], None]
 """Told what is being prepared, how much of it is done, and of how much, where that is known."""
 
 _FORMAT = 2
@@ -115,7 +115,7 @@ def _is_same(file: Path, size: int, changed_ns: int, digest: str) -> bool:
         return size == MISSING
 
 
-def prepare(spec: RunSpec, cache: Path, progress: Progress | None = None) -> Path:
+def prepare(spec: RunSpec, cache: Path, progress: ProgressCallback | None = None) -> Path:
     """Make sure the sample file of a spec exists; returns its path.
 
     Raises:
@@ -142,7 +142,7 @@ def _write(
     bench: Benchmark,
     source: DataSource,
     path: Path,
-    progress: Progress | None,
+    progress: ProgressCallback | None,
     hub: tuple[str, str] | None = None,
 ) -> Path:
     data = bench.prepare(source)
@@ -203,8 +203,8 @@ def read_header(path: Path) -> DataHeader:
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
-        cure = f"delete {file}; the data is prepared again"
-        raise DataError("it is no header", path=str(file), why=str(error), cure=cure) from None
+        hint = f"delete {file}; the data is prepared again"
+        raise DataError("it is no header", path=str(file), why=str(error), hint=hint) from None
     return DataHeader(**held)
 
 
@@ -223,14 +223,14 @@ def verify_prepared(path: Path) -> int:
     """
     header = read_header(path)
     digest = hashlib.sha256()
-    cure = f"delete {path} and fetch it again"
+    hint = f"delete {path} and fetch it again"
 
     def items(lines: Iterator[bytes]) -> Iterator[tuple[str, Item]]:
         for number, line in enumerate(lines, 1):
             try:
                 ident, tags, inputs, gold = orjson.loads(line)
             except (ValueError, TypeError):
-                raise DataError("not a sample", path=str(path), line=number, cure=cure) from None
+                raise DataError("not a sample", path=str(path), line=number, hint=hint) from None
             yield ident, Item(inputs, gold, tags)
 
     count = 0
@@ -240,12 +240,12 @@ def verify_prepared(path: Path) -> int:
             count += 1
             if ident != sample.id:
                 raise DataError(
-                    "the sample does not belong to its id", path=str(path), line=count, cure=cure
+                    "the sample does not belong to its id", path=str(path), line=count, hint=hint
                 )
             digest.update(ident.encode())
     digest.update(orjson.dumps(header.shared, option=orjson.OPT_SORT_KEYS))
     if count != header.count or digest.hexdigest()[:32] != header.data_hash:
-        raise DataError("the file differs from its header", path=str(path), cure=cure)
+        raise DataError("the file differs from its header", path=str(path), hint=hint)
     return count
 
 
@@ -302,7 +302,7 @@ def _choose(path: Path, spec: RunSpec, bench: type[Benchmark]) -> set[int] | Non
                 raise SpecError(
                     tag,
                     f"the data has no {tag} {value!r}",
-                    cure=nearest(value, seen[tag]),
+                    hint=nearest(value, seen[tag]),
                 )
     if limit is None:
         return {index for members in kept.values() for index in members}
@@ -382,5 +382,5 @@ def selected_count(path: Path, spec: RunSpec, bench: type[Benchmark]) -> int:
     chosen = _choose(path, spec, bench)
     count = read_header(path).count if chosen is None else len(chosen)
     if not count:
-        raise SpecError("limit", "no sample is left after the filters", cure="widen the filters")
+        raise SpecError("limit", "no sample is left after the filters", hint="widen the filters")
     return count

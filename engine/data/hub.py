@@ -45,6 +45,6 @@ def fetch_rows(file: PinnedFile, progress: Any = None) -> Iterator[tuple[int, Ro
         raise DataError(
             f"{file.repository} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check the network, or give a copy of the data with --data PATH",
+            hint="check the network, or give a copy of the data with --data PATH",
         ) from error
     return read_rows(Path(held))

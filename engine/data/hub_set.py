@@ -50,7 +50,7 @@ def fetch(hub: HubSet, cache: Path, progress: Any = None) -> tuple[Path, str]:
         raise DataError(
             f"{hub.name} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
+            hint="check name, ?config= and ?split=, and the network (evalbench keys set huggingface"
             " for a private one), or give a copy with --data PATH",
         ) from error
     key = hashlib.sha256(repr((hub, commit)).encode()).hexdigest()[:16]
@@ -72,5 +72,5 @@ def _write(path: Path, rows: Any, hub: HubSet) -> None:
                     path=hub.name,
                     line=number,
                     why=str(error),
-                    cure="download the set and give its folder with --data PATH",
+                    hint="download the set and give its folder with --data PATH",
                 ) from None

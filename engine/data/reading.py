@@ -52,7 +52,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
             raise DataError(
                 "it is a folder, not a file",
                 path=str(path),
-                cure="name a file ending in " + ", ".join(SUFFIXES),
+                hint="name a file ending in " + ", ".join(SUFFIXES),
             )
         return (row for file in parts for row in read_rows(file))
     readers = {
@@ -68,7 +68,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, Row]]:
         raise DataError(
             f"files of type {path.suffix or '(none)'} cannot be read",
             path=str(path),
-            cure="give a file ending in " + ", ".join(SUFFIXES),
+            hint="give a file ending in " + ", ".join(SUFFIXES),
         )
     return reader(path)
 
@@ -91,7 +91,7 @@ def shards(folder: Path, splits: Sequence[str] = ("test", "train", "validation")
 _SPLITS = ("test", "train", "validation", "val", "dev")
 
 
-def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
+def find_table(path: Path, names: Sequence[str], what: str, hint: str) -> Path:
     """The table that ``--data`` means: the path itself, or the first of these below a folder.
 
     Of a folder with none of them, its shards: the only one, or the folder for several.
@@ -105,7 +105,7 @@ def find_table(path: Path, names: Sequence[str], what: str, cure: str) -> Path:
     if found is None and (parts := shards(path)):
         return parts[0] if len(parts) == 1 else path
     if found is None:
-        raise DataError(f"the folder holds no {what}", path=str(path), cure=cure)
+        raise DataError(f"the folder holds no {what}", path=str(path), hint=hint)
     return found
 
 
@@ -169,7 +169,7 @@ def whole_of(value: Any) -> int:
 def unreadable(path: Path, error: Exception, line: int | None = None) -> DataError:
     """The error for a file that cannot be opened or decoded."""
     if isinstance(error, FileNotFoundError):
-        return DataError("there is no such file", path=str(path), cure="check the path")
+        return DataError("there is no such file", path=str(path), hint="check the path")
     if isinstance(error, UnicodeDecodeError):
         sixteen = error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         return DataError(
@@ -177,7 +177,7 @@ def unreadable(path: Path, error: Exception, line: int | None = None) -> DataErr
             path=str(path),
             line=line,
             why=str(error),
-            cure="save it as UTF-8",
+            hint="save it as UTF-8",
         )
     why = why_unread(error)
     return DataError("the file cannot be read", path=str(path), why=why)
@@ -195,7 +195,7 @@ def _csv_with_header(path: Path) -> Iterator[tuple[int, Row]]:
                 f"{len(cells)} cells where the header names {len(header)} columns",
                 path=str(path),
                 line=number,
-                cure="quote cells that hold commas or line breaks",
+                hint="quote cells that hold commas or line breaks",
             )
         yield number, dict(zip(header, cells, strict=True))
 
@@ -205,7 +205,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise DataError(
-            f"two columns are called {twice!r}", path=str(path), cure="give each another name"
+            f"two columns are called {twice!r}", path=str(path), hint="give each another name"
         )
 
 
@@ -216,7 +216,7 @@ def _excel(path: Path) -> Iterator[tuple[int, Row]]:
         raise DataError(
             "reading Excel files needs the package openpyxl",
             path=str(path),
-            cure=f"{install_command('scorers')}, or save the table as CSV",
+            hint=f"{install_command('scorers')}, or save the table as CSV",
         ) from None
     try:
         check_plain(path)

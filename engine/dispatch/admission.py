@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from evalbench.engine.cost.budget import Budget, BudgetReached, Ticket
+from evalbench.engine.cost.budget import Budget, BudgetReached, Reservation
 from evalbench.engine.dispatch.base import ZERO, BudgetSpent, Report
 
 
@@ -17,14 +17,14 @@ class Admission:
         self._report = report
         self._told_left: Decimal | None = None
 
-    async def admit(self, ticket: Ticket) -> Ticket:
+    async def admit(self, reservation: Reservation) -> Reservation:
         """Reserve the worst case of one attempt, waiting for others in flight.
 
         Raises:
             BudgetSpent: it does not fit, and nothing is in flight any more.
         """
         try:
-            return await self._budget.admit(ticket)
+            return await self._budget.admit(reservation)
         except BudgetReached as reached:
             # Every call that waits ends so; one of them tells.
             if reached.left != self._told_left:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from evalbench.engine.calls import Call, Outcome, Reply
 from evalbench.engine.dispatch.unfetched import Unfetched
 from evalbench.engine.errors import EvalbenchError, ProviderError
-from evalbench.engine.journal.paging import Held
+from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.journal.records import CallRow
 
 ZERO = Decimal(0)
@@ -75,27 +75,27 @@ class Dispatcher(Protocol):
         """Give everything back. Calls still in flight are cut off."""
 
 
-class Host(Protocol):
+class ReplySink(Protocol):
     """Who drives the samples, as seen by a dispatcher whose replies come by themselves."""
 
-    def at_hand(self, sample: Held) -> None:
+    def preload(self, sample: SampleCalls) -> None:
         """What the journal has of a sample now, just before replies to its calls arrive."""
 
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
         """A reply is in the journal; its sample can go on."""
 
-    def go_on(self, row: int, epoch: int) -> None:
+    def resume_sample(self, row: int, epoch: int) -> None:
         """A call of this sample has left its batch without a reply: let it ask again."""
 
     def give_up(self, error: EvalbenchError) -> None:
         """Nothing can be answered any more."""
 
 
-class Parking(ABC):
+class ParkingDispatcher(ABC):
     """What a dispatcher has besides that answers calls later, whatever becomes of who asked."""
 
     @abstractmethod
-    def begin(self, host: Host) -> None:
+    def begin(self, sink: ReplySink) -> None:
         """Take up what earlier engines left."""
 
     @abstractmethod

@@ -9,21 +9,21 @@ from decimal import Decimal
 from typing import Any
 
 from evalbench.engine.calls import Call, MediaPart, Provider, Reply
-from evalbench.engine.cost.budget import Ticket
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.budget import Reservation
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch.admission import Admission
 from evalbench.engine.dispatch.base import ZERO, Halted, Report, SendLog, failed_reply
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.outage import Outage, says_nobody_is_there
-from evalbench.engine.dispatch.retry import Patience, told_to_wait
-from evalbench.engine.dispatch.warming import Turn, Warming
+from evalbench.engine.dispatch.circuit_breaker import CircuitBreaker, is_provider_down
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.retry import RetryPolicy, requested_wait
+from evalbench.engine.dispatch.single_flight import Flight, SingleFlight
 from evalbench.engine.errors import ProviderError, RunFatal
 
 _MOST_IN_WORK = 4096
 
 
 @dataclass(slots=True)
-class _Tried:
+class _Attempts:
     """One call on its way through its attempts."""
 
     before_send: SendLog
@@ -49,8 +49,8 @@ class _Tried:
             self.before_send.ended(possibly_billed=possibly_billed)
 
 
-class Realtime:
-    """Dispatcher for network providers: the limiter says when, the patience how often.
+class RealtimeDispatcher:
+    """Dispatcher for network providers: the limiter says when, the retry policy how often.
 
     A waiting call holds no place, so one call's Retry-After delays nobody else.
     """
@@ -59,7 +59,7 @@ class Realtime:
         self,
         provider: Provider,
         limiter: Limiter,
-        purse: Purse,
+        meter: CostMeter,
         *,
         attempts: int,
         report: Report,
@@ -67,48 +67,48 @@ class Realtime:
     ) -> None:
         """``wait_s``: how long to try for a server that was never reached; None: some seconds."""
         self._provider = provider
-        self.purse = purse
+        self.meter = meter
         self._limiter = limiter
         self._attempts = attempts
         self._report = report
         self._waiting = 0
         self._retries = 0
-        self._admission = Admission(purse.budget, report)
-        self._outage = Outage(report, wait_s)
+        self._admission = Admission(meter.budget, report)
+        self._breaker = CircuitBreaker(report, wait_s)
         self._halted = asyncio.Event()
         self._ready = False
-        self._warming = Warming(provider.capabilities, report)
+        self._single_flight = SingleFlight(provider.capabilities, report)
         self.ready_at = time.monotonic()
 
     @property
     def window(self) -> int:
         """Twice what may be in flight, and those that wait for another try or a warm cache."""
-        twice = 2 * self._limiter.slots.size
-        return min(_MOST_IN_WORK, twice + self._waiting + min(twice, self._warming.waiting))
+        twice = 2 * self._limiter.semaphore.size
+        return min(_MOST_IN_WORK, twice + self._waiting + min(twice, self._single_flight.waiting))
 
     async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        """The final reply to one call, after any retries."""
         await self._get_ready(call)
-        patience = Patience(self._attempts)
-        tried = _Tried(before_send, _bytes(call), self._warming.name_of(call))
+        retry_policy = RetryPolicy(self._attempts)
+        tried = _Attempts(before_send, _bytes(call), self._single_flight.name_of(call))
         while True:
             try:
                 if not tried.prefix:
                     return await self._attempt(call, tried, None)
-                async with self._warming.turn(call, tried.prefix) as turn:
+                async with self._single_flight.turn(call, tried.prefix) as turn:
                     return await self._attempt(call, tried, turn)
             except RunFatal:
                 raise
             except ProviderError as error:
                 failure = error
             tried.billed = tried.billed or failure.possibly_billed
-            if self._outage.on and says_nobody_is_there(failure):
+            if self._breaker.on and is_provider_down(failure):
                 continue
-            pause = told_to_wait(failure, tried.waited)
+            pause = requested_wait(failure, tried.waited)
             if pause is not None:
                 tried.waited += pause
             else:
-                pause = patience.wait(failure, answering=self._limiter.answering)
+                pause = retry_policy.wait(failure, answering=self._limiter.answering)
             if pause is None:
                 failure.possibly_billed = tried.billed
                 return failed_reply(failure, tried.attempts, tried.possible)
@@ -124,26 +124,26 @@ class Realtime:
             await self._provider.get_ready(call)
             self._ready = True
 
-    async def _attempt(self, call: Call, tried: _Tried, warm: Turn | None) -> Reply:
+    async def _attempt(self, call: Call, tried: _Attempts, warm: Flight | None) -> Reply:
         """One attempt, from waiting for its place to settling its cost."""
         tried.attempts += 1
         async with (
             self._limiter.turn(tried.weight, unless=self._halted),
-            self._outage.turn(unless=self._halted),
+            self._breaker.turn(unless=self._halted),
         ):
-            ticket = await self._admitted(call, tried)
+            reservation = await self._admitted(call, tried)
             try:
                 started, left = time.perf_counter(), asyncio.get_running_loop().time()
                 reply = await self._provider.answer(warm.leaves() if warm else call)
             except ProviderError as failure:
                 tried.ended(possibly_billed=failure.possibly_billed)
-                tried.possible += self.purse.failed(ticket, failure)
-                if not isinstance(failure, RunFatal) and not self._outage.on:
+                tried.possible += self.meter.failed(reservation, failure)
+                if not isinstance(failure, RunFatal) and not self._breaker.on:
                     self._limiter.refused(failure)
                 raise
             except BaseException:
                 # Cut from outside, by a stop after its grace.
-                self.purse.cut(ticket, sent=True)
+                self.meter.cut(reservation, sent=True)
                 raise
             if warm:
                 warm.answered()
@@ -152,29 +152,29 @@ class Realtime:
                 attempts=tried.attempts,
                 latency_s=reply.latency_s or time.perf_counter() - started,
                 possibly_billed=tried.billed,
-                cost=self.purse.answered(ticket, reply),
+                cost=self.meter.answered(reservation, reply),
                 possible_cost=tried.possible,
             )
 
-    async def _admitted(self, call: Call, tried: _Tried) -> Ticket:
+    async def _admitted(self, call: Call, tried: _Attempts) -> Reservation:
         """The reservation of an attempt that may leave now, and is noted to."""
         while True:
             if self._halted.is_set():
                 raise Halted
-            ticket = await self._admission.admit(self.purse.reservation(call))
+            reservation = await self._admission.admit(self.meter.reservation(call))
             try:
                 if self._halted.is_set():
                     raise Halted
                 await tried.leaves()
             except BaseException:
                 tried.ended()
-                self.purse.cut(ticket, sent=False)
+                self.meter.cut(reservation, sent=False)
                 raise
-            if not self.purse.budget.overdrawn:
-                return ticket
+            if not self.meter.budget.overdrawn:
+                return reservation
             # A reply came meanwhile that cost more than its worst case.
             tried.ended()
-            self.purse.cut(ticket, sent=False)
+            self.meter.cut(reservation, sent=False)
 
     async def _wait(self, failure: ProviderError, pause: float) -> None:
         self._report(
@@ -191,21 +191,21 @@ class Realtime:
         raise Halted
 
     def halt(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        """Send nothing more: calls that are not on the wire raise :class:`Halted`."""
         self._halted.set()
         self._limiter.wake()
-        self._outage.wake()
-        self._warming.halt()
+        self._breaker.wake()
+        self._single_flight.halt()
 
     def set_concurrency(self, calls: int | None) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        """Change the number of calls in flight, live; None: the dispatcher finds its own."""
         self._limiter.resize(calls)
 
     def gauges(self) -> dict[str, Any]:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
-        slots = self._limiter.slots
+        """Numbers for the screen: in flight, waiting, memory and the like."""
+        slots = self._limiter.semaphore
         self._limiter.share()
-        limited, down = self._limiter.paused_for(), self._outage.paused_for()
+        limited, down = self._limiter.paused_for(), self._breaker.paused_for()
         paused = max(limited, down)
         return {
             "in_flight": self._limiter.in_flight,
@@ -214,11 +214,11 @@ class Realtime:
             "waiting": self._waiting,
             "retries": self._retries,
             "paused_s": round(paused, 1),
-            "paused_why": "" if not paused else self._outage.why if down else self._limiter.why,
+            "paused_why": "" if not paused else self._breaker.why if down else self._limiter.why,
         }
 
     async def close(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
+        """Give everything back. Calls still in flight are cut off."""
         self._limiter.close()
         await self._provider.close()
 

@@ -32,11 +32,11 @@ LONGEST_WAIT_S = 1800.0
 """All waits between the tries of one call together."""
 LONGEST_OUTAGE_S = 2 * 3600.0
 """For so long a provider is waited for that answers nobody, or asks to come back later."""
-FULL_HOUSE = 5
+OVERLOAD_FACTOR = 5
 """Being told to come back is no fault of the call: that many times the usual tries."""
 
 
-class Patience:
+class RetryPolicy:
     """How often one call is tried.
 
     Faults count against ``attempts``; refusals for load (429, overload) get
@@ -66,7 +66,7 @@ class Patience:
             return None
         if isinstance(error, RateLimited | Overloaded):
             self._refusals += 1
-            tries, most = self._refusals, self._attempts * FULL_HOUSE
+            tries, most = self._refusals, self._attempts * OVERLOAD_FACTOR
         else:
             self._faults += 1
             tries, most = self._faults, self._attempts
@@ -83,7 +83,7 @@ class Patience:
         return pause if self._waited <= LONGEST_WAIT_S else None
 
 
-def told_to_wait(error: ProviderError, waited: float) -> float | None:
+def requested_wait(error: ProviderError, waited: float) -> float | None:
     """Seconds of a long wait that a provider asks for; None where it asks for none that is begun.
 
     Args:
@@ -99,17 +99,17 @@ def told_to_wait(error: ProviderError, waited: float) -> float | None:
     if not isinstance(error, RateLimited | Overloaded):
         return None
     if asked > LONGEST_OUTAGE_S:
-        raise too_long_a_wait(error)
+        raise wait_too_long(error)
     return asked if waited + asked <= LONGEST_OUTAGE_S else None
 
 
-def too_long_a_wait(error: ProviderError) -> QuotaExhausted:
+def wait_too_long(error: ProviderError) -> QuotaExhausted:
     """The end of a run that would have to wait for too long, with when to go on."""
     asked = error.retry_after or 0.0
     return QuotaExhausted(
         f"{error.what}; the wait that it asks for is {wait_words(asked)}",
         why=error.why,
-        cure=resume_after(asked),
+        hint=resume_after(asked),
         status=error.status,
         retry_after=asked,
         body=error.body,

@@ -38,7 +38,7 @@ def not_fetched(found: Sequence[Unfetched], run: str) -> ResultsNotFetched:
     return ResultsNotFetched(
         f"{ended} ended, but the results of {calls} calls cannot be fetched",
         why=found[0].why,
-        cure=(
+        hint=(
             f"evalbench resume {run} fetches them and sends nothing again;"
             f" if that fails for good, evalbench resume {run} --resend-unfetched sends the"
             f" {calls} calls again, for {_cost(found)}"

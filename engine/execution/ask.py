@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING
 
 from evalbench.engine.benchmark import Asked, repeat_of
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Prompt, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.config.roles import CANDIDATE
-from evalbench.engine.dispatch.base import BudgetSpent, Dispatcher, Halted, Parked, Parking, SendLog
+from evalbench.engine.dispatch.base import (
+    BudgetSpent,
+    Dispatcher,
+    Halted,
+    Parked,
+    ParkingDispatcher,
+    SendLog,
+)
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.journal import CallKey, CallRow, Journal
 
@@ -52,7 +60,7 @@ class MissingReply(BaseException):
 
 
 @dataclass(frozen=True, slots=True)
-class Contestant:
+class BoundModel:
     """A role filled by a model, with its dispatcher and parameter overrides."""
 
     model: ModelRef
@@ -120,7 +128,7 @@ class RunAsks:
 
     Attributes:
         journal: where calls and replies are kept.
-        cast: who plays each role.
+        models: the model of each role.
         halted: whether the run is stopping.
         ask_again: outcomes of stored replies that are worth another call.
         earlier: replies of earlier runs that may be taken; None: none may.
@@ -128,7 +136,7 @@ class RunAsks:
     """
 
     journal: Journal
-    cast: Mapping[str, Contestant]
+    models: Mapping[str, BoundModel]
     halted: Callable[[], bool]
     ask_again: frozenset[Outcome]
     earlier: EarlierReplies | None = None
@@ -159,7 +167,7 @@ class SampleAsk:
             count: told every reply with its role, and whether it came from the journal.
         """
         self._journal = run.journal
-        self._cast = run.cast
+        self._models = run.models
         self._row = row
         self._epoch = epoch
         self._quotes = quotes
@@ -175,14 +183,14 @@ class SampleAsk:
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Ask, or take the answer from the journal."""
-        part = self._cast.get(role)
+        part = self._models.get(role)
         if part is None:
             raise AskedTwice(f"the benchmark asks a role {role!r} that this run does not have")
         key = call_key(self._epoch, role, part.model, step, repeat)
         if key in self._asked:
             raise AskedTwice(
                 f"the benchmark asks {role!r} twice in step {step!r} of one sample",
-                cure="give every call of solve() its own step or repeat",
+                hint="give every call of solve() its own step or repeat",
             )
         self._asked.add(key)
         call = bind(prompt, part.model, part.overrides, epoch=self._epoch, repeat=repeat)
@@ -202,13 +210,13 @@ class SampleAsk:
             raise Halted
         if any(isinstance(p, MediaPart) and not p.data for m in prompt.messages for p in m.parts):
             raise MediaGone(
-                "the pictures of this sample are not in the media cache any more;"
-                " `evalbench data fetch BENCHMARK --again` brings them back, then resume"
+                "this sample's images are no longer in the media cache; run `evalbench data "
+                "fetch BENCHMARK --again`, then resume"
             )
         return await self._send(role, part, key, reask, call, digest)
 
     async def _send(
-        self, role: str, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes
+        self, role: str, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes
     ) -> Reply:
         ident = self._journal.call_id(self._row, key, reask)
         # What failed here, or is to be asked again, is asked.
@@ -233,18 +241,18 @@ class SampleAsk:
         return _answered(reply)
 
     async def _reply(
-        self, part: Contestant, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
+        self, part: BoundModel, key: CallKey, reask: int, call: Call, digest: bytes, ident: int
     ) -> Reply:
         """The reply to a call that is asked now."""
         intend = partial(self._journal.intend, self._row, key, reask, call, digest, self._quotes)
-        if isinstance(part.dispatcher, Parking):
+        if isinstance(part.dispatcher, ParkingDispatcher):
             reply = await part.dispatcher.park(call, ident, intend)
             if reply is not None:
                 return reply
         name = f"{self._row}/{key.epoch}/{key.role}/{key.step}/{key.repeat}/{reask}"
         if key.role != CANDIDATE:
             name += f"/{key.model}"
-        log = _OnItsWay(self._journal, ident, intend, self._halted)
+        log = _JournalSendLog(self._journal, ident, intend, self._halted)
         return await part.dispatcher.answer(call, name, log)
 
     async def many(self, asks: Sequence[Asked]) -> list[Reply]:
@@ -264,7 +272,7 @@ class SampleAsk:
         return [result for result in results if isinstance(result, Reply)]
 
 
-class _OnItsWay(SendLog):
+class _JournalSendLog(SendLog):
     """Keeps in the journal whether a call is on the wire, and what earlier attempts came to."""
 
     __slots__ = ("_billed", "_halted", "_ident", "_intend", "_intended", "_journal")
@@ -283,19 +291,19 @@ class _OnItsWay(SendLog):
         self._intended = False
         self._billed = 0
 
+    @override
     async def __call__(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
         if self._halted():
             raise Halted
         self._intended = True
         await self._intend()
 
+    @override
     async def again(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
         await self._journal.put_attempts(self._ident, self._billed, in_flight=True)
 
+    @override
     def ended(self, *, possibly_billed: bool) -> None:
-        """See :class:`evalbench.engine.dispatch.base.SendLog`."""
         if self._intended:
             self._billed += possibly_billed
             self._journal.put_attempts(self._ident, self._billed, in_flight=False)
@@ -327,13 +335,13 @@ class ReplayOnly:
         self,
         known: Known,
         epoch: int,
-        cast: Mapping[str, tuple[ModelRef, Mapping[str, object]]],
+        models: Mapping[str, tuple[ModelRef, Mapping[str, object]]],
         *,
         trusting: bool = False,
     ) -> None:
         self._known = known
         self._epoch = epoch
-        self._cast = cast
+        self._models = models
         self._trusting = trusting
         self.used: set[CallKey] = set()
         self.changed = False
@@ -342,7 +350,7 @@ class ReplayOnly:
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """The stored reply, or :class:`MissingReply`."""
-        model, overrides = self._cast[role]
+        model, overrides = self._models[role]
         key = call_key(self._epoch, role, model, step, repeat)
         held = self._known.get(key)
         call = bind(prompt, model, overrides, epoch=self._epoch, repeat=repeat)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Reply
 from evalbench.engine.journal import CallRow, Journal
-from evalbench.engine.journal.paging import Held, Unfinished, unfinished
+from evalbench.engine.journal.paging import SampleCalls, Unfinished, unfinished
 
 _PAGE = 64
 _MOST_AT_HAND = 256
@@ -142,7 +142,7 @@ class Backlog:
         """Put a sample aside until a reply to it arrives."""
         self._parked.add((row, epoch))
 
-    def keep(self, sample: Held) -> None:
+    def keep(self, sample: SampleCalls) -> None:
         """Have a parked sample at hand, as replies to it are about to arrive."""
         for epoch in {call.key.epoch for call in sample.calls}:
             place = sample.row, epoch

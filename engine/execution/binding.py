@@ -1,4 +1,4 @@
-"""Who answers the calls of each role in a run: provider, limits, purse, or a local worker."""
+"""Who answers the calls of each role in a run: provider, limits, cost meter, or a local worker."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evalbench.engine.config.roles import CANDIDATE, RoleSpec
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.unit_prices import UnitPrices
 from evalbench.engine.dispatch.base import Dispatcher
-from evalbench.engine.dispatch.batch import BatchWishes
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.pace import SharedPace
-from evalbench.engine.dispatch.realtime import Realtime
-from evalbench.engine.execution.ask import Contestant
-from evalbench.engine.execution.loaded import model_changes, note_model
-from evalbench.engine.execution.purses import Purses
+from evalbench.engine.dispatch.batch import BatchSettings
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
+from evalbench.engine.dispatch.shared_limits import SharedLimits
+from evalbench.engine.execution.ask import BoundModel
+from evalbench.engine.execution.meters import CostMeters
+from evalbench.engine.execution.model_identity import model_changes, note_model
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.batches import batches
 from evalbench.engine.keys import HUGGINGFACE, fingerprint
@@ -27,16 +27,16 @@ from evalbench.engine.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     # Loaded by the runs that need them: each takes its time, and most need none.
-    from evalbench.engine.dispatch.batch import Batching
-    from evalbench.engine.dispatch.local.dispatcher import Local
-    from evalbench.engine.dispatch.local.links import Ground
+    from evalbench.engine.dispatch.batch import BatchDispatcher
+    from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
+    from evalbench.engine.dispatch.local.worker_slots import SlotPool
 
 
-class Casting:
+class RoleBinding:
     """Finds every role something that answers its calls.
 
     Attributes:
-        purses: prices and budget by role.
+        meters: prices and budget by role.
         dispatchers: by role, in the order in which they were made; a role that
             shares another's local worker has none of its own.
         batching: those that send batches.
@@ -45,63 +45,63 @@ class Casting:
 
     def __init__(
         self,
-        cast: Mapping[str, RoleSpec],
+        roles: Mapping[str, RoleSpec],
         secrets: Mapping[str, str],
         prices: Mapping[str, UnitPrices | None],
         budget: Budget,
         *,
         journal: Journal,
         folder: RunFolder,
-        wishes: BatchWishes,
+        batch_settings: BatchSettings,
         fits: Mapping[str, Mapping[str, Any]],
         on_changes: Callable[[list[str]], None],
         images: bool = False,
         address: str = "auto",
     ) -> None:
-        """Prepare casting.
+        """Prepare role binding.
 
         Args:
-            cast: the run's models by role.
+            roles: the run's models by role.
             secrets: their keys, by role.
             prices: their unit prices, by role.
             budget: of the whole run.
             journal: of the run.
             folder: of the run: files of batches and the logs of local workers go there.
-            wishes: what the run wants of its batches.
+            batch_settings: what the run wants of its batches.
             fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
             on_changes: told when a local model is loaded otherwise than before; may raise.
             images: the candidate's calls show images.
             address: of the cluster, for models that run on one.
         """
-        self._cast = cast
+        self._roles = roles
         self._secrets = secrets
         self._journal = journal
         self._folder = folder
-        self._wishes = wishes
+        self._batch_settings = batch_settings
         self._fits = fits
         self._on_changes = on_changes
         self._images = images
         self._address = address
-        self.purses = Purses(
-            {role: (part.model, part.video_fps) for role, part in cast.items()},
+        self.meters = CostMeters(
+            {role: (part.model, part.video_fps) for role, part in roles.items()},
             prices,
             budget,
             journal,
         )
         self.dispatchers: dict[str, Dispatcher] = {}
-        self.batching: list[Batching] = []
-        self.locals: list[Local] = []
+        self.batching: list[BatchDispatcher] = []
+        self.locals: list[LocalDispatcher] = []
 
-    def contestants(self) -> dict[str, Contestant]:
+    def bound_models(self) -> dict[str, BoundModel]:
         """Every role with its model, dispatcher and parameters."""
         return {
-            role: Contestant(part.ref, self._dispatcher(part), part.overrides())
-            for role, part in self._cast.items()
+            role: BoundModel(part.ref, self._dispatcher(part), part.overrides())
+            for role, part in self._roles.items()
         }
 
     def _dispatcher(self, part: RoleSpec) -> Dispatcher:
         """What answers the calls of one role. Equal local models share one worker."""
-        for role, other in self._cast.items():
+        for role, other in self._roles.items():
             if role in self.dispatchers and _same_worker(part, other):
                 return self.dispatchers[role]
         self.dispatchers[part.role] = made = self._new_dispatcher(part)
@@ -115,10 +115,12 @@ class Casting:
         assert isinstance(provider, Provider)
         return self._over_network(provider, part, secret)
 
-    def _with_workers(self, provider: WorkerProvider, part: RoleSpec, secret: str) -> Local:
-        from evalbench.engine.dispatch.local.dispatcher import IMAGE_WINDOW, WINDOW, Local
+    def _with_workers(
+        self, provider: WorkerProvider, part: RoleSpec, secret: str
+    ) -> LocalDispatcher:
+        from evalbench.engine.dispatch.local.dispatcher import IMAGE_WINDOW, WINDOW, LocalDispatcher
 
-        made = Local(
+        made = LocalDispatcher(
             provider,
             part.model.partition("/")[2],
             report=partial(self._report_of_worker, part.model),
@@ -127,44 +129,44 @@ class Casting:
             env={HUGGINGFACE.variables[0]: secret} if secret else {},
             window=part.get("concurrency"),
             each=IMAGE_WINDOW if self._shows(part) else WINDOW,
-            ground=self._ground(part),
+            pool=self._pool(part),
         )
         self.locals.append(made)
         return made
 
     def _over_network(self, provider: Provider, part: RoleSpec, secret: str) -> Dispatcher:
-        pace = None
+        shared_limits = None
         # Where the SDK finds credentials itself, the provider says whose they are.
         if whose := secret or provider.account:
-            pace = SharedPace(cache_dir() / "limits", fingerprint(whose), part.ref.name)
+            shared_limits = SharedLimits(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
             concurrency=part.get("concurrency"),
             qps=part.get("qps"),
-            pace=pace,
+            shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
         batched = isinstance(provider, BatchProvider) and self._has_batches(part)
-        purse = self.purses.by_role[part.role]
-        realtime = Realtime(
+        meter = self.meters.by_role[part.role]
+        realtime = RealtimeDispatcher(
             provider,
             limiter,
-            self.purses.at_once[part.role] if batched else purse,
+            self.meters.at_once[part.role] if batched else meter,
             attempts=part.get("attempts"),
             report=self._journal.event,
-            wait_s=self._wishes.wait_for_server_s,
+            wait_s=self._batch_settings.wait_for_server_s,
         )
         if not batched:
             return realtime
         assert isinstance(provider, BatchProvider)
-        from evalbench.engine.dispatch.batch import Batching
+        from evalbench.engine.dispatch.batch import BatchDispatcher
 
-        made = Batching(
+        made = BatchDispatcher(
             provider,
             realtime,
-            purse,
+            meter,
             self._journal,
             self._folder.batches,
-            replace(self._wishes, collect=part.batched, size=part.get("batch_size")),
+            replace(self._batch_settings, collect=part.batched, size=part.get("batch_size")),
             role=part.role,
             model=part.wire_name,
             attempts=part.get("attempts"),
@@ -173,7 +175,7 @@ class Casting:
         self.batching.append(made)
         return made
 
-    def _ground(self, part: RoleSpec) -> Ground:
+    def _pool(self, part: RoleSpec) -> SlotPool:
         """Where the workers of a local model can be."""
         from evalbench.engine.dispatch.local.cluster import Cluster
         from evalbench.engine.dispatch.local.machine import Machine
@@ -182,7 +184,7 @@ class Casting:
         log, workers = self._folder.worker_log, part.get("workers")
         if not part.clustered:
             return Machine(log, workers or 1, device)
-        models = {other.model for other in self._cast.values() if other.clustered}
+        models = {other.model for other in self._roles.values() if other.clustered}
         return Cluster(self._address, log, most=workers, device=device, models=len(models))
 
     def _has_batches(self, part: RoleSpec) -> bool:

@@ -72,12 +72,12 @@ async def _lost(
 
 def refuse(changes: list[str], lost: int, finished: int) -> RunChanged:
     """The error for a resume that would mix two things."""
-    told = "\n    ".join(changes) or "the benchmark now asks in other words"
+    told = "\n    ".join(changes) or "the benchmark's prompt templates changed"
     why = f"{lost} replies already paid for would be asked again"
     if finished:
         why += f"; {finished} finished samples would keep scores made the old way"
     return RunChanged(
-        f"this run was begun differently:\n    {told}",
+        f"this run was started with other settings:\n    {told}",
         why=why,
-        cure="start a new run, or go on all the same with --accept-changes (marks the run mixed)",
+        hint="start a new run, or continue with --accept-changes (marks the run as mixed)",
     )

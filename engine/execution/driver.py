@@ -12,17 +12,18 @@ from typing import Any
 from evalbench.engine.benchmark import Benchmark, Score, ScoringTimeout
 from evalbench.engine.calls import Outcome, Reply
 from evalbench.engine.calls.replies import plain_text
-from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, Parking
+from evalbench.engine.compat import override
+from evalbench.engine.dispatch.base import BudgetSpent, Halted, Parked, ParkingDispatcher, ReplySink
 from evalbench.engine.dispatch.unfetched import not_fetched
 from evalbench.engine.errors import EvalbenchError, JournalError, RunFatal, system_limit
-from evalbench.engine.execution.ask import CallFailed, Contestant, RunAsks, SampleAsk, newest
+from evalbench.engine.execution.ask import BoundModel, CallFailed, RunAsks, SampleAsk, newest
 from evalbench.engine.execution.backlog import Backlog, Job
-from evalbench.engine.execution.progress import Progress
+from evalbench.engine.execution.progress import RunProgress
 from evalbench.engine.execution.reuse import EarlierReplies
-from evalbench.engine.execution.scoring_watch import Interrupted, ScoringWatch, Tell
+from evalbench.engine.execution.scoring_watchdog import Interrupted, ScoringWatchdog, Tell
 from evalbench.engine.journal import CallRow, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.journal.paging import Held
+from evalbench.engine.journal.paging import SampleCalls
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.tally import Metric
 
@@ -42,7 +43,7 @@ _RESTS = {
 }
 
 
-class Driver:
+class Driver(ReplySink):
     """One run's samples, from the first unfinished one to the last.
 
     Attributes:
@@ -55,14 +56,14 @@ class Driver:
         self,
         journal: Journal,
         benchmark: Benchmark,
-        cast: Mapping[str, Contestant],
+        models: Mapping[str, BoundModel],
         *,
         epochs: int,
         ask_again: frozenset[Outcome] = frozenset({Outcome.ERROR}),
         rows: Collection[int] | None = None,
         leave: bool = False,
         earlier: EarlierReplies | None = None,
-        watch: ScoringWatch | None = None,
+        watch: ScoringWatchdog | None = None,
         tell_long: Tell | None = None,
     ) -> None:
         """Prepare driving.
@@ -70,7 +71,7 @@ class Driver:
         Args:
             journal: of the run.
             benchmark: what is asked, and how it is scored.
-            cast: who plays each role.
+            models: the model of each role.
             epochs: how often each sample is asked.
             ask_again: outcomes of stored replies that are worth another call.
             rows: work on these samples only, and pause when they are finished.
@@ -81,22 +82,24 @@ class Driver:
         """
         self._journal = journal
         self._benchmark = benchmark
-        self._cast = cast
+        self._models = models
         self._ask_again = ask_again
         self._pilot = rows is not None
         self._leave = leave
-        self._watch = watch or ScoringWatch()
+        self._watch = watch or ScoringWatchdog()
         self._tell_long = tell_long
         self._hurried = False
         self.halting: State | None = None
         self.failure: EvalbenchError | None = None
-        self.progress = Progress(cast, epochs)
+        self.progress = RunProgress(models, epochs)
         self._backlog = Backlog(journal, epochs, rows)
         self._workers: set[asyncio.Task[None]] = set()
-        self._parking: Sequence[Parking] = [
-            part.dispatcher for part in self._cast.values() if isinstance(part.dispatcher, Parking)
+        self._parking: Sequence[ParkingDispatcher] = [
+            part.dispatcher
+            for part in self._models.values()
+            if isinstance(part.dispatcher, ParkingDispatcher)
         ]
-        self._asks = RunAsks(journal, cast, self._halted, ask_again, earlier)
+        self._asks = RunAsks(journal, models, self._halted, ask_again, earlier)
         self._news = asyncio.Event()
 
     def open(self, expected: int | None = None) -> None:
@@ -119,7 +122,7 @@ class Driver:
         """Send no further call. PAUSING waits for those in flight, STOPPING only a little."""
         self.halting = how
         self._news.set()
-        for part in self._cast.values():
+        for part in self._models.values():
             part.dispatcher.halt()
 
     def hurry(self) -> None:
@@ -224,28 +227,28 @@ class Driver:
 
     # -- what batches bring, see dispatch.base.Host --------------------------------
 
-    def at_hand(self, sample: Held) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Host`."""
+    @override
+    def preload(self, sample: SampleCalls) -> None:
         self._backlog.keep(sample)
 
+    @override
     def arrived(self, call: CallRow, role: str, reply: Reply) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Host`."""
         if reply.outcome is Outcome.ERROR:
             self._asks.final.add(call.id)
         self.progress.count_reply(role, reply, False)
         self._backlog.wake(call, reply)
         self._news.set()
 
-    def go_on(self, row: int, epoch: int) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Host`."""
+    @override
+    def resume_sample(self, row: int, epoch: int) -> None:
         self._backlog.wake_unanswered(row, epoch)
         self._news.set()
 
+    @override
     def give_up(self, error: EvalbenchError) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Host`."""
         self.failure = self.failure or error
         self._news.set()
-        for part in self._cast.values():
+        for part in self._models.values():
             part.dispatcher.halt()
 
     # -- solving ------------------------------------------------------------------
@@ -261,7 +264,7 @@ class Driver:
             worker.add_done_callback(self._workers.discard)
 
     def _window(self) -> int:
-        return max(part.dispatcher.window for part in self._cast.values())
+        return max(part.dispatcher.window for part in self._models.values())
 
     async def _work(self) -> None:
         """Solve one sample after the other for as long as this worker is wanted."""
@@ -333,7 +336,7 @@ class Driver:
                 RunFatal(
                     f"the first {SAME_FAILURES} samples all failed in the same way",
                     why=error,
-                    cure="fix the cause, then resume; failed samples are asked again",
+                    hint="fix the cause, then resume; failed samples are asked again",
                 )
             )
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.journal.reader import Shelf, totals
+from evalbench.engine.journal.reader import RowDecoder, totals
 from evalbench.engine.journal.schema import needs_its_log
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
@@ -23,32 +23,32 @@ ACCEPT = "--accept-loss"
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostReplies:
     """What a journal lacks.
 
     Attributes:
         replies: how many; None when nobody knows.
         usd: what they had cost, and may have cost besides, as far as that is known.
-        what, why, cure: for people.
+        what, why, hint: for people.
     """
 
     replies: int | None
     usd: Decimal
     what: str
     why: str
-    cure: str
+    hint: str
 
     def refusal(self, run: str) -> JournalError:
         """The error of a resume that would pay for them again."""
-        calls = "nobody knows how many" if self.replies is None else f"{self.replies:,}"
+        calls = "an unknown number" if self.replies is None else f"{self.replies:,}"
         return JournalError(
             self.what,
             why=f"{self.why}; resuming would ask calls that were paid for again: {calls}",
-            cure=f"{self.cure}; or accept the loss and pay again: evalbench resume {run} {ACCEPT}",
+            hint=f"{self.hint}; or accept the loss and pay again: evalbench resume {run} {ACCEPT}",
         )
 
 
-def lost_replies(folder: RunFolder, status: Status) -> Lost | None:
+def lost_replies(folder: RunFolder, status: Status) -> LostReplies | None:
     """What the journal of a run at rest, or left by a killed engine, lacks; None: nothing.
 
     Looks only, so that what is missing can still be put back.
@@ -72,13 +72,13 @@ def lost_replies(folder: RunFolder, status: Status) -> Lost | None:
     log = f"{path.name}-wal"
     why = f"{path} holds {held - missing:,} replies of {held:,}"
     if needs_its_log(path):
-        what, cure = f"{log} is missing", f"put {log} back beside {path.name}"
+        what, hint = f"{log} is missing", f"put {log} back beside {path.name}"
         why = f"the engine was killed, and {log} held the newest rows; {why}"
     else:
         what = f"the journal of run {folder.id} lacks replies"
         why += ": it was cut off, or is an older copy"
-        cure = f"put the newest {path.name}, and {log} if there is one, back"
-    return Lost(missing, max(_usd(status) - there.usd, Decimal(0)), what, why, cure)
+        hint = f"put the newest {path.name}, and {log} if there is one, back"
+    return LostReplies(missing, max(_usd(status) - there.usd, Decimal(0)), what, why, hint)
 
 
 def of_another_run(status: Status, created: Any) -> bool:
@@ -102,13 +102,13 @@ class _Counted(NamedTuple):
         return held - self.scores, held
 
 
-def _counted(shelf: Shelf, path: Path) -> _Counted:
-    spent = totals(shelf, path)
-    known = shelf.sums()
+def _counted(decoder: RowDecoder, path: Path) -> _Counted:
+    spent = totals(decoder, path)
+    known = decoder.sums()
     if known:
         replies, scores = known.replies, sum(known.scores.values())
     else:
-        replies, scores = shelf.db.execute(
+        replies, scores = decoder.db.execute(
             "SELECT (SELECT count(*) FROM reply), (SELECT count(*) FROM score)"
         ).fetchone()
     return _Counted(replies, scores, spent.cost + spent.possible)
@@ -118,11 +118,11 @@ def _usd(status: Status) -> Decimal:
     return Decimal(str(status.spend_usd or 0)) + Decimal(str(status.possible_usd))
 
 
-def _all_of_it(folder: RunFolder, status: Status) -> Lost | None:
+def _all_of_it(folder: RunFolder, status: Status) -> LostReplies | None:
     if not (status.replies or status.done or status.sent):
         return None
     held = max(status.replies or 0, status.done, status.sent)
-    return Lost(
+    return LostReplies(
         held,
         _usd(status),
         f"the journal of run {folder.id} is gone",
@@ -131,9 +131,9 @@ def _all_of_it(folder: RunFolder, status: Status) -> Lost | None:
     )
 
 
-def _unknown(folder: RunFolder) -> Lost:
+def _unknown(folder: RunFolder) -> LostReplies:
     log = f"{folder.journal.name}-wal"
-    return Lost(
+    return LostReplies(
         None,
         Decimal(0),
         f"{log} is missing",

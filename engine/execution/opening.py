@@ -16,7 +16,7 @@ from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.data.dataset import DataHeader, read_header
 from evalbench.engine.errors import EvalbenchError, JournalError, UsageError
 from evalbench.engine.execution.changes import paid_again, refuse
-from evalbench.engine.execution.lost_replies import Lost, lost_replies, of_another_run
+from evalbench.engine.execution.lost_replies import LostReplies, lost_replies, of_another_run
 from evalbench.engine.execution.request import (
     EngineOptions,
     Prices,
@@ -25,7 +25,7 @@ from evalbench.engine.execution.request import (
 )
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import count_scores
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.folder import RunFolder, first_status
 from evalbench.engine.runs.record import differences, identity, record
@@ -33,7 +33,7 @@ from evalbench.engine.runs.status import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedRun:
     """A run that can be driven.
 
     Attributes:
@@ -61,14 +61,14 @@ async def open_journal(
     folder: RunFolder,
     spec: RunSpec,
     status: Status,
-    brought: RunRequest,
+    inputs: RunRequest,
     options: EngineOptions,
-) -> Opened:
+) -> OpenedRun:
     """Open or make the journal of a run and check that a resumed one is still the same.
 
     Args:
         folder, spec, status: of the run; ``status.mixed`` is set when changes are accepted.
-        brought: what the caller hands over.
+        inputs: what the caller hands over.
         options: what is accepted, and asked again.
 
     Raises:
@@ -85,16 +85,16 @@ async def open_journal(
     try:
         if lost:
             _accept(journal, lost)
-        return await _take_up(journal, folder, spec, status, brought, options)
+        return await _take_up(journal, folder, spec, status, inputs, options)
     except EvalbenchError:
         with contextlib.suppress(JournalError):
             await journal.close()
         raise
 
 
-def _accept(journal: Journal, lost: Lost) -> None:
+def _accept(journal: Journal, lost: LostReplies) -> None:
     """Go on without the replies that are missing; what they cost stays spent."""
-    before = Decimal(journal.query(Shelf.meta).get("lost_usd", "0"))
+    before = Decimal(journal.query(RowDecoder.meta).get("lost_usd", "0"))
     journal.set(lost_usd=str(before + lost.usd))
     journal.event("loss-accepted", replies=lost.replies, usd=str(lost.usd))
 
@@ -104,23 +104,23 @@ async def _take_up(
     folder: RunFolder,
     spec: RunSpec,
     status: Status,
-    brought: RunRequest,
+    inputs: RunRequest,
     options: EngineOptions,
-) -> Opened:
+) -> OpenedRun:
     ask_again = options.ask_again
-    stored = journal.query(Shelf.meta)
+    stored = journal.query(RowDecoder.meta)
     if of_another_run(status, stored.get("created")):
         fresh = first_status(folder, spec, created=stored["created"], total=status.total)
         for field in fields(Status):
             setattr(status, field.name, getattr(fresh, field.name))
     loaded = bool(stored.get("loaded"))
     size: int | None = stored.get("samples") if loaded else None
-    header = read_header(brought.samples) if brought.samples else None
+    header = read_header(inputs.samples) if inputs.samples else None
     benchmark = build_benchmark(spec, header.shared if header else stored.get("shared"))
     now = identity(spec, benchmark, header.data_hash if header else stored.get("data_hash", ""))
     if then := stored.get("identity"):
         changes = differences(then, now)
-        roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
+        roles = {role: (part.ref, part.overrides()) for role, part in spec.roles().items()}
         lost = await paid_again(journal, benchmark, roles, spec.get("epochs"), ask_again, size)
         if changes or lost:
             finished = journal.query(partial(count_scores, ignoring=ask_again))
@@ -133,13 +133,13 @@ async def _take_up(
     if not loaded and header is None:
         raise UsageError(
             f"run {folder.id} still needs its data, which is gone",
-            cure="put it back where it was, or start again with evalbench run",
+            hint="put it back where it was, or start again with evalbench run",
         )
-    opened = Opened(
+    opened = OpenedRun(
         journal,
         benchmark,
-        _prices(stored, brought.prices),
-        brought.fits or stored.get("fits") or {},
+        _prices(stored, inputs.prices),
+        inputs.fits or stored.get("fits") or {},
         loaded,
         size,
         # The status file knows of an engine that was killed, the journal of one that rested.
@@ -152,11 +152,11 @@ async def _take_up(
     if header and not ("record" in stored and _finished(opened, spec, ask_again)):
         # Of a finished run it stays what it was: the packages that gave the answers.
         facts["record"] = record(spec, benchmark, header)
-    _store_facts(opened, spec, brought, header, **facts)
+    _store_facts(opened, spec, inputs, header, **facts)
     return opened
 
 
-def _finished(opened: Opened, spec: RunSpec, ask_again: frozenset[Outcome]) -> bool:
+def _finished(opened: OpenedRun, spec: RunSpec, ask_again: frozenset[Outcome]) -> bool:
     finished = opened.journal.query(partial(count_scores, ignoring=ask_again))
     return opened.loaded and finished == (opened.size or 0) * spec.get("epochs")
 
@@ -179,25 +179,25 @@ def _selection(stored: dict[str, Any]) -> list[Any]:
     return [settings[name] for name in ("limit", "shuffle", "seed", "filters")]
 
 
-def _prices(stored: Mapping[str, Any], brought: Prices) -> Prices:
+def _prices(stored: Mapping[str, Any], inputs: Prices) -> Prices:
     """Prices are those of the run's beginning, so that its spend is one sum."""
     held = prices_from_json(stored.get("prices") or {})
-    modes = {role: one.mode for role, one in brought.items() if one}
+    modes = {role: one.mode for role, one in inputs.items() if one}
     kept = {
         role: one for role, one in held.items() if one and modes.get(role, one.mode) == one.mode
     }
-    return {**brought, **kept}
+    return {**inputs, **kept}
 
 
 def _store_facts(
-    opened: Opened, spec: RunSpec, brought: RunRequest, header: DataHeader | None, **facts: Any
+    opened: OpenedRun, spec: RunSpec, inputs: RunRequest, header: DataHeader | None, **facts: Any
 ) -> None:
     journal = opened.journal
     facts |= {
         "prices": {role: one.to_json() if one else None for role, one in opened.prices.items()},
         "fits": opened.fits,
         "spec": spec.to_json(),
-        "keys": {role: brought.keys[role].to_json() for role in spec.cast()},
+        "keys": {role: inputs.keys[role].to_json() for role in spec.roles()},
     }
     if header:
         facts |= {"shared": header.shared, "data_hash": header.data_hash}

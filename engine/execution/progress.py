@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from evalbench.engine.calls import Outcome, Reply
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.reader import (
-    Shelf,
+    RowDecoder,
     Totals,
     count_samples,
     reused_replies,
@@ -28,7 +28,7 @@ _FATES = ("sent", "dropped", "refused")
 """What can become of a requested parameter; the last that happened to any call is shown."""
 
 
-class Progress:
+class RunProgress:
     """What a run has so far. Calls and errors are those of this engine's life.
 
     Attributes:
@@ -46,14 +46,14 @@ class Progress:
         first_sent, last_score: when, on the monotonic clock.
     """
 
-    def __init__(self, cast: Mapping[str, Contestant], epochs: int) -> None:
+    def __init__(self, models: Mapping[str, BoundModel], epochs: int) -> None:
         """Begin at nothing.
 
         Args:
-            cast: who plays each role.
+            models: the model of each role.
             epochs: how often each sample is asked.
         """
-        self._cast = cast
+        self._models = models
         self._epochs = epochs
         self.tally = Tally()
         self.before = Totals()
@@ -67,7 +67,7 @@ class Progress:
         self.last_score: float | None = None
         self.errors: dict[str, int] = {}
         self.notes: dict[str, dict[str, str]] = {}
-        self.roles = {role: {"sent": 0, "from_journal": 0, "reused": 0} for role in cast}
+        self.roles = {role: {"sent": 0, "from_journal": 0, "reused": 0} for role in models}
         self.latest: deque[tuple[int, int]] = deque(maxlen=_LATEST)
         self.solved = False
         self._recent: deque[tuple[float, int]] = deque()
@@ -82,10 +82,10 @@ class Progress:
         """
         path = journal.path
 
-        def read(shelf: Shelf) -> tuple[Tally, int, int, Totals]:
-            size = count_samples(shelf) if expected is None else expected
-            reused = sum(reused_replies(shelf, path).values())
-            return tally_of(shelf, path), size, reused, totals(shelf, path)
+        def read(decoder: RowDecoder) -> tuple[Tally, int, int, Totals]:
+            size = count_samples(decoder) if expected is None else expected
+            reused = sum(reused_replies(decoder, path).values())
+            return tally_of(decoder, path), size, reused, totals(decoder, path)
 
         self.tally, size, self.reused, self.before = journal.query(read)
         self.total = size * self._epochs
@@ -114,7 +114,7 @@ class Progress:
 
         Calls that wait for a model to be loaded are not sent yet.
         """
-        ready = [part.dispatcher.ready_at for part in self._cast.values()]
+        ready = [part.dispatcher.ready_at for part in self._models.values()]
         if self.first_sent is None or None in ready:
             return 0.0
         begun = max(self.first_sent, *(at for at in ready if at is not None))

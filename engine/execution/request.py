@@ -24,7 +24,8 @@ class EngineOptions:
     """Decisions that hold for one engine, not for its runs, so they are stored nowhere.
 
     Attributes:
-        accept_changes: go on although settings, data or templates changed; marks the run mixed.
+        accept_changes: continue even if settings, data or templates changed; marks the run
+            as mixed.
         accept_loss: go on although replies that were paid for are missing from the journal;
             they are asked, and paid, again.
         retry: outcomes of stored replies to ask again, besides errors.

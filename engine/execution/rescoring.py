@@ -20,10 +20,10 @@ from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.errors import UsageError
 from evalbench.engine.execution.ask import MissingReply, ReplayOnly, newest
 from evalbench.engine.execution.lost_replies import lost_replies
-from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.paging import scored_samples
-from evalbench.engine.journal.reader import Shelf, tally_of
+from evalbench.engine.journal.reader import RowDecoder, tally_of
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.record import identity
 from evalbench.engine.runs.status import metrics_json
@@ -68,7 +68,7 @@ async def rescore(folder: RunFolder) -> Rescored:
             raise lost.refusal(folder.id)
         journal = Journal(folder.journal)
         try:
-            with ScoringWatch() as watch:
+            with ScoringWatchdog() as watch:
                 return await _rescore(folder, folder.spec(), journal, watch)
         finally:
             await journal.close()
@@ -77,12 +77,12 @@ async def rescore(folder: RunFolder) -> Rescored:
 
 
 async def _rescore(
-    folder: RunFolder, spec: RunSpec, journal: Journal, watch: ScoringWatch
+    folder: RunFolder, spec: RunSpec, journal: Journal, watch: ScoringWatchdog
 ) -> Rescored:
     journal.recount()
-    meta = journal.query(Shelf.meta)
+    meta = journal.query(RowDecoder.meta)
     benchmark = build_benchmark(spec, meta.get("shared"))
-    roles = {role: (part.ref, part.overrides()) for role, part in spec.cast().items()}
+    roles = {role: (part.ref, part.overrides()) for role, part in spec.roles().items()}
     scored = changed = kept = failed = 0
     last = 0
     while page := journal.query(partial(scored_samples, path=journal.path, after=last, most=_PAGE)):
@@ -109,7 +109,7 @@ async def _rescore(
                 journal.store_score(last, epoch, sample.tags, outcome, values, told)
         journal.flush()
     if not scored and not kept:
-        raise UsageError(f"run {folder.id} has no score yet", cure=f"evalbench resume {folder.id}")
+        raise UsageError(f"run {folder.id} has no score yet", hint=f"evalbench resume {folder.id}")
     tally = journal.query(partial(tally_of, path=journal.path, epochs=spec.get("epochs")))
     after = metrics_json(metrics_of(benchmark, tally))
     if not kept:

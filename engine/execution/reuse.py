@@ -31,9 +31,9 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import RoleSpec
 from evalbench.engine.config.spec import RunSpec, deciding_options
 from evalbench.engine.errors import EvalbenchError, JournalError
-from evalbench.engine.execution.loaded import loadings
+from evalbench.engine.execution.model_identity import loadings
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.schema import SLOT_BITS, connect, has_batches, has_reused
 from evalbench.engine.runs.folder import RunFolder, all_runs
 
@@ -74,7 +74,7 @@ class _Earlier:
     """One earlier run: its file, when it began, and how it loaded local models."""
 
     id: str
-    shelf: Shelf
+    decoder: RowDecoder
     created: float
     meta: Mapping[str, Any]
 
@@ -89,7 +89,7 @@ class EarlierReplies:
 
     def __init__(
         self,
-        cast: Mapping[str, RoleSpec],
+        roles: Mapping[str, RoleSpec],
         journal: Journal | None = None,
         *,
         across_modes: bool = False,
@@ -97,17 +97,17 @@ class EarlierReplies:
         """Nothing is held before :meth:`collect`.
 
         Args:
-            cast: the run's models by role.
+            roles: the run's models by role.
             journal: of the run.
             across_modes: take replies of batches for calls at once, and the other way round.
         """
         self.found = 0
         self._journal = journal
-        self._parts = dict(cast)
-        self._makers = {role: maker(part) for role, part in cast.items()}
+        self._parts = dict(roles)
+        self._makers = {role: maker(part) for role, part in roles.items()}
         self._across = across_modes
         self._local = {
-            role for role, part in cast.items() if isinstance(part.provider(), WorkerProvider)
+            role for role, part in roles.items() if isinstance(part.provider(), WorkerProvider)
         }
         self._runs: list[_Earlier] = []
         # On disk, and gone with its connection: memory must not grow with the runs.
@@ -142,21 +142,21 @@ class EarlierReplies:
         wanted = set(self._makers.values())
         models = {
             part.model: made
-            for part in folder.spec().cast().values()
+            for part in folder.spec().roles().values()
             if (made := maker(part)) in wanted
         }
         if not models or not folder.journal.exists():
             return
-        shelf = Shelf(connect(folder.journal, readonly=True))
-        meta = shelf.meta()
+        decoder = RowDecoder(connect(folder.journal, readonly=True))
+        meta = decoder.meta()
         if meta.get("imported"):
-            shelf.db.close()
+            decoder.db.close()
             return
         number = len(self._runs)
-        self._runs.append(_Earlier(folder.id, shelf, float(meta.get("created") or 0), meta))
+        self._runs.append(_Earlier(folder.id, decoder, float(meta.get("created") or 0), meta))
         rows = (
             (models[key.model], digest, key.epoch, key.repeat, batch, number, ident, origin, source)
-            for key, ident, digest, batch, origin, source in _standing(shelf, folder.id)
+            for key, ident, digest, batch, origin, source in _standing(decoder, folder.id)
             if key.model in models
         )
         try:
@@ -224,7 +224,7 @@ class EarlierReplies:
     def _loaded(self, model: str) -> list[dict[str, Any]]:
         """How a local model is loaded; empty before it is."""
         if not self._loadings.get(model) and self._journal:
-            self._loadings[model] = loadings(self._journal.query(Shelf.meta), model)
+            self._loadings[model] = loadings(self._journal.query(RowDecoder.meta), model)
         return self._loadings.get(model, [])
 
     def _same_model(self, role: str, run: _Earlier) -> bool:
@@ -243,11 +243,11 @@ class EarlierReplies:
     def _read(self, run: int, call: int) -> Reply | None:
         earlier = self._runs[run]
         try:
-            at, *columns = earlier.shelf.db.execute(
+            at, *columns = earlier.decoder.db.execute(
                 "SELECT at, outcome, input, output, cost, possible, body FROM reply WHERE id = ?",
                 (call,),
             ).fetchone()
-            reply = earlier.shelf.reply(*columns)
+            reply = earlier.decoder.reply(*columns)
         except (sqlite3.Error, JournalError, TypeError):
             return None  # deleted or damaged meanwhile
         when = datetime.fromtimestamp(earlier.created + at / 1000, UTC)
@@ -264,7 +264,7 @@ class EarlierReplies:
     def close(self) -> None:
         """Close all files."""
         for run in self._runs:
-            run.shelf.db.close()
+            run.decoder.db.close()
         self._db.close()
 
 
@@ -277,7 +277,7 @@ def replies_at_hand(spec: RunSpec, parent: Path) -> Iterator[EarlierReplies | No
     if not spec.get("reuse") or spec.get("epochs") > 1:
         yield None
         return
-    earlier = EarlierReplies(spec.cast(), across_modes=spec.get("reuse_across_modes"))
+    earlier = EarlierReplies(spec.roles(), across_modes=spec.get("reuse_across_modes"))
     try:
         earlier.collect(parent, "")
         yield earlier
@@ -289,45 +289,48 @@ _Standing = tuple[CallKey, int, bytes, int, str, int]
 """Key, number, content hash, whether by a batch, first run, number there."""
 
 
-def _standing(shelf: Shelf, run: str) -> Iterator[_Standing]:
+def _standing(decoder: RowDecoder, run: str) -> Iterator[_Standing]:
     """The calls of a journal whose reply can be taken: of each key the newest, if it is good."""
     batch = "EXISTS (SELECT 1 FROM batched b WHERE b.call = c.id)"
     origin = "LEFT JOIN reused u ON u.call = c.id"
     columns = "u.run, u.source"
-    if not has_batches(shelf.db):
+    if not has_batches(decoder.db):
         batch = "0"
-    if not has_reused(shelf.db):
+    if not has_reused(decoder.db):
         origin, columns = "", "NULL, NULL"
     sql = (
         f"SELECT c.id, c.hash, c.shape, {batch}, r.outcome, r.output, {columns}"  # noqa: S608
         f" FROM call c JOIN reply r ON r.id = c.id {origin} ORDER BY c.id"
     )
     row, newest = 0, dict[CallKey, tuple[int, _Standing | None]]()
-    for ident, digest, shape, batched, outcome, output, first, source in shelf.db.execute(sql):
+    for ident, digest, shape, batched, outcome, output, first, source in decoder.db.execute(sql):
         if ident >> SLOT_BITS != row:
             yield from (held for _, held in newest.values() if held)
             row, newest = ident >> SLOT_BITS, {}
-        key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+        key, reask = decoder.slot(ident & ((1 << SLOT_BITS) - 1))
         if reask < newest.get(key, (0, None))[0]:
             continue
-        origin_run = run if first is None else shelf.origin(first)
+        origin_run = run if first is None else decoder.origin(first)
         held = (key, ident, digest, batched, origin_run, ident if source is None else source)
-        newest[key] = reask, held if _good(shelf, shelf.outcome(outcome), shape, output) else None
+        newest[key] = (
+            reask,
+            held if _good(decoder, decoder.outcome(outcome), shape, output) else None,
+        )
     yield from (held for _, held in newest.values() if held)
 
 
-def _good(shelf: Shelf, outcome: Outcome, shape: int, output: int | None) -> bool:
+def _good(decoder: RowDecoder, outcome: Outcome, shape: int, output: int | None) -> bool:
     """Whether a reply is one that asking again could only repeat."""
     if outcome is not Outcome.TRUNCATED:
         return outcome in _GOOD
-    asked = orjson.loads(shelf.name(shape))[3]
+    asked = orjson.loads(decoder.name(shape))[3]
     cap = asked.get("max_tokens")
     return bool(cap and output is not None and output >= cap)
 
 
-def taken(shelf: Shelf) -> list[tuple[str, int]]:
+def taken(decoder: RowDecoder) -> list[tuple[str, int]]:
     """What a run has taken from earlier ones, as (run, number of the call there)."""
-    if not has_reused(shelf.db):
+    if not has_reused(decoder.db):
         return []
-    rows = shelf.db.execute("SELECT run, source FROM reused").fetchall()
-    return [(shelf.origin(run), source) for run, source in rows]
+    rows = decoder.db.execute("SELECT run, source FROM reused").fetchall()
+    return [(decoder.origin(run), source) for run, source in rows]

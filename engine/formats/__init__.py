@@ -134,13 +134,13 @@ def export_runs(
     if ending in _FILE_ENDINGS and not single:
         raise UsageError(
             f"{name} is no {ending} file, and {place} names one",
-            cure=f"name a file ending in {chosen.suffix}, or a folder"
+            hint=f"name a file ending in {chosen.suffix}, or a folder"
             if chosen.suffix
             else f"name a folder: {name} makes several files",
         )
     if single and len(folders) > 1 and not chosen.together:
         raise UsageError(
-            f"{name} makes a file of each run", cure="name a folder with -o for several runs"
+            f"{name} makes a file of each run", hint="name a folder with -o for several runs"
         )
     out = place, place if single else None
     try:
@@ -158,11 +158,11 @@ def _written(
     short_names: bool,
 ) -> Exported:
     from evalbench.engine.formats.files import Files
-    from evalbench.engine.runs.held import HeldRun
+    from evalbench.engine.runs.reader import RunReader
 
     module = import_module(f"{__name__}.{FORMATS[name].module}")
     with Files(*out) as files, ExitStack() as stack:
-        runs = [stack.enter_context(HeldRun(folder, journal)) for folder, journal in journals]
+        runs = [stack.enter_context(RunReader(folder, journal)) for folder, journal in journals]
         for run in runs:
             run.short_names = short_names
         notes: list[str] = []
@@ -218,8 +218,8 @@ def _format(benchmarks: Sequence[str], name: str | None, place: Path) -> str:
         return name
     listed = ", ".join(fitting)
     if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}", cure=nearest(name, FORMATS) or listed)
+        raise UsageError(f"there is no format {name!r}", hint=nearest(name, FORMATS) or listed)
     raise UsageError(
         f"a run of {' and '.join(benchmarks)} cannot be written as {name}",
-        cure=f"--format {listed}",
+        hint=f"--format {listed}",
     )

@@ -90,7 +90,7 @@ def translate(words: Sequence[str]) -> Translation:
     """
     words = _without_prompt(words)
     if not words:
-        raise UsageError("there is no command", cure="evalbench translate python script.py …")
+        raise UsageError("there is no command", hint="evalbench translate python script.py …")
     if said := _surroundings(words):
         return said
     name, rest = _script_name(words)
@@ -99,7 +99,7 @@ def translate(words: Sequence[str]) -> Translation:
         raise UsageError(
             f"{shlex.join(words[:3])} is no command of a system that is known here",
             why="known: " + ", ".join(sorted(SCRIPTS)),
-            cure="evalbench run --help",
+            hint="evalbench run --help",
         )
     given = _read(script, rest)
     commands = script.write(given)
@@ -499,9 +499,9 @@ def _judging(benchmark: str, prefix: str, *, org: str = "openai") -> Callable[..
             run += ["--answers", folder]
         judge = given.one(f"--{prefix}-judge-model-name", "NAME")
         org_name = given.one(f"--{prefix}-judge-org", org)
-        warmth = given.one("--temperature")
+        temperature = given.one("--temperature")
         run += ["--judge", f"{_ORGS.get(org_name, org_name)}/{judge}" + (
-            f",temperature={warmth}" if warmth else ""
+            f",temperature={temperature}" if temperature else ""
         )]  # fmt: skip
         if size := given.one("--batch-size"):
             run += ["--mode", "batch", "--batch-size", size]

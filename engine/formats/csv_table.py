@@ -6,12 +6,12 @@ import csv
 import io
 
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.harmless import cell
-from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.rows import columns, rows
+from evalbench.engine.runs.sanitize import cell
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the table into ``files``."""
     names = columns(run)
     with files.open(f"{run.id}.csv") as raw:

@@ -20,15 +20,15 @@ from evalbench.engine.config.roles import CANDIDATE, JUDGE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
-from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import (
-    HeldRun,
-    WholeSample,
+from evalbench.engine.runs.reader import (
+    RunReader,
+    SampleRecord,
     file_name,
     model_name,
     role_of,
 )
 from evalbench.engine.runs.rows import as_text, question
+from evalbench.engine.runs.sanitize import json_bytes
 
 _VERSION = "0.2.2"
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
@@ -36,7 +36,7 @@ _LOWER = {"invalid_runs", "loss_rate", "or", "mr", "or_reversion", "mr_reversion
 """Metrics of which less is better."""
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the record and its samples into ``files``; returns what was left out."""
     model = run.candidate
     developer, _, name = model.rpartition("/")
@@ -73,15 +73,15 @@ def write(run: HeldRun, files: Files) -> list[str]:
     return notes
 
 
-def _evaluation(run: HeldRun) -> str:
+def _evaluation(run: RunReader) -> str:
     return f"{run.spec.label}/{run.candidate}/{run.created:.0f}"
 
 
-def _result(run: HeldRun, metric: str) -> str:
+def _result(run: RunReader, metric: str) -> str:
     return f"{_evaluation(run)}#{metric}"
 
 
-def _record(run: HeldRun) -> dict[str, Any]:
+def _record(run: RunReader) -> dict[str, Any]:
     when = datetime.fromtimestamp(run.created, UTC).isoformat()
     return {
         "schema_version": _VERSION,
@@ -121,7 +121,7 @@ def _model(model: str) -> dict[str, Any]:
     return info
 
 
-def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any]:
+def _metric(run: RunReader, name: str, metric: Mapping[str, Any]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "evaluation_description": metric["title"] or name,
         "metric_id": f"{run.spec.label}.{name}",
@@ -154,12 +154,12 @@ def _metric(run: HeldRun, name: str, metric: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _generation(run: HeldRun) -> dict[str, Any]:
-    asked = run.spec.cast()[CANDIDATE].overrides()
+def _generation(run: RunReader) -> dict[str, Any]:
+    asked = run.spec.roles()[CANDIDATE].overrides()
     return {n: asked[n] for n in ("temperature", "top_p", "top_k", "max_tokens") if n in asked}
 
 
-def _source(run: HeldRun) -> dict[str, Any]:
+def _source(run: RunReader) -> dict[str, Any]:
     data = run.record.get("data", {})
     origin = str(data.get("origin") or "")
     named = {"dataset_name": run.spec.label}
@@ -175,7 +175,7 @@ def _source(run: HeldRun) -> dict[str, Any]:
 
 
 def _instance(
-    run: HeldRun, held: WholeSample, epoch: int, score: ScoreRow, value: float
+    run: RunReader, held: SampleRecord, epoch: int, score: ScoreRow, value: float
 ) -> dict[str, Any]:
     calls = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
     parsed = score.detail.get("parsed") or {}
@@ -242,7 +242,7 @@ def _messages(calls: list[CallRow]) -> list[dict[str, Any]]:
     return [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(said)]
 
 
-def _measured(held: WholeSample, epoch: int) -> dict[str, Any]:
+def _measured(held: SampleRecord, epoch: int) -> dict[str, Any]:
     """Tokens and time of the candidate."""
     replies = [
         call.reply

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from evalbench.engine.errors import UsageError, system_limit
 from evalbench.engine.paths import open_private
-from evalbench.engine.runs.harmless import cell, json_bytes
+from evalbench.engine.runs.sanitize import cell, json_bytes
 
 
 class Files:
@@ -54,10 +54,10 @@ class Files:
         if full in self._partial:
             raise UsageError(
                 f"two of these runs would both be {full}",
-                cure="export them apart, each to a folder of its own",
+                hint="export them apart, each to a folder of its own",
             )
         if full.exists():
-            raise UsageError(f"{full} is there already", cure="name another place with -o")
+            raise UsageError(f"{full} is there already", hint="name another place with -o")
         partial = full.with_name(f".{full.name[:200]}.{os.getpid()}.part")
         try:
             self._make(full.parent)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.rows import columns, rows
+from evalbench.engine.runs.sanitize import json_bytes
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the table into ``files``, with the columns of the CSV in every line."""
     names = columns(run)
     with files.open(f"{run.id}.jsonl") as file:

@@ -10,16 +10,16 @@ from xml.sax.saxutils import escape, quoteattr
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import ScoreRow
-from evalbench.engine.runs.harmless import visible
-from evalbench.engine.runs.held import HeldRun, WholeSample
+from evalbench.engine.runs.reader import RunReader, SampleRecord
 from evalbench.engine.runs.rows import as_text, question
+from evalbench.engine.runs.sanitize import visible
 
 _LONGEST = 2000
 _NOT_XML = dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\ufffd")
 """What no XML 1.0 document may hold and ``visible`` leaves."""
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the report into ``files``.
 
     A case fails where its value is below 1, or a grade could not be read; it is
@@ -45,7 +45,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     return []
 
 
-def _counts(run: HeldRun) -> Counter[str]:
+def _counts(run: RunReader) -> Counter[str]:
     found = Counter(_kind(run, score, run.headline) for score in run.scores())
     found["tests"] = run.size * run.spec.get("epochs")
     found["skipped"] += found["tests"] - sum(found[k] for k in _KINDS)
@@ -55,7 +55,7 @@ def _counts(run: HeldRun) -> Counter[str]:
 _KINDS = ("passed", "failures", "errors", "skipped")
 
 
-def _kind(run: HeldRun, score: ScoreRow | None, headline: str) -> str:
+def _kind(run: RunReader, score: ScoreRow | None, headline: str) -> str:
     if score is None:
         return "skipped"
     if score.outcome is Outcome.ERROR:
@@ -66,13 +66,13 @@ def _kind(run: HeldRun, score: ScoreRow | None, headline: str) -> str:
     return "passed" if value >= 1 else "failures"
 
 
-def _numbers(counts: Counter[str], run: HeldRun) -> str:
+def _numbers(counts: Counter[str], run: RunReader) -> str:
     numbers = {name: counts[name] for name in ("tests", "failures", "errors", "skipped")}
     given = " ".join(f'{name}="{number}"' for name, number in numbers.items())
     return f'{given} time="{run.status.seconds:.3f}"'
 
 
-def _properties(run: HeldRun) -> str:
+def _properties(run: RunReader) -> str:
     told = {"run": run.id, "evalbench.benchmark": run.spec.benchmark}
     told |= {
         f"metric.{name}": as_text(held["value"])
@@ -85,7 +85,7 @@ def _properties(run: HeldRun) -> str:
     )
 
 
-def _case(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> str:
+def _case(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> str:
     score = held.scores.get(epoch)
     calls = held.answers(epoch)
     took = sum(call.reply.latency_s for call in calls if call.reply)

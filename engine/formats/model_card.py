@@ -13,13 +13,13 @@ from typing import Any
 
 from evalbench.engine.benchmarks.mt_bench.data import SPACE
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.harmless import visible
-from evalbench.engine.runs.held import HeldRun, file_name
+from evalbench.engine.runs.reader import RunReader, file_name
+from evalbench.engine.runs.sanitize import visible
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the YAML files into ``files``; returns what is to be known about them."""
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -50,7 +50,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     return notes
 
 
-def _entries(run: HeldRun, plain: dict[str, Any]) -> bytes:
+def _entries(run: RunReader, plain: dict[str, Any]) -> bytes:
     import yaml
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 

@@ -16,13 +16,13 @@ from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, model_name, role_of
 
 Ratings = dict[tuple[str, int, str], list[float]]
 """By category, turn and judge."""
 
 
-def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
+def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
     """Put the file into ``files``.
 
     Raises:
@@ -65,11 +65,11 @@ def _ranking(results: Sequence[dict[str, Any]], read: Any) -> list[dict[str, Any
     return sorted(scored, key=lambda one: -one["score"])
 
 
-def _model(run: HeldRun) -> dict[str, Any]:
+def _model(run: RunReader) -> dict[str, Any]:
     if run.spec.options.get("against"):
         raise UsageError(
             f"run {run.id} compared answers in pairs and has no ratings",
-            cure="write it with --format fastchat",
+            hint="write it with --format fastchat",
         )
     ratings: Ratings = {}
     questions = failed = 0
@@ -99,7 +99,7 @@ def _model(run: HeldRun) -> dict[str, Any]:
     }
 
 
-def _add(run: HeldRun, held: WholeSample, ratings: Ratings) -> bool:
+def _add(run: RunReader, held: SampleRecord, ratings: Ratings) -> bool:
     """Take a sample's ratings; whether it failed."""
     category = held.sample.tags.get("category", "")
     judges = [role.partition("/")[2] for role in run.judges]

@@ -6,15 +6,15 @@ from typing import Any
 
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import require
-from evalbench.engine.runs.harmless import visible
-from evalbench.engine.runs.held import HeldRun
+from evalbench.engine.runs.reader import RunReader
 from evalbench.engine.runs.rows import columns, rows
+from evalbench.engine.runs.sanitize import visible
 
 _AT_ONCE = 2000
 """Rows in memory at once; a row group of the file."""
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the table into ``files``; control characters in it are written out, as in CSV."""
     require("data", "writing Parquet files", "pyarrow")
     import pyarrow as arrow

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalbench.engine.benchmark import Benchmark, Item, OneByOne, Sample, sample_ids
+from evalbench.engine.benchmark import Benchmark, Item, Sample, SequentialAsk, sample_ids
 from evalbench.engine.calls import Call, ModelRef, Outcome, Prompt, Reply, generate
 from evalbench.engine.config.roles import ANSWERS
 from evalbench.engine.config.spec import RunSpec, build_benchmark
@@ -42,7 +42,7 @@ Place = tuple[str, str, int]
 """Role, step and repeat of a call."""
 
 
-class Told(NamedTuple):
+class RecordedReply(NamedTuple):
     """What a model said; what it was sent and how long it took, where that was recorded."""
 
     text: str
@@ -66,7 +66,7 @@ class Recorded:
     """
 
     spec: RunSpec
-    items: Sequence[tuple[Item, Mapping[Place, Told]]]
+    items: Sequence[tuple[Item, Mapping[Place, RecordedReply]]]
     source: str
     notes: Sequence[str] = ()
     shared: Any = None
@@ -112,7 +112,7 @@ async def _write(recorded: Recorded, folder: RunFolder) -> None:
     journal = Journal(folder.journal)
     try:
         await journal.add_samples(samples)
-        models = {role: part.ref for role, part in spec.cast().items()}
+        models = {role: part.ref for role, part in spec.roles().items()}
         scoring = _Scoring(benchmark, journal, models)
         for at in range(0, len(samples), _AT_ONCE):
             some = zip(samples[at : at + _AT_ONCE], told[at : at + _AT_ONCE], strict=True)
@@ -175,7 +175,7 @@ class _Scoring:
     models: Mapping[str, ModelRef]
     errors: dict[str, int] = field(default_factory=dict)
 
-    async def score(self, row: int, sample: Sample, told: Mapping[Place, Told]) -> None:
+    async def score(self, row: int, sample: Sample, told: Mapping[Place, RecordedReply]) -> None:
         ask = _FromRecords(self.journal, self.models, row, sample, told)
         try:
             score = await self.benchmark.solve(sample, ask)
@@ -195,7 +195,7 @@ class _Scoring:
         self.journal.store_score(row, 0, sample.tags, Outcome.ERROR, {}, {"error": error})
 
 
-class _FromRecords(OneByOne):
+class _FromRecords(SequentialAsk):
     """An ``ask`` that answers from the records and keeps every call in the journal."""
 
     def __init__(
@@ -204,7 +204,7 @@ class _FromRecords(OneByOne):
         models: Mapping[str, ModelRef],
         row: int,
         sample: Sample,
-        told: Mapping[Place, Told],
+        told: Mapping[Place, RecordedReply],
     ) -> None:
         self._journal = journal
         self._models = models

@@ -17,12 +17,12 @@ from evalbench.engine.benchmarks.mmlu.subjects import SUBJECTS, category_tag
 from evalbench.engine.benchmarks.recorded import STEP, TAGS
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import DataError
-from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as, stands_for
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as, stands_for
 
 LARGEST_SCORE = 1e15
 """What is larger is no score; sums of such numbers have no digits to tell."""
 
-Items = list[tuple[Item, Mapping[Place, Told]]]
+Items = list[tuple[Item, Mapping[Place, RecordedReply]]]
 
 
 def scored_run(
@@ -45,10 +45,10 @@ def scored_run(
 
 def given(
     judge: str, values: Mapping[str, float], answer: Any = None, explanation: str = ""
-) -> tuple[Place, Told]:
+) -> tuple[Place, RecordedReply]:
     """What a scorer gave, as the reply of a judge."""
     told = {"values": values, "answer": answer, "explanation": explanation}
-    return (f"judge/{stands_for(judge)}", STEP, 0), Told(orjson.dumps(told).decode())
+    return (f"judge/{stands_for(judge)}", STEP, 0), RecordedReply(orjson.dumps(told).decode())
 
 
 def scorer_name(name: object) -> str:

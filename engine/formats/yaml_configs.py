@@ -95,14 +95,14 @@ def read_config(
             raise SpecError(
                 "model",
                 f"--model does not go with {path}: it compares answers that exist already",
-                cure="--judge PROVIDER/NAME names another judge; leave --model out",
+                hint="--judge PROVIDER/NAME names another judge; leave --model out",
             )
         return _spec_eval(path, body, given)
     raise SpecError(
         "config",
         f"{path} is no configuration that is known here",
         why="its keys are " + (", ".join(map(str, body)) or "none"),
-        cure="an MT-bench models or judge file, a SpecEval ranking or compliance file, or a"
+        hint="an MT-bench models or judge file, a SpecEval ranking or compliance file, or a"
         " suite (.toml)",
     )
 
@@ -187,7 +187,7 @@ def _mt_bench(
             body = {**_load(beside), **body}
     models = body.get("models")
     if not isinstance(models, dict) or not models:
-        raise SpecError("config", f"{path} names no models", cure="put model_config.yaml beside it")
+        raise SpecError("config", f"{path} names no models", hint="put model_config.yaml beside it")
     notes: list[str] = []
     judge = _mt_bench_judge(body.get("judge"), notes)
     evaluation = body.get("evaluation") or {}
@@ -254,7 +254,7 @@ def _only(path: Path, models: Mapping[Any, Any], wanted: Sequence[str]) -> Mappi
             "model",
             f"{path} has no model {strange}",
             why="it has " + ", ".join(known),
-            cure="leave --model out, or: evalbench run mt-bench --model " + strange,
+            hint="leave --model out, or: evalbench run mt-bench --model " + strange,
         )
     return {known[name]: models[known[name]] for name in asked}
 
@@ -321,7 +321,7 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
             "config",
             f"{path} is not complete",
             why="it needs spec_path, a list of candidate_generation_dirs and a judge",
-            cure="ranking_judge_model_name and ranking_judge_org, for example",
+            hint="ranking_judge_model_name and ranking_judge_org, for example",
         )
     org = str(body.get(f"{prefix}_org", "openai"))
     model = f"{_PROVIDERS.get(org, org)}/{body[f'{prefix}_model_name']}"
@@ -342,7 +342,7 @@ def _spec_eval(path: Path, body: dict[str, Any], common: dict[str, Any]) -> Conf
         raise UsageError(
             f"{path} names two folders of one model",
             why=", ".join(names),
-            cure="give them names: --answers NAME=FOLDER",
+            hint="give them names: --answers NAME=FOLDER",
         )
     spec = make_spec(
         "spec-rank" if ranking else "spec-comply",

@@ -21,7 +21,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DeviceMemory:
     """One device, or all cards together.
 
     Attributes:
@@ -39,7 +39,7 @@ class Room:
     cards: int = 1
     bf16: bool = True
 
-    def shared_out(self, workers: int) -> Room:
+    def shared_out(self, workers: int) -> DeviceMemory:
         """What each of several workers has: a card of its own, or a part of main memory."""
         if workers == 1:
             return self
@@ -47,15 +47,15 @@ class Room:
         return replace(self, free=self.free // parts, total=self.total // parts, cards=1)
 
 
-def find_room(device: str = "auto") -> Room:
+def device_memory(device: str = "auto") -> DeviceMemory:
     """The room on a device; ``auto`` takes what a local model would take."""
     if device in ("auto", "cuda") and (cards := _cards(forced=device == "cuda")):
         return cards
     apple = sys.platform == "darwin" and platform.machine() == "arm64"
     free, total = system_memory()
     if device == "mps" or (device == "auto" and apple):
-        return Room("mps", "Apple GPU", free, total)
-    return Room("cpu", "CPU", free, total)
+        return DeviceMemory("mps", "Apple GPU", free, total)
+    return DeviceMemory("cpu", "CPU", free, total)
 
 
 def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
@@ -69,14 +69,14 @@ def cards_to_use(device: str = "auto") -> list[Mapping[str, Any]]:
     return named_cards(Gpus().read(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
-def _cards(*, forced: bool) -> Room | None:
+def _cards(*, forced: bool) -> DeviceMemory | None:
     """All cards together; None where there are none or torch could not use them."""
     named = _together(cards_to_use("cuda" if forced else "auto"))
     cards = [card for card in named if card["total"] and card["free"] is not None]
     if not cards:
         return None
     names = {str(card["name"]) for card in cards}
-    return Room(
+    return DeviceMemory(
         "cuda",
         (f"{len(cards)} × " if len(cards) > 1 else "") + ", ".join(sorted(names)),
         sum(card["free"] for card in cards),

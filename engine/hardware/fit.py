@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
 _QUANTISED = {"8bit": 1.0, "4bit": 0.516}
@@ -123,7 +123,7 @@ class Loading:
     slots: int = 0
 
     @classmethod
-    def chosen(cls, options: Mapping[str, Any], room: Room) -> Loading:
+    def chosen(cls, options: Mapping[str, Any], memory: DeviceMemory) -> Loading:
         """By a provider's options, as far as it has them, on a device."""
         if options.get("deterministic"):
             batch = options.get("max_batch_tokens") or FIXED_BATCH
@@ -132,7 +132,7 @@ class Loading:
         if form == "none":
             form = str(options.get("dtype") or "auto")
         if form == "auto":
-            form = "float32" if room.device == "cpu" else "bfloat16" if room.bf16 else "float16"
+            form = "float32" if memory.device == "cpu" else "bfloat16" if memory.bf16 else "float16"
         limit = parse_bytes(options.get("memory_limit"))
         return cls(form, limit, options.get("max_batch_tokens") or 0, options.get("slots") or 0)
 
@@ -206,27 +206,29 @@ class Fit:
         return cls(**{**own, "verdict": Verdict(value["verdict"]), "need": need})
 
 
-def fit(footprint: Footprint, room: Room, loading: Loading, work: Work | None = None) -> Fit:
+def fit(
+    footprint: Footprint, memory: DeviceMemory, loading: Loading, work: Work | None = None
+) -> Fit:
     """Whether a model fits, and how.
 
     Args:
         footprint: of the model.
-        room: the device and what is free there.
+        memory: the device and what is free there.
         loading: how it would be loaded.
         work: what it would be asked; left out, prompts of a usual length.
     """
     work = work or Work()
     tokens = min(work.tokens, footprint.context_tokens)
-    free = room.free if loading.limit is None else loading.limit
-    batch = loading.batch or _BATCH.get(room.device, _BATCH_GPU)
-    most = loading.slots or _SLOTS.get(room.device, _SLOTS_GPU)
+    free = memory.free if loading.limit is None else loading.limit
+    batch = loading.batch or _BATCH.get(memory.device, _BATCH_GPU)
+    most = loading.slots or _SLOTS.get(memory.device, _SLOTS_GPU)
     slots = max(1, min(most, work.calls or most))
 
     def need(form: str, batch: int, slots: int) -> Need:
-        return needed(footprint, form, room, tokens=tokens, batch=batch, slots=slots)
+        return needed(footprint, form, memory, tokens=tokens, batch=batch, slots=slots)
 
     smallest = min(batch, SMALLEST_BATCH)
-    forms = dict.fromkeys((loading.form, *_smaller_forms(loading.form, room)))
+    forms = dict.fromkeys((loading.form, *_smaller_forms(loading.form, memory)))
     least = {form: need(form, smallest, 1).total for form in forms}
     if need(loading.form, batch, slots).total <= free:
         verdict, form = Verdict.FITS, loading.form
@@ -240,23 +242,23 @@ def fit(footprint: Footprint, room: Room, loading: Loading, work: Work | None = 
     return Fit(verdict, form, need(form, batch, slots), free, batch, slots, tokens, least)
 
 
-def _smaller_forms(form: str, room: Room) -> list[str]:
+def _smaller_forms(form: str, memory: DeviceMemory) -> list[str]:
     """Number formats that take less, the nearest to ``form`` first."""
     # bitsandbytes has no kernels for Apple's GPUs.
-    forms = ["bfloat16"] if room.device == "mps" else ["bfloat16", "8bit", "4bit"]
+    forms = ["bfloat16"] if memory.device == "mps" else ["bfloat16", "8bit", "4bit"]
     sizes = {**BYTES, **_QUANTISED}
     return [one for one in forms if sizes[one] < sizes[form]]
 
 
 def needed(
-    footprint: Footprint, form: str, room: Room, *, tokens: int, batch: int, slots: int
+    footprint: Footprint, form: str, memory: DeviceMemory, *, tokens: int, batch: int, slots: int
 ) -> Need:
     """Bytes that a model takes at its most.
 
     Args:
         footprint: of the model.
         form: a number format, ``8bit`` or ``4bit``.
-        room: the device.
+        memory: the device.
         tokens: of the longest prompt and its answer.
         batch: tokens of one forward pass.
         slots: answers side by side.
@@ -265,13 +267,13 @@ def needed(
     # One context more: a prompt is computed by itself before it gets a slot.
     held = (slots + 1) * tokens if slots > 1 else tokens
     rows = max(slots, batch // 16)
-    head = 0 if form == "float32" else _WIDENED.get(room.device, _WIDENED_GPU)
+    head = 0 if form == "float32" else _WIDENED.get(memory.device, _WIDENED_GPU)
     return Need(
         weights=footprint.weights(form),
         cache=round(held * footprint.kept * size),
         passing=round(batch * footprint.passing * size),
         logits=rows * footprint.vocabulary * 8 + head,
-        process=_PROCESS.get(room.device, _CUDA_CONTEXT * room.cards),
+        process=_PROCESS.get(memory.device, _CUDA_CONTEXT * memory.cards),
     )
 
 
@@ -292,7 +294,7 @@ def parse_bytes(text: str | None) -> int | None:
         raise SpecError(
             "memory_limit",
             f"--memory-limit cannot be {text!r}",
-            cure="give an amount of memory, such as 6GB or 512MiB",
+            hint="give an amount of memory, such as 6GB or 512MiB",
         )
     number, unit, binary = found.groups()
     base = 1024 if binary else 1000

@@ -12,17 +12,17 @@ import orjson
 
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow
 from evalbench.engine.journal.schema import has_batches, understand
 
 
-def batches(shelf: Shelf, path: Path) -> list[BatchRow]:
+def batches(decoder: RowDecoder, path: Path) -> list[BatchRow]:
     """Every batch, in the order in which they were begun."""
     try:
-        if not has_batches(shelf.db):
+        if not has_batches(decoder.db):
             return []
-        rows = shelf.db.execute("SELECT id, name, state, body FROM batch ORDER BY id").fetchall()
+        rows = decoder.db.execute("SELECT id, name, state, body FROM batch ORDER BY id").fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
     return [_row(path, *row) for row in rows]
@@ -35,16 +35,16 @@ def _row(path: Path, ident: int, name: str, state: str, body: bytes) -> BatchRow
     return BatchRow(ident, name, state, orjson.loads(body))
 
 
-def calls_in(shelf: Shelf, path: Path, batch: int, requests: int) -> array[int]:
+def calls_in(decoder: RowDecoder, path: Path, batch: int, requests: int) -> array[int]:
     """The calls of a batch by the number of their line; 0 where a call has left it since.
 
     Args:
-        shelf, path: the journal.
+        decoder, path: the journal.
         batch: its number.
         requests: lines that it has, where that is known; 0 for one that was never finished.
     """
     try:
-        rows = shelf.db.execute(
+        rows = decoder.db.execute(
             "SELECT call, item FROM batched WHERE batch = ?", (batch,)
         ).fetchall()
     except sqlite3.Error as error:
@@ -56,12 +56,12 @@ def calls_in(shelf: Shelf, path: Path, batch: int, requests: int) -> array[int]:
     return calls
 
 
-def line_of(shelf: Shelf, path: Path, call: int) -> tuple[BatchRow, int] | None:
+def line_of(decoder: RowDecoder, path: Path, call: int) -> tuple[BatchRow, int] | None:
     """The batch that a call went out in, and its line; None for one that went alone."""
     try:
-        if not has_batches(shelf.db):
+        if not has_batches(decoder.db):
             return None
-        found = shelf.db.execute(
+        found = decoder.db.execute(
             "SELECT b.id, b.name, b.state, b.body, k.item FROM batched k"
             " JOIN batch b ON b.id = k.batch WHERE k.call = ?",
             (call,),
@@ -74,20 +74,20 @@ def line_of(shelf: Shelf, path: Path, call: int) -> tuple[BatchRow, int] | None:
     return _row(path, *row), item
 
 
-def answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:
+def answered(decoder: RowDecoder, path: Path, calls: Collection[int]) -> set[int]:
     """Those of some calls that have a reply."""
-    return _replied(shelf, path, calls, ignoring=-1)
+    return _replied(decoder, path, calls, ignoring=-1)
 
 
-def well_answered(shelf: Shelf, path: Path, calls: Collection[int]) -> set[int]:
+def well_answered(decoder: RowDecoder, path: Path, calls: Collection[int]) -> set[int]:
     """Those of some calls that have a reply that is no error."""
-    return _replied(shelf, path, calls, ignoring=OUTCOME_CODE[Outcome.ERROR])
+    return _replied(decoder, path, calls, ignoring=OUTCOME_CODE[Outcome.ERROR])
 
 
-def _replied(shelf: Shelf, path: Path, calls: Collection[int], *, ignoring: int) -> set[int]:
+def _replied(decoder: RowDecoder, path: Path, calls: Collection[int], *, ignoring: int) -> set[int]:
     """Those of some calls that have a reply, but for replies of one outcome."""
     try:
-        rows = shelf.db.execute(
+        rows = decoder.db.execute(
             "SELECT id FROM reply WHERE outcome != ? AND id IN (SELECT value FROM json_each(?))",
             (ignoring, orjson.dumps(list(calls)).decode()),
         )

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.schema import (
     connect,
     journal_mode,
@@ -82,19 +82,19 @@ class JournalFile:
         self._db.execute(f"PRAGMA journal_mode = {journal_mode(self.path)}")
         self._db.execute("PRAGMA synchronous = NORMAL")
         migrate(self._db)
-        self._shelf = Shelf(self._db)
+        self._decoder = RowDecoder(self._db)
         held = kept(self._db)
         self._kept = held is not None
-        self._sums = self._shelf.live = held or recount(self._db)
+        self._sums = self._decoder.live = held or recount(self._db)
         self._sums.follow(self._db)
 
-    def query(self, read: Callable[[Shelf], T]) -> T:
+    def query(self, read: Callable[[RowDecoder], T]) -> T:
         """What ``read`` finds, with everything stored so far in sight."""
         self._commit()
         if self.broken:
             raise self.broken
         try:
-            return read(self._shelf)
+            return read(self._decoder)
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
@@ -117,11 +117,11 @@ class JournalFile:
             raise JournalError(
                 what,
                 why=f"{why}; what is answered from now on would be kept nowhere",
-                cure=f"put the run's folder back as it was, then: {again}",
+                hint=f"put the run's folder back as it was, then: {again}",
             )
         if why := self._log_displaced():
             raise JournalError(
-                what, why=f"{why}; what was answered is kept all the same", cure=again
+                what, why=f"{why}; what was answered is kept all the same", hint=again
             )
 
     def _displaced(self) -> str:
@@ -155,14 +155,14 @@ class JournalFile:
 
     def recount(self) -> None:
         """Count every row, for whoever does not trust what is kept: rows may be changed by hand."""
-        counted = self.query(lambda shelf: recount(shelf.db))
+        counted = self.query(lambda decoder: recount(decoder.db))
         if counted != self._sums:
             self._sums.become(counted)
             self._delete("DELETE FROM run WHERE key = ?", [(KEY,)])
 
     def use_dictionary(self, kind: str, dictionary: bytes) -> None:
         """Pack further records of a kind with this dictionary, unless one is in use already."""
-        packer = self._shelf.packers[kind]
+        packer = self._decoder.packers[kind]
         if not packer.trained:
             self._put("blob", f"dictionary/{kind}".encode(), "dictionary", dictionary)
             packer.use(dictionary)
@@ -219,7 +219,7 @@ class JournalFile:
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        for kind, packer in self._shelf.packers.items():
+        for kind, packer in self._decoder.packers.items():
             if not self.broken and (examples := packer.enough()):
                 self.use_dictionary(kind, codec.train(examples))
         rows, self._rows = self._rows, {}

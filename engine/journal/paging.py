@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
-from evalbench.engine.journal.reader import Shelf, calls_of
+from evalbench.engine.journal.reader import RowDecoder, calls_of
 from evalbench.engine.journal.records import OUTCOME_CODE, CallRow
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, understand
 
 
-def count_scores(shelf: Shelf, ignoring: Iterable[Outcome] = ()) -> int:
+def count_scores(decoder: RowDecoder, ignoring: Iterable[Outcome] = ()) -> int:
     """How many scores there are, leaving out those of some outcomes."""
-    if known := shelf.sums():
+    if known := decoder.sums():
         return known.count(set(OUTCOME_CODE.values()) - {OUTCOME_CODE[one] for one in ignoring})
     sql = "SELECT count(*) FROM score WHERE ? >> outcome & 1 = 0"
-    return int(shelf.db.execute(sql, (_mask(ignoring),)).fetchone()[0])
+    return int(decoder.db.execute(sql, (_mask(ignoring),)).fetchone()[0])
 
 
 def _mask(outcomes: Iterable[Outcome]) -> int:
@@ -58,7 +58,7 @@ _ONLY = "AND s.row IN (SELECT value FROM json_each(:rows))"
 
 
 def unfinished(
-    shelf: Shelf,
+    decoder: RowDecoder,
     path: Path,
     *,
     after: int,
@@ -71,7 +71,7 @@ def unfinished(
     """Samples beyond row ``after`` without a score in every epoch, in row order.
 
     Args:
-        shelf, path: the journal.
+        decoder, path: the journal.
         after: the last row of the page before; 0 at first.
         epochs: how many scores a finished sample has.
         most: samples to return at most.
@@ -91,12 +91,12 @@ def unfinished(
     }
     try:
         sql = _UNFINISHED.format(only="" if rows is None else _ONLY)
-        found_rows = shelf.db.execute(sql, limits).fetchall()
+        found_rows = decoder.db.execute(sql, limits).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    samples = {row: shelf.sample(row, *columns).sample for row, *columns, _, _ in found_rows}
+    samples = {row: decoder.sample(row, *columns).sample for row, *columns, _, _ in found_rows}
     asked = {row: samples[row] for row, *_, has_asked in found_rows if has_asked}
-    calls = calls_of(shelf, path, asked)
+    calls = calls_of(decoder, path, asked)
     found = []
     for row, *_, done, _ in found_rows:
         scored = set(map(int, done.split(","))) if done else ()
@@ -105,7 +105,7 @@ def unfinished(
     return found
 
 
-class Held(NamedTuple):
+class SampleCalls(NamedTuple):
     """A sample with all the calls that it has made."""
 
     row: int
@@ -113,19 +113,19 @@ class Held(NamedTuple):
     calls: list[CallRow]
 
 
-def held(shelf: Shelf, path: Path, rows: Collection[int]) -> list[Held]:
+def samples_with_calls(decoder: RowDecoder, path: Path, rows: Collection[int]) -> list[SampleCalls]:
     """Samples by their rows, with their calls; in row order. Rows that are gone are left out."""
     try:
-        columns = shelf.db.execute(
+        columns = decoder.db.execute(
             "SELECT row, hash, occurrence, tags, body FROM sample"
             " WHERE row IN (SELECT value FROM json_each(?)) ORDER BY row",
             (str(sorted(rows)),),
         ).fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    samples = {found[0]: shelf.sample(*found).sample for found in columns}
-    calls = calls_of(shelf, path, samples)
-    return [Held(row, sample, calls.get(row, [])) for row, sample in samples.items()]
+    samples = {found[0]: decoder.sample(*found).sample for found in columns}
+    calls = calls_of(decoder, path, samples)
+    return [SampleCalls(row, sample, calls.get(row, [])) for row, sample in samples.items()]
 
 
 class CutOff(NamedTuple):
@@ -142,14 +142,14 @@ class CutOff(NamedTuple):
     flying: int
 
 
-def cut_off(shelf: Shelf, path: Path) -> list[CutOff]:
+def cut_off(decoder: RowDecoder, path: Path) -> list[CutOff]:
     """Calls that have no reply although no engine is at work on them any more."""
-    known = shelf.sums()
+    known = decoder.sums()
     if known and known.calls == known.replies:
         return []
     cut = {
         ident: (billed, flying)
-        for ident, billed, flying in shelf.db.execute(
+        for ident, billed, flying in decoder.db.execute(
             "SELECT c.id, coalesce(a.billed, 0), coalesce(a.flying, 1) FROM call c"
             " LEFT JOIN reply r ON r.id = c.id LEFT JOIN attempts a ON a.call = c.id"
             " WHERE r.id IS NULL AND c.id NOT IN (SELECT call FROM batched)"
@@ -158,7 +158,7 @@ def cut_off(shelf: Shelf, path: Path) -> list[CutOff]:
     rows = {ident >> SLOT_BITS for ident in cut}
     return [
         CutOff(call, *cut[call.id])
-        for one in held(shelf, path, rows)
+        for one in samples_with_calls(decoder, path, rows)
         for call in one.calls
         if call.id in cut
     ]
@@ -173,34 +173,34 @@ class Scored(NamedTuple):
     scores: dict[int, tuple[Outcome, dict[str, float]]]
 
 
-def scored_samples(shelf: Shelf, path: Path, after: int, most: int) -> list[Scored]:
+def scored_samples(decoder: RowDecoder, path: Path, after: int, most: int) -> list[Scored]:
     """Samples beyond row ``after``, at most so many, in row order."""
     try:
-        rows = shelf.db.execute(
+        rows = decoder.db.execute(
             "SELECT row, hash, occurrence, tags, body FROM sample WHERE row > ?"
             " ORDER BY row LIMIT ?",
             (after, most),
         ).fetchall()
-        samples = {row: shelf.sample(row, *columns).sample for row, *columns in rows}
-        calls = calls_of(shelf, path, samples)
+        samples = {row: decoder.sample(row, *columns).sample for row, *columns in rows}
+        calls = calls_of(decoder, path, samples)
         found = []
         for row, sample in samples.items():
-            scores = shelf.db.execute(
+            scores = decoder.db.execute(
                 "SELECT id, outcome, vals FROM score WHERE id BETWEEN ? AND ?",
                 (row << EPOCH_BITS, (row + 1 << EPOCH_BITS) - 1),
             ).fetchall()
-            held = {
-                ident & ((1 << EPOCH_BITS) - 1): (shelf.outcome(outcome), shelf.values(values))
+            samples_with_calls = {
+                ident & ((1 << EPOCH_BITS) - 1): (decoder.outcome(outcome), decoder.values(values))
                 for ident, outcome, values in scores
             }
-            found.append(Scored(row, sample, calls.get(row, []), held))
+            found.append(Scored(row, sample, calls.get(row, []), samples_with_calls))
         return found
     except sqlite3.Error as error:
         raise understand(error, path) from error
 
 
 class InternedScores(NamedTuple):
-    """All scores of a journal as it holds them; see ``Shelf.named`` for what the numbers mean.
+    """All scores of a journal as it holds them; see ``RowDecoder.named`` for what the numbers mean.
 
     Attributes:
         ids: content id of every sample, by its row.
@@ -212,16 +212,16 @@ class InternedScores(NamedTuple):
     rows: list[tuple[int, int, Outcome, int]]
 
 
-def interned_scores(shelf: Shelf, path: Path) -> InternedScores:
+def interned_scores(decoder: RowDecoder, path: Path) -> InternedScores:
     """All scores, with tags and values as numbers: few distinct ones, which are read once."""
     try:
-        samples = shelf.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
-        ids = {row: shelf.ident(digest, occurrence) for row, digest, occurrence in samples}
-        scores = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
+        samples = decoder.db.execute("SELECT row, hash, occurrence FROM sample ORDER BY row")
+        ids = {row: decoder.ident(digest, occurrence) for row, digest, occurrence in samples}
+        scores = decoder.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
         return InternedScores(
             ids,
             [
-                (ident >> EPOCH_BITS, tags, shelf.outcome(code), vals)
+                (ident >> EPOCH_BITS, tags, decoder.outcome(code), vals)
                 for ident, tags, code, vals in scores
             ],
         )

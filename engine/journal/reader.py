@@ -58,13 +58,15 @@ def damaged(what: str, error: Exception) -> JournalError:
 
 def _decoding(
     what: str,
-) -> Callable[[Callable[Concatenate[Shelf, P], T]], Callable[Concatenate[Shelf, P], T]]:
-    """Makes a method of a shelf raise ``JournalError`` where a record is not what it should be."""
+) -> Callable[[Callable[Concatenate[RowDecoder, P], T]], Callable[Concatenate[RowDecoder, P], T]]:
+    """Make a decoder's method raise ``JournalError`` for a record that is not what it should be."""
 
-    def wrap(method: Callable[Concatenate[Shelf, P], T]) -> Callable[Concatenate[Shelf, P], T]:
-        def decode(shelf: Shelf, /, *args: P.args, **named: P.kwargs) -> T:
+    def wrap(
+        method: Callable[Concatenate[RowDecoder, P], T],
+    ) -> Callable[Concatenate[RowDecoder, P], T]:
+        def decode(decoder: RowDecoder, /, *args: P.args, **named: P.kwargs) -> T:
             try:
-                return method(shelf, *args, **named)
+                return method(decoder, *args, **named)
             except _WRONG as error:
                 raise damaged(what, error) from error
 
@@ -73,7 +75,7 @@ def _decoding(
     return wrap
 
 
-class Shelf:
+class RowDecoder:
     """Decodes rows of one open journal; caches names, slots and blobs.
 
     Attributes:
@@ -243,7 +245,7 @@ class JournalReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._db = connect(path, readonly=True)
-        self._shelf = Shelf(self._db)
+        self._decoder = RowDecoder(self._db)
 
     def close(self) -> None:
         """Close the file."""
@@ -264,14 +266,14 @@ class JournalReader:
     def meta(self, key: str) -> Any:
         """A value of the ``run`` table, or None."""
         try:
-            return self._shelf.fact(key)
+            return self._decoder.fact(key)
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
     def size(self) -> int:
         """Number of samples."""
         try:
-            return count_samples(self._shelf)
+            return count_samples(self._decoder)
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
@@ -295,7 +297,7 @@ class JournalReader:
         """Samples from row ``first`` on."""
         sql = "SELECT row, hash, occurrence, tags, body FROM sample WHERE row >= ? LIMIT ?"
         for columns in self._rows(sql, (first, count)):
-            yield self._shelf.sample(*columns)
+            yield self._decoder.sample(*columns)
 
     def scores(self, first: int = 1, count: int = -1) -> Iterator[ScoreRow]:
         """Scores of samples from row ``first`` on, in row order."""
@@ -304,20 +306,20 @@ class JournalReader:
             yield ScoreRow(
                 ident >> EPOCH_BITS,
                 ident & ((1 << EPOCH_BITS) - 1),
-                self._shelf.outcome(outcome),
-                self._shelf.values(values),
-                self._shelf.detail(detail),
+                self._decoder.outcome(outcome),
+                self._decoder.values(values),
+                self._decoder.detail(detail),
             )
 
     def calls(self, row: int) -> list[CallRow]:
         """Every call of one sample, in the order of their slots."""
         samples = {one.row: one.sample for one in self.samples(row, 1) if one.row == row}
-        return calls_of(self._shelf, self.path, samples).get(row, [])
+        return calls_of(self._decoder, self.path, samples).get(row, [])
 
-    def query(self, read: Callable[[Shelf, Path], T]) -> T:
-        """What a function of this package that takes a shelf and its path finds."""
+    def query(self, read: Callable[[RowDecoder, Path], T]) -> T:
+        """What a function of this package that takes a decoder and its path finds."""
         try:
-            return read(self._shelf, self.path)
+            return read(self._decoder, self.path)
         except sqlite3.Error as error:
             raise understand(error, self.path) from error
 
@@ -366,7 +368,7 @@ class JournalReader:
 
     def tally(self, epochs: int = 1) -> Tally:
         """All scores, grouped; with several epochs also the means of each sample."""
-        return tally_of(self._shelf, self.path, epochs)
+        return tally_of(self._decoder, self.path, epochs)
 
     def taken(self) -> list[tuple[Decimal, int, int]]:
         """US dollars, input and output tokens that each scored sample took, over all epochs.
@@ -383,7 +385,7 @@ class JournalReader:
 
     def tokens(self) -> tuple[int, int]:
         """Input and output tokens of all replies."""
-        found = totals(self._shelf, self.path)
+        found = totals(self._decoder, self.path)
         return found.input_tokens, found.output_tokens
 
 
@@ -405,34 +407,36 @@ def _event(ident: int, at: int, kind: str, count: int, raw: bytes) -> Event:
         raise damaged(f"event {ident}", error) from error
 
 
-def tally_of(shelf: Shelf, path: Path, epochs: int = 1) -> Tally:
+def tally_of(decoder: RowDecoder, path: Path, epochs: int = 1) -> Tally:
     """All scores of a journal, grouped; with several epochs by a scan."""
     tally = Tally(epochs=epochs)
     if epochs > 1:
         tally.means = Tally()
-        for _, own, scores in scores_by_sample(shelf, path):
+        for _, own, scores in scores_by_sample(decoder, path):
             if len(scores) == epochs:
                 tally.means.add_sample(own, scores)
     try:
-        known = shelf.sums()
-        kinds = known.scores if known else count_by_kind(shelf.db)
+        known = decoder.sums()
+        kinds = known.scores if known else count_by_kind(decoder.db)
     except sqlite3.Error as error:
         raise understand(error, path) from error
     for (tags, outcome, values), count in sorted(kinds.items()):
-        tally.add(shelf.tags(tags), shelf.outcome(outcome), shelf.values(values), count)
+        tally.add(decoder.tags(tags), decoder.outcome(outcome), decoder.values(values), count)
     return tally
 
 
 def scores_by_sample(
-    shelf: Shelf, path: Path
+    decoder: RowDecoder, path: Path
 ) -> Iterator[tuple[int, dict[str, str], list[tuple[Outcome, dict[str, float]]]]]:
     """``(row, tags, (outcome, values) of every epoch)`` of each scored sample, in row order."""
     try:
-        rows = shelf.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
+        rows = decoder.db.execute("SELECT id, tags, outcome, vals FROM score ORDER BY id")
         for row, group in groupby(rows, key=lambda columns: columns[0] >> EPOCH_BITS):
             held = list(group)
-            scores = [(shelf.outcome(code), shelf.values(values)) for _, _, code, values in held]
-            yield row, shelf.tags(held[0][1]), scores
+            scores = [
+                (decoder.outcome(code), decoder.values(values)) for _, _, code, values in held
+            ]
+            yield row, decoder.tags(held[0][1]), scores
     except sqlite3.Error as error:
         raise understand(error, path) from error
 
@@ -448,24 +452,26 @@ ORDER BY c.id
 """
 
 
-def calls_of(shelf: Shelf, path: Path, samples: Mapping[int, Sample]) -> dict[int, list[CallRow]]:
+def calls_of(
+    decoder: RowDecoder, path: Path, samples: Mapping[int, Sample]
+) -> dict[int, list[CallRow]]:
     """Every call of some samples, by row and in the order of their slots."""
     found: dict[int, list[CallRow]] = {}
     if not samples:
         return found
     try:
-        columns = shelf.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
+        columns = decoder.db.execute(_CALLS, {"rows": str(list(samples)), "slot_bits": SLOT_BITS})
         quotes: list[str] = []
         last = 0
         for ident, digest, sent, shape, body, outcome, *rest in columns:
             row = ident >> SLOT_BITS
             if row != last:
                 quotes, last = codec.quotable(samples[row]), row
-            key, reask = shelf.slot(ident & ((1 << SLOT_BITS) - 1))
+            key, reask = decoder.slot(ident & ((1 << SLOT_BITS) - 1))
             if not isinstance(digest, bytes) or not isinstance(sent, int):
                 raise damaged(f"call {ident}", TypeError("its hash or time is none"))
-            prompt = shelf.prompt(shape, body, quotes)
-            reply = None if outcome is None else shelf.reply(outcome, *rest)
+            prompt = decoder.prompt(shape, body, quotes)
+            reply = None if outcome is None else decoder.reply(outcome, *rest)
             call = CallRow(ident, row, key, reask, digest, sent, prompt, reply)
             found.setdefault(row, []).append(call)
     except sqlite3.Error as error:
@@ -486,31 +492,31 @@ class Totals(NamedTuple):
     possible: Decimal = Decimal(0)
 
 
-def totals(shelf: Shelf, path: Path) -> Totals:
+def totals(decoder: RowDecoder, path: Path) -> Totals:
     """Sums over all replies but those of earlier runs."""
     try:
-        if known := shelf.sums():
+        if known := decoder.sums():
             sums = known.input, known.output, known.cost, known.possible
         else:
-            sums = count_own_replies(shelf.db)
+            sums = count_own_replies(decoder.db)
     except sqlite3.Error as error:
         raise understand(error, path) from error
     return Totals(*sums[:2], dollars(sums[2]), dollars(sums[3]))
 
 
-def reused_replies(shelf: Shelf, path: Path) -> dict[str, int]:
+def reused_replies(decoder: RowDecoder, path: Path) -> dict[str, int]:
     """How many replies were taken from earlier runs, by the run's id."""
     try:
-        if not has_reused(shelf.db):
+        if not has_reused(decoder.db):
             return {}
-        rows = shelf.db.execute("SELECT run, count(*) FROM reused GROUP BY run").fetchall()
+        rows = decoder.db.execute("SELECT run, count(*) FROM reused GROUP BY run").fetchall()
     except sqlite3.Error as error:
         raise understand(error, path) from error
-    return {shelf.origin(run): count for run, count in rows}
+    return {decoder.origin(run): count for run, count in rows}
 
 
-def count_samples(shelf: Shelf) -> int:
+def count_samples(decoder: RowDecoder) -> int:
     """How many samples there are."""
-    if known := shelf.sums():
+    if known := decoder.sums():
         return known.samples
-    return int(shelf.db.execute("SELECT count(*) FROM sample").fetchone()[0])
+    return int(decoder.db.execute("SELECT count(*) FROM sample").fetchone()[0])

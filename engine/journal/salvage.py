@@ -141,7 +141,9 @@ def _unreadable(path: Path) -> list[int]:
     """The samples of which something is missing that others stand on."""
     bad = []
     with JournalReader(path) as reader:
-        rows = reader.query(lambda shelf, _: shelf.db.execute("SELECT row FROM sample").fetchall())
+        rows = reader.query(
+            lambda decoder, _: decoder.db.execute("SELECT row FROM sample").fetchall()
+        )
         for (row,) in rows:
             try:
                 list(reader.samples(row, 1))

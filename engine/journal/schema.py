@@ -122,7 +122,7 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
         raise JournalTooNew(
             f"{path} was written by a newer evalbench",
             why=f"its schema is version {version}; this one reads up to {VERSION}",
-            cure="upgrade evalbench",
+            hint="upgrade evalbench",
         )
     return connection
 
@@ -142,7 +142,7 @@ def _check_file(path: Path) -> None:
         raise JournalError(
             f"{path} is not a readable journal",
             why="it is a link; a journal is a file in its run's folder",
-            cure="put the journal itself there",
+            hint="put the journal itself there",
         )
     try:
         check_plain(path)
@@ -211,17 +211,17 @@ def understand(error: Exception, path: Path) -> JournalError:
         return JournalFull(
             f"no space is left for {path}",
             why="the disk or your quota is full; everything recorded so far is safe",
-            cure="free some space, then: evalbench resume " + path.parent.name,
+            hint="free some space, then: evalbench resume " + path.parent.name,
         )
     if code.startswith("SQLITE_READONLY") or number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return JournalError(
-            f"{path.parent} cannot be written to", why=text, cure="choose another --run-dir"
+            f"{path.parent} cannot be written to", why=text, hint="choose another --run-dir"
         )
     if code in ("SQLITE_NOTADB", "SQLITE_CORRUPT") or text.startswith("no such table"):
         return _unreadable(path, text)
     what = f"the journal {path} cannot be used"
     if failure and (limit := system_limit(failure, what)):
-        return JournalError(what, why=limit.why, cure=limit.cure)
+        return JournalError(what, why=limit.why, hint=limit.hint)
     return JournalError(what, why=text)
 
 
@@ -229,7 +229,7 @@ def _unreadable(path: Path, why: str) -> JournalError:
     return JournalError(
         f"{path} is not a readable journal",
         why=why,
-        cure=f"save what can still be read: evalbench export {path.parent.name} -o FOLDER",
+        hint=f"save what can still be read: evalbench export {path.parent.name} -o FOLDER",
     )
 
 

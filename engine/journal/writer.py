@@ -22,7 +22,7 @@ from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import codec
 from evalbench.engine.journal.file import JournalFile
 from evalbench.engine.journal.paging import cut_off
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.records import OUTCOME_CODE, BatchRow, CallKey, picodollars
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS
 
@@ -50,7 +50,7 @@ class Journal(JournalFile):
         self._events: int
         self._now: int
         self._events, self._now = self._db.execute(newest).fetchone()
-        self.created: float = self._shelf.fact("created") or time.time()
+        self.created: float = self._decoder.fact("created") or time.time()
         self._blobs: set[bytes] = set()
         self._last_event: tuple[str, bytes, int, int] | None = None
 
@@ -69,7 +69,7 @@ class Journal(JournalFile):
 
     def add_samples(self, samples: Iterable[tuple[int, Sample]]) -> asyncio.Future[None]:
         """Store samples by row number."""
-        packer = self._shelf.packers["sample"]
+        packer = self._decoder.packers["sample"]
         for row, sample in samples:
             digest, _, occurrence = sample.id.partition(".")
             body = packer.pack(codec.sample_body(sample))
@@ -94,7 +94,7 @@ class Journal(JournalFile):
             digest,
             self.now_ms(),
             self._name(shape),
-            self._shelf.packers["call"].pack(codec.quote(texts, quotes)),
+            self._decoder.packers["call"].pack(codec.quote(texts, quotes)),
         )
         return self._committed()
 
@@ -145,7 +145,7 @@ class Journal(JournalFile):
             reply.usage.output_tokens,
             cost,
             possible,
-            self._shelf.packers["reply"].pack(body),
+            self._decoder.packers["reply"].pack(body),
         )
         return self._committed()
 
@@ -221,7 +221,7 @@ class Journal(JournalFile):
         if len(told) <= _SHORT and (told.decode() in self._names or len(self._names) < _MOST_NAMES):
             stored: int | bytes = self._name(told.decode())
         else:
-            stored = self._shelf.packers["detail"].pack(told)
+            stored = self._decoder.packers["detail"].pack(told)
         self._put(
             "score",
             row << EPOCH_BITS | epoch,
@@ -247,7 +247,7 @@ class Journal(JournalFile):
     def forget_scores(self, outcomes: Iterable[Outcome]) -> None:
         """Delete scores of the given outcomes: their samples are unfinished again."""
         codes = [OUTCOME_CODE[what] for what in outcomes]
-        known = self.query(Shelf.sums)
+        known = self.query(RowDecoder.sums)
         if known is None or known.count(codes):
             self._delete("DELETE FROM score WHERE outcome = ?", [(code,) for code in codes])
 

@@ -51,7 +51,7 @@ def _carry_out(store: Any, request: dict[str, Any]) -> dict[str, str]:
     if request["do"] == "set":
         store.set_password(*place, request["secret"])
         if store.get_password(*place) != request["secret"]:
-            return {"state": "failed", "why": "it took the key but does not give it back"}
+            return {"state": "failed", "why": "it accepted the key but does not return it"}
         return {"state": "found"}
     held = store.get_password(*place)
     if held is None:

@@ -141,7 +141,7 @@ def with_variables(
     if missing := [name for name in names if not held.get(name, "").strip()]:
         raise KeyUnavailable(
             f"a header of {provider} needs the variable {missing[0]}, which is not set",
-            cure=f"export {missing[0]}=…, or name a file of variables with --env-file FILE",
+            hint=f"export {missing[0]}=…, or name a file of variables with --env-file FILE",
         )
     return bundled(secret, {name: clean_value(held[name], name) for name in names})
 

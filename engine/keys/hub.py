@@ -8,7 +8,7 @@ _REFUSED = (401, 403)
 
 
 def check_hub_token(token: str) -> str:
-    """Ask the hub whose token this is; for the desk only, since it imports the hub's client.
+    """Ask the hub whose token this is; for the preflight only, since it imports the hub's client.
 
     Returns:
         One line on what the hub said.
@@ -28,7 +28,7 @@ def check_hub_token(token: str) -> str:
         # The client lets errors of its HTTP library through; they may quote what was sent.
         why = type(error).__name__
         raise ConnectionFailed(
-            "the Hugging Face hub cannot be reached", why=why, cure="check the connection"
+            "the Hugging Face hub cannot be reached", why=why, hint="check the connection"
         ) from None
     return f"the Hugging Face hub knows it as {told.get('name', 'somebody')}"
 
@@ -37,7 +37,7 @@ def _explained(status: int) -> ProviderError:
     if status in _REFUSED:
         return BadKey(
             "the Hugging Face hub does not accept the token",
-            cure="make one at https://huggingface.co/settings/tokens",
+            hint="make one at https://huggingface.co/settings/tokens",
             status=status,
         )
     return ServerFault(f"the Hugging Face hub answers with HTTP {status}", status=status)

@@ -58,8 +58,8 @@ def not_here() -> UsageError:
     """What a user reads who wrote a key onto a command line; the text does not quote it."""
     return UsageError(
         "a key does not belong on the command line",
-        why="everybody on this machine can read command lines, and shells write them down",
-        cure="replace that key by a new one where you got it, then: evalbench keys set PROVIDER"
+        why="command lines are visible to all users of this machine, and shells save them",
+        hint="replace that key by a new one where you got it, then: evalbench keys set PROVIDER"
         " (it asks, or reads a pipe)",
     )
 
@@ -97,7 +97,7 @@ def clean_key(raw: str, where: str = "what was typed") -> str:
         raise UsageError(
             f"{where} cannot be a key",
             why="it has spaces, line breaks or letters that no key has inside it",
-            cure="copy the key again, alone",
+            hint="copy the key again, alone",
         )
     return secret
 

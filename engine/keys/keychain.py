@@ -153,12 +153,13 @@ def unavailable(answer: Answer, provider: str, name: str, variable: str = "") ->
             ]
         case KeychainState.TIMED_OUT:
             what = f"the keychain did not answer within {answer.limit_s:g} s"
-            why = "it may be locked and waiting for a dialog that nobody sees, or it is broken"
+            why = "it may be locked and waiting for a dialog that is not visible, or it is "
+            "broken"
             ways = [f"evalbench keys test {provider}, which waits for the dialog", export]
         case _:
             what, why, ways = "the keychain failed", answer.why, [export]
-    cure = "; or ".join(way for way in ways if way)
-    return KeyUnavailable(what, why=why, cure=cure, state=answer.state.value)
+    hint = "; or ".join(way for way in ways if way)
+    return KeyUnavailable(what, why=why, hint=hint, state=answer.state.value)
 
 
 def _unlocking() -> list[str]:

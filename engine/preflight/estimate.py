@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalbench.engine.benchmark import Benchmark, OneByOne, Sample, ScoringTimeout
+from evalbench.engine.benchmark import Benchmark, Sample, ScoringTimeout, SequentialAsk
 from evalbench.engine.calls import ModelRef, Prompt, Reply, Usage
 from evalbench.engine.calls.prefixes import prefix_name, shared_prefix
 from evalbench.engine.calls.token_rules import TokenRules
@@ -90,7 +90,7 @@ async def estimate(
         earlier: replies of earlier runs that will be taken.
     """
     benchmark = build_benchmark(spec, read_header(file).shared)
-    cast = {role: _part(part) for role, part in spec.cast().items()}
+    roles = {role: _part(part) for role, part in spec.roles().items()}
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     samples = read_samples(file, spec, type(benchmark))
@@ -99,7 +99,7 @@ async def estimate(
         benchmark,
         samples,
         total,
-        cast,
+        roles,
         book,
         epochs=spec.get("epochs"),
         at_most=at_most,
@@ -126,7 +126,7 @@ async def estimate_samples(
     benchmark: Benchmark,
     samples: Iterable[Sample],
     total: int,
-    cast: Mapping[str, Part],
+    roles: Mapping[str, Part],
     book: PriceBook,
     *,
     epochs: int = 1,
@@ -138,7 +138,7 @@ async def estimate_samples(
     judges = benchmark.judges or ((JUDGE,) if benchmark.needs_judge() else ())
     names = [CANDIDATE, *judges]
     names += [role for role in benchmark.roles if role not in (CANDIDATE, JUDGE)]
-    roles = {role: cast.get(role, Part(None)) for role in names}
+    roles = {role: roles.get(role, Part(None)) for role in names}
     scales = {role: _Scale(part, book) for role, part in roles.items()}
     rows: dict[str, list[_Row]] = {role: [] for role in roles}
     unfinished = counted = 0
@@ -264,7 +264,7 @@ _Sums = dict[str, Decimal]
 _Row = tuple[_Sums, _Sums]
 
 
-class _CountingAsk(OneByOne):
+class _CountingAsk(SequentialAsk):
     """An ``ask`` that answers at once with made-up text and adds up what it was asked."""
 
     def __init__(

@@ -18,10 +18,10 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec, make_provider
 from evalbench.engine.config.spec import RunSpec, build_benchmark
 from evalbench.engine.cost.tokens import input_tokens, rules_of
-from evalbench.engine.data.dataset import Progress, prepare, read_header, read_samples
+from evalbench.engine.data.dataset import ProgressCallback, prepare, read_header, read_samples
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.execution.ask import bind
-from evalbench.engine.hardware.devices import find_room
+from evalbench.engine.hardware.devices import device_memory
 from evalbench.engine.hardware.fit import Fit, Loading, Sized, Verdict, Work, fit, flag
 from evalbench.engine.paths import cache_dir
 
@@ -61,12 +61,12 @@ async def fits(spec: RunSpec, file: Path) -> dict[str, Fit]:
             footprint = provider.footprint(part.ref.name)
         except ProviderError:
             continue
-        room = find_room(str(part.provider_options.get("device") or "auto"))
-        room = room.shared_out(part.get("workers") or 1)
-        room = replace(room, free=max(0, room.free - taken.get(room.device, 0)))
-        loading = Loading.chosen(part.provider_options, room)
-        found[part.role] = one = fit(footprint, room, loading, work.get(part.role))
-        taken[room.device] = taken.get(room.device, 0) + one.need.total
+        memory = device_memory(str(part.provider_options.get("device") or "auto"))
+        memory = memory.shared_out(part.get("workers") or 1)
+        memory = replace(memory, free=max(0, memory.free - taken.get(memory.device, 0)))
+        loading = Loading.chosen(part.provider_options, memory)
+        found[part.role] = one = fit(footprint, memory, loading, work.get(part.role))
+        taken[memory.device] = taken.get(memory.device, 0) + one.need.total
     return found
 
 
@@ -75,7 +75,7 @@ async def fit_models(
     names: Sequence[str],
     settings: Mapping[str, Any],
     asked: RunSpec | None = None,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> list[dict[str, Any]]:
     """Whether models fit on this machine.
 
@@ -100,11 +100,16 @@ async def fit_models(
     made = make_provider(cls, values)
     if not isinstance(made, Sized):
         raise SpecError("model", f"{provider} runs no models on this machine")
-    room = find_room(str(values.get("device") or "auto"))
-    loading = Loading.chosen(values, room)
+    memory = device_memory(str(values.get("device") or "auto"))
+    loading = Loading.chosen(values, memory)
     found = []
     for name in names:
-        told: dict[str, Any] = {"model": name, "device": room.name, "footprint": None, "fit": None}
+        told: dict[str, Any] = {
+            "model": name,
+            "device": memory.name,
+            "footprint": None,
+            "fit": None,
+        }
         try:
             size = made.footprint(name)
         except ProviderError as error:
@@ -113,12 +118,14 @@ async def fit_models(
             )
             continue
         work = await _work(asked, f"{provider}/{name}", progress)
-        one = fit(size, room, loading, work)
+        one = fit(size, memory, loading, work)
         found.append(told | {"footprint": size.to_json(), "fit": one.to_json(), "error": None})
     return found
 
 
-async def _work(asked: RunSpec | None, model: str, progress: Progress | None) -> Work | None:
+async def _work(
+    asked: RunSpec | None, model: str, progress: ProgressCallback | None
+) -> Work | None:
     """The most that a run asks of a model."""
     if asked is None:
         return None
@@ -129,7 +136,7 @@ async def _work(asked: RunSpec | None, model: str, progress: Progress | None) ->
 def _workers(spec: RunSpec) -> Iterator[RoleSpec]:
     """The roles whose model needs a worker of its own."""
     seen: list[tuple[str, Mapping[str, Any]]] = []
-    for part in spec.cast().values():
+    for part in spec.roles().values():
         loaded = part.model, part.provider_options
         if part.key_need is None and loaded not in seen:
             seen.append(loaded)
@@ -147,7 +154,7 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
     Raises:
         SpecError: with the figures, and what would fit.
     """
-    cast = spec.cast()
+    roles = spec.roles()
     for role, one in found.items():
         if one.verdict in (Verdict.OTHER_FORM, Verdict.DOES_NOT):
             asked = next(iter(one.least))
@@ -158,11 +165,11 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
             ]
             raise SpecError(
                 "model",
-                f"{cast[role].model} does not fit into memory",
+                f"{roles[role].model} does not fit into memory",
                 why=f"in {asked} it takes {gigabytes(one.least[asked])} at the least"
                 f" ({gigabytes(one.need.process)} of them without weights and prompts), for prompts"
                 f" and answers of up to {one.tokens} tokens; {gigabytes(one.free)} are free",
-                cure=" or ".join(cures) if cures else "choose a smaller model, or free some memory",
+                hint=" or ".join(cures) if cures else "choose a smaller model, or free some memory",
             )
 
 
@@ -180,12 +187,12 @@ async def longest(spec: RunSpec, file: Path) -> dict[str, Work]:
     if benchmark.needs_judge() and not benchmark.judges:
         benchmark.judges = (JUDGE,)
     count, samples = _largest(read_samples(file, spec, type(benchmark)))
-    cast = spec.cast()
+    roles = spec.roles()
     images = {
         role: part.provider().capabilities(part.ref.name).image_tokens
-        for role, part in cast.items()
+        for role, part in roles.items()
     }
-    asks = _Measuring(cast, images)
+    asks = _Measuring(roles, images)
     for sample in samples:
         # A made-up reply may be one that the benchmark cannot work with.
         with contextlib.suppress(Exception):
@@ -217,13 +224,13 @@ class _Measuring:
     """An ``ask`` that sends nothing and keeps the most that was asked of each role.
 
     Attributes:
-        cast: who plays the roles.
+        roles: the models of the roles.
         per_image: tokens of an image by role, 0 where they depend on its size.
         tokens: of the longest prompt and its answer, by role.
         writing: roles that are to write text, not only to choose.
     """
 
-    cast: Mapping[str, RoleSpec]
+    roles: Mapping[str, RoleSpec]
     per_image: Mapping[str, int]
     tokens: dict[str, int] = field(default_factory=dict)
     writing: set[str] = field(default_factory=set)
@@ -232,7 +239,7 @@ class _Measuring:
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Measure the prompt; the reply is as long as it may be."""
-        part = self.cast.get(role)
+        part = self.roles.get(role)
         if part:
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
         rules = rules_of(part.ref) if part else TokenRules()

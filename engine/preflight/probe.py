@@ -18,8 +18,8 @@ from evalbench.engine.calls import (
     generate,
 )
 from evalbench.engine.calls.replies import reply_to_json
+from evalbench.engine.cost.listed_prices import store_listed
 from evalbench.engine.cost.prices import PriceBook
-from evalbench.engine.cost.told_prices import keep_told
 from evalbench.engine.errors import ProviderError, SpecError
 from evalbench.engine.hardware.fit import Sized
 
@@ -35,7 +35,7 @@ async def models_with_abilities(provider: BaseProvider) -> list[dict[str, Any]]:
     is what the memory of a model on this machine depends on; None for others.
     """
     listed = await provider.models()
-    keep_told(provider.name, listed)
+    store_listed(provider.name, listed)
     return [
         asdict(model)
         | {
@@ -53,7 +53,7 @@ async def learn_prices(provider: BaseProvider) -> None:
     """Ask a provider's own list for prices, where it tells any; what fails stays unknown."""
     if provider.tells_prices:
         with contextlib.suppress(ProviderError):
-            keep_told(provider.name, await provider.models())
+            store_listed(provider.name, await provider.models())
 
 
 def _untaken(provider: BaseProvider, model: str) -> dict[str, str]:
@@ -103,7 +103,7 @@ async def probe(
             "model",
             f"{model} is not probed",
             why="it would have to be loaded into memory for one question",
-            cure="start a run with --limit 1",
+            hint="start a run with --limit 1",
         )
     assert isinstance(provider, Provider)
     provider.check_model(model.name)

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.benchmark import OneByOne
+from evalbench.engine.benchmark import SequentialAsk
 from evalbench.engine.calls import MediaPart, Prompt, Reply
 from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.config.roles import JUDGE, RoleSpec
@@ -42,7 +42,7 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
         benchmark.judges = (JUDGE,)
     rendered = []
     for sample in islice(read_samples(file, spec, type(benchmark)), count):
-        ask = _Keeping(spec.cast())
+        ask = _Keeping(spec.roles())
         unfinished = ""
         try:
             await benchmark.solve(sample, ask)
@@ -55,17 +55,17 @@ async def render(spec: RunSpec, file: Path, count: int) -> list[dict[str, Any]]:
 
 
 @dataclass(slots=True)
-class _Keeping(OneByOne):
+class _Keeping(SequentialAsk):
     """An ``ask`` that sends nothing and keeps what it would have sent."""
 
-    cast: Mapping[str, RoleSpec]
+    roles: Mapping[str, RoleSpec]
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     async def __call__(
         self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
     ) -> Reply:
         """Keep the prompt as it would be sent; the reply says that it is made up."""
-        if part := self.cast.get(role):
+        if part := self.roles.get(role):
             prompt = bind(prompt, part.ref, part.overrides(), repeat=repeat).prompt
         text = f"(made-up reply to {step})" if prompt.kind == "generate" else ""
         asked = {"role": role, "step": step, "repeat": repeat}

@@ -19,13 +19,14 @@ from typing import IO, Any
 
 import orjson
 
+from evalbench.engine import preflight
 from evalbench.engine.benchmark import hub_set
 from evalbench.engine.calls import Outcome
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.cost import modes
-from evalbench.engine.data.dataset import Progress
+from evalbench.engine.data.dataset import ProgressCallback
 from evalbench.engine.errors import EvalbenchError, UsageError, error_from_json, system_limit
 from evalbench.engine.execution.request import (
     EngineOptions as EngineOptions,
@@ -38,10 +39,9 @@ from evalbench.engine.execution.request import (
 from evalbench.engine.files import read_plain
 from evalbench.engine.keys import strip_environment
 from evalbench.engine.paths import open_private
-from evalbench.engine.preflight import desk
 from evalbench.engine.process.run_keys import (
     AskHosts,
-    HeldKey,
+    ResolvedKey,
     check_hosts,
     environment_variables,
     find_keys,
@@ -58,7 +58,7 @@ PILOT = Option(
     "pilot",
     int,
     None,
-    "ask N samples first, drawn at random, and show what all will cost by them",
+    "run N random samples first, then project the cost of the rest and ask",
     minimum=2,
 )
 """One sample alone says nothing about how much samples differ."""
@@ -87,9 +87,9 @@ def launch_runs(
     *,
     run_dir: Path | None = None,
     foreground: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     pilot: int | None = None,
-    approve: Callable[[Sequence[desk.Checked]], None] | None = None,
+    approve: Callable[[Sequence[preflight.CheckedSpec]], None] | None = None,
     begun: Mapping[int, RunFolder] | None = None,
     leave: bool = False,
     typed: Collection[str] = (),
@@ -121,7 +121,7 @@ def launch_runs(
         raise UsageError("there is nothing to run")
     pilot = PILOT.parse(pilot)
     held = find_keys(specs)
-    checked = desk.check(
+    checked = preflight.check(
         specs, progress, estimate=approve is not None, secrets=secrets_for_prices(held)
     )
     specs = [
@@ -145,7 +145,7 @@ def resume_run(
     run: str | RunFolder,
     options: EngineOptions = _AS_BEGUN,
     *,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     spec: RunSpec | None = None,
     typed: Collection[str] = (),
     allow_hosts: Collection[str] = (),
@@ -202,9 +202,9 @@ def _refuse_imported(folder: RunFolder) -> None:
         imported = journal.meta("imported")
     if imported:
         raise UsageError(
-            f"run {folder.id} was imported; there is nobody to ask",
+            f"run {folder.id} was imported; it has no model to call",
             why=f"its answers are those in {imported['source']}",
-            cure=f"score it anew from them: evalbench score {folder.id}",
+            hint=f"re-score it: evalbench score {folder.id}",
         )
 
 
@@ -212,7 +212,7 @@ def resume_runs(
     folders: Sequence[RunFolder],
     options: EngineOptions = _AS_BEGUN,
     *,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     allow_hosts: Collection[str] = (),
     ask_hosts: AskHosts | None = None,
 ) -> Engine:
@@ -229,13 +229,15 @@ def resume_runs(
 
 def _look_again(
     specs: Sequence[RunSpec],
-    held: Sequence[Mapping[str, HeldKey]],
-    progress: Progress | None,
-) -> list[desk.Checked | None]:
+    held: Sequence[Mapping[str, ResolvedKey]],
+    progress: ProgressCallback | None,
+) -> list[preflight.CheckedSpec | None]:
     """Check begun runs; those whose files are gone live from their journals alone."""
     there = [spec for spec in specs if all(file.exists() for file in _files(spec))]
     keys = [keys for spec, keys in zip(specs, held, strict=True) if spec in there]
-    found = iter(desk.check(there, progress, secrets=secrets_for_prices(keys)) if there else ())
+    found = iter(
+        preflight.check(there, progress, secrets=secrets_for_prices(keys)) if there else ()
+    )
     return [next(found) if spec in there else None for spec in specs]
 
 
@@ -246,8 +248,8 @@ def _files(spec: RunSpec) -> list[Path]:
 
 
 def _spawn(
-    runs: Sequence[tuple[RunFolder, desk.Checked | None]],
-    held: Sequence[Mapping[str, HeldKey]],
+    runs: Sequence[tuple[RunFolder, preflight.CheckedSpec | None]],
+    held: Sequence[Mapping[str, ResolvedKey]],
     options: EngineOptions,
 ) -> Engine:
     folders = [folder for folder, _ in runs]
@@ -307,7 +309,7 @@ def _spawn(
         raise EvalbenchError(
             "the engine did not start",
             why=_last_line(folders[0].engine_log),
-            cure="evalbench doctor",
+            hint="evalbench doctor",
         )
     message: dict[str, Any] = orjson.loads(line)
     if "error" in message:

@@ -33,9 +33,9 @@ from evalbench.engine.errors import (
     system_limit,
 )
 from evalbench.engine.execution.request import EngineRequest
-from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.keys import ScrubbedFormatter, header_secrets
-from evalbench.engine.process.session import HostedRun
+from evalbench.engine.process.session import RunSession
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
 
@@ -48,17 +48,17 @@ async def host(request: EngineRequest, ready: Callable[[dict[str, Any]], None]) 
     Local models are run one after the other, so that each has the whole
     machine; runs over a network go side by side.
     """
-    with ScoringWatch() as watch:
+    with ScoringWatchdog() as watch:
         return await _host(request, ready, watch)
 
 
 async def _host(
-    request: EngineRequest, ready: Callable[[dict[str, Any]], None], watch: ScoringWatch
+    request: EngineRequest, ready: Callable[[dict[str, Any]], None], watch: ScoringWatchdog
 ) -> int:
-    runs: list[HostedRun] = []
+    runs: list[RunSession] = []
     try:
         for item in request.runs:
-            run = HostedRun(item, request.options, watch)
+            run = RunSession(item, request.options, watch)
             runs.append(run)
             await run.open()
     except (EvalbenchError, OSError) as error:
@@ -91,7 +91,7 @@ async def _host(
     return max(codes)
 
 
-def _on_signals(runs: Sequence[HostedRun], watch: ScoringWatch) -> None:
+def _on_signals(runs: Sequence[RunSession], watch: ScoringWatchdog) -> None:
     """SIGTERM and SIGINT stop the runs; a second one gives calls in flight no more time."""
 
     def stop() -> None:

@@ -35,7 +35,7 @@ from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
 from evalbench.engine.telemetry.credentials import trace_keys
 
 
-class HeldKey(NamedTuple):
+class ResolvedKey(NamedTuple):
     """A key on its way to an engine: where it lay, and the key itself. Never stored."""
 
     ref: KeyRef
@@ -50,31 +50,31 @@ CLUSTER = "cluster"
 """Stands for the owner of a key where a run joins a cluster, whose nodes run its code."""
 
 
-class Bound(NamedTuple):
+class KeyDestination(NamedTuple):
     """A key, by its owner (a provider, or who takes traces), and a host that it would go to."""
 
     owner: str
     host: str
 
 
-AskHosts = Callable[[Sequence[Bound]], bool]
+AskHosts = Callable[[Sequence[KeyDestination]], bool]
 """Asks whether keys may go to hosts where none of them has been; the answer."""
 
 
-def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, HeldKey]]:
+def find_keys(specs: Sequence[RunSpec]) -> list[dict[str, ResolvedKey]]:
     """The keys of every spec by role, looked for anew: environment, keychain, or as it says.
 
     Raises:
         KeyUnavailable: one is needed and not there; nothing was started.
     """
     return [
-        {role: _find_key(part, spec.get("env_file")) for role, part in spec.cast().items()}
-        | {kind: HeldKey(*found) for kind, found in trace_keys(spec).items()}
+        {role: _find_key(part, spec.get("env_file")) for role, part in spec.roles().items()}
+        | {kind: ResolvedKey(*found) for kind, found in trace_keys(spec).items()}
         for spec in specs
     ]
 
 
-def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bound]:
+def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[KeyDestination]:
     """Keys that would go to other machines than the provider's own, as the specs say.
 
     Args:
@@ -86,7 +86,7 @@ def keys_bound(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[Bo
 
 def unknown_hosts(
     specs: Sequence[RunSpec], typed: Collection[str] = (), *, environment: bool = False
-) -> list[Bound]:
+) -> list[KeyDestination]:
     """Of :func:`keys_bound` those where the key has never been used; arguments as there.
 
     ``environment``: of those alone that the environment names.
@@ -99,7 +99,7 @@ def check_hosts(
     specs: Sequence[RunSpec],
     who: str,
     *,
-    held: Sequence[Mapping[str, HeldKey]] = (),
+    held: Sequence[Mapping[str, ResolvedKey]] = (),
     typed: Collection[str] = (),
     allow: Collection[str] = (),
     ask: AskHosts | None = None,
@@ -130,14 +130,14 @@ def check_hosts(
         raise SpecError(
             "base_url",
             f"{who} would send {bound_words(unknown)}",
-            why="that address is named there, and nobody has said that it is right",
-            cure=" ".join(f"--allow-host {host}" for host in hosts)
+            why="the file names that address, and it has not been approved",
+            hint=" ".join(f"--allow-host {host}" for host in hosts)
             + (", or --base-url with the address" if environment else ""),
         )
     remember_hosts((way.mark, way.place) for way in ways)
 
 
-def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, HeldKey]]) -> None:
+def remember_specs(specs: Sequence[RunSpec], held: Sequence[Mapping[str, ResolvedKey]]) -> None:
     """Note where the keys of runs go that a user has started."""
     remember_hosts((way.mark, way.place) for way in _ways(specs, (), held))
 
@@ -162,19 +162,19 @@ def remember_place(
         return
     mark, place = _mark(provider, secret, settings.get("profile")), _place(address, host)
     if not typed and secret and place not in hosts_of(mark):
-        bound = Bound(provider, host)
+        bound = KeyDestination(provider, host)
         found = environment_address(provider)
         if not (ask and ask([bound])):
             raise SpecError(
                 "base_url",
                 f"{found[0] if found else 'the environment'} would send {bound_words([bound])}",
                 why="nobody has said that this address is right",
-                cure=f"if it is: --base-url {address}",
+                hint=f"if it is: --base-url {address}",
             )
     remember_hosts([(mark, place)])
 
 
-def bound_words(bound: Sequence[Bound]) -> str:
+def bound_words(bound: Sequence[KeyDestination]) -> str:
     """Keys and their hosts as a part of a sentence."""
     return ", ".join(
         f"its calls to the cluster at {one.host}"
@@ -187,7 +187,7 @@ def bound_words(bound: Sequence[Bound]) -> str:
 class _Way(NamedTuple):
     """One key's way to another machine: fingerprint, and the place as it is remembered."""
 
-    bound: Bound
+    bound: KeyDestination
     mark: str
     place: str
 
@@ -199,7 +199,7 @@ class _Way(NamedTuple):
 def _ways(
     specs: Sequence[RunSpec],
     typed: Collection[str],
-    held: Sequence[Mapping[str, HeldKey]] = (),
+    held: Sequence[Mapping[str, ResolvedKey]] = (),
     *,
     environment: bool = False,
 ) -> Iterator[_Way]:
@@ -211,9 +211,9 @@ def _ways(
 
 
 def _ways_of_models(
-    spec: RunSpec, typed: Collection[str], held: Mapping[str, HeldKey], *, environment: bool
+    spec: RunSpec, typed: Collection[str], held: Mapping[str, ResolvedKey], *, environment: bool
 ) -> Iterator[_Way]:
-    for role, part in spec.cast().items():
+    for role, part in spec.roles().items():
         if environment and not _led(part, typed):
             continue
         if part.clustered and (way := _way_to_cluster(spec, typed)):
@@ -228,7 +228,7 @@ def _ways_of_models(
         # With a profile the SDK finds credentials itself.
         if key or (need and (need.required or need.profile)):
             mark = _mark(provider, key, part.provider_options.get("profile"))
-            yield _Way(Bound(provider, host), mark, _place(address, host))
+            yield _Way(KeyDestination(provider, host), mark, _place(address, host))
 
 
 def _led(part: RoleSpec, typed: Collection[str]) -> bool:
@@ -241,7 +241,7 @@ def _led(part: RoleSpec, typed: Collection[str]) -> bool:
 
 def environment_words(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> list[str]:
     """Where models are asked because the environment says so, each as a line."""
-    parts = [part for spec in specs for part in spec.cast().values() if _led(part, typed)]
+    parts = [part for spec in specs for part in spec.roles().values() if _led(part, typed)]
     return list(
         dict.fromkeys(
             f"{part.ref.provider} is asked at {part.provider_options['base_url']}"
@@ -253,7 +253,7 @@ def environment_words(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> 
 
 def environment_variables(specs: Sequence[RunSpec], typed: Collection[str] = ()) -> str:
     """The variables that lead models of these specs elsewhere, as a list for an error."""
-    parts = [part for spec in specs for part in spec.cast().values() if _led(part, typed)]
+    parts = [part for spec in specs for part in spec.roles().values() if _led(part, typed)]
     return ", ".join(dict.fromkeys(map(_variable, parts)))
 
 
@@ -266,7 +266,7 @@ def _way_to_cluster(spec: RunSpec, typed: Collection[str]) -> _Way | None:
     """Nodes of a cluster get the token of the hub, and may run code in those that join."""
     address = spec.get("address")
     host = "" if address == "auto" or "address" in typed else _elsewhere(f"//{address}")
-    return _Way(Bound(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
+    return _Way(KeyDestination(CLUSTER, host), _mark(CLUSTER, ""), host) if host else None
 
 
 def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
@@ -276,7 +276,7 @@ def _ways_of_traces(spec: RunSpec, typed: Collection[str]) -> Iterator[_Way]:
             continue
         host = _elsewhere(address)
         if host and host != _GALILEO_CLOUD and (key := _trace_key(spec, owner)):
-            yield _Way(Bound(owner, host), _mark(owner, key), _place(address, host))
+            yield _Way(KeyDestination(owner, host), _mark(owner, key), _place(address, host))
 
 
 def _place(address: str | None, host: str) -> str:
@@ -338,7 +338,9 @@ def _trace_key(spec: RunSpec, owner: str) -> str:
         return ""
 
 
-def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> list[dict[str, str]]:
+def price_keys(
+    specs: Sequence[RunSpec], withheld: Collection[KeyDestination] = ()
+) -> list[dict[str, str]]:
     """Keys by role for each spec, of providers that tell prices themselves, where there are any.
 
     Args:
@@ -348,7 +350,7 @@ def price_keys(specs: Sequence[RunSpec], withheld: Collection[Bound] = ()) -> li
     return [
         {
             role: secret
-            for role, part in spec.cast().items()
+            for role, part in spec.roles().items()
             if _tells_prices(part.ref.provider)
             and (
                 part.ref.provider,
@@ -376,7 +378,7 @@ def _key_at_hand(part: RoleSpec, env_file: str | None) -> str:
         return ""
 
 
-def secrets_for_prices(held: Sequence[Mapping[str, HeldKey]]) -> list[dict[str, str]]:
+def secrets_for_prices(held: Sequence[Mapping[str, ResolvedKey]]) -> list[dict[str, str]]:
     """Of the keys of runs those that a price may be asked for with; nobody else needs them."""
     return [
         {role: key.secret for role, key in keys.items() if _tells_prices(key.ref.provider)}
@@ -389,7 +391,7 @@ def _tells_prices(provider: str) -> bool:
     return known and registry.provider_class(provider).tells_prices
 
 
-def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
+def _find_key(part: RoleSpec, env_file: str | None) -> ResolvedKey:
     provider, need = part.ref.provider, part.key_need
     if need is None:
         # A model on this machine may lie behind a hub token.
@@ -404,4 +406,4 @@ def _find_key(part: RoleSpec, env_file: str | None) -> HeldKey:
     if part.key_need is not None:
         texts = texts_of(provider, part.provider_options)
         secret = with_variables(provider, secret, texts, file)
-    return HeldKey(ref, secret)
+    return ResolvedKey(ref, secret)

@@ -19,7 +19,7 @@ from evalbench.engine.calls.secrets import singly
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import seconds_of
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.dispatch.batch import BatchWishes
+from evalbench.engine.dispatch.batch import BatchSettings
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -29,20 +29,20 @@ from evalbench.engine.errors import (
     error_to_json,
     system_limit,
 )
-from evalbench.engine.execution.binding import Casting
+from evalbench.engine.execution.binding import RoleBinding
 from evalbench.engine.execution.changes import refuse
 from evalbench.engine.execution.driver import Driver
-from evalbench.engine.execution.loading import load_samples
 from evalbench.engine.execution.opening import open_journal
 from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
-from evalbench.engine.execution.scoring_watch import ScoringWatch
+from evalbench.engine.execution.sample_loading import load_samples
+from evalbench.engine.execution.scoring_watchdog import ScoringWatchdog
 from evalbench.engine.journal.reader import Totals, reused_replies
 from evalbench.engine.keys import scrub
 from evalbench.engine.process.status_file import StatusFile
 from evalbench.engine.runs.folder import Lock, RunFolder
 from evalbench.engine.runs.status import State, exit_code, metrics_json
-from evalbench.engine.telemetry.beside import Traces
+from evalbench.engine.telemetry.supervisor import TraceSupervisor
 
 log = logging.getLogger("evalbench")
 
@@ -50,10 +50,10 @@ _STATUS_EVERY_S = 1.0
 _COMMANDS_EVERY_S = 0.2
 
 
-class HostedRun:
+class RunSession:
     """One run inside this engine, from lock to rest."""
 
-    def __init__(self, request: RunRequest, options: EngineOptions, watch: ScoringWatch) -> None:
+    def __init__(self, request: RunRequest, options: EngineOptions, watch: ScoringWatchdog) -> None:
         """Take the lock of one run.
 
         Args:
@@ -69,7 +69,7 @@ class HostedRun:
         self._brought = request
         self._options = options
         self.spec = folder.spec()
-        self._cast = self.spec.cast()
+        self._roles = self.spec.roles()
         self.status = folder.status()
         self._lock = Lock(folder)
         self._driver: Driver | None = None
@@ -79,14 +79,14 @@ class HostedRun:
         self._displaced: JournalError | None = None
         self._watch = watch
         self._budget = Budget()
-        self._traces = Traces(folder, self.spec, self._secrets)
+        self._traces = TraceSupervisor(folder, self.spec, self._secrets)
 
     @property
     def local(self) -> bool:
         """Whether the model runs on this machine."""
         return any(
             part.key_need is None and isinstance(part.provider(), WorkerProvider)
-            for part in self._cast.values()
+            for part in self._roles.values()
         )
 
     async def open(self) -> None:
@@ -100,8 +100,8 @@ class HostedRun:
             self.folder, self.spec, self.status, self._brought, options
         )
         self.journal = opened.journal
-        self._casting = Casting(
-            self._cast,
+        self._binding = RoleBinding(
+            self._roles,
             self._secrets,
             opened.prices,
             self._budget,
@@ -109,7 +109,7 @@ class HostedRun:
             folder=self.folder,
             fits=opened.fits,
             on_changes=self._take_changes,
-            wishes=BatchWishes(
+            batch_settings=BatchSettings(
                 poll_s=self.spec.get("batch_poll"),
                 fallback_s=seconds_of("batch_fallback", self.spec.get("batch_fallback")),
                 wait_for_server_s=seconds_of("wait_for_server", self.spec.get("wait_for_server")),
@@ -121,11 +121,11 @@ class HostedRun:
             address=self.spec.get("address"),
         )
         self.status.seconds = opened.seconds
-        priced = all(opened.prices.get(role) for role in self._cast)
+        priced = all(opened.prices.get(role) for role in self._roles)
         self._shown = StatusFile(
             self.folder,
             self.status,
-            self._casting,
+            self._binding,
             self._budget,
             opened.journal,
             priced=priced,
@@ -153,13 +153,13 @@ class HostedRun:
         """Drive the run to rest. Returns its exit code."""
         begun = time.time()
         self._shown.set_state(State.RUNNING)
-        beat = asyncio.create_task(self._beat())
+        beat = asyncio.create_task(self._heartbeat())
         state, problem = State.FAILED, None
         try:
             state, problem = await self._drive()
             if isinstance(problem, BadKey | NoCredit | AccessDenied):
                 keys = self._brought.keys
-                told = ", ".join(dict.fromkeys(str(keys[role]) for role in self._cast))
+                told = ", ".join(dict.fromkeys(str(keys[role]) for role in self._roles))
                 problem.why = f"{problem.why} ({told})" if problem.why else told
         except EvalbenchError as error:
             problem = error
@@ -189,7 +189,7 @@ class HostedRun:
             self._driver = driver = Driver(
                 self.journal,
                 opened.benchmark,
-                self._casting.contestants(),
+                self._binding.bound_models(),
                 epochs=self.spec.get("epochs"),
                 ask_again=self._options.ask_again,
                 rows=self._pilot_rows(),
@@ -215,7 +215,7 @@ class HostedRun:
             if loading:
                 loading.cancel()
                 await asyncio.wait({loading})
-            await self._casting.close()
+            await self._binding.close()
             if self._earlier:
                 self._earlier.close()
 
@@ -224,7 +224,7 @@ class HostedRun:
         if not self.spec.get("reuse"):
             return None
         across = self.spec.get("reuse_across_modes")
-        earlier = EarlierReplies(self._cast, self.journal, across_modes=across)
+        earlier = EarlierReplies(self._roles, self.journal, across_modes=across)
         held = self.journal.query(taken)
         await asyncio.to_thread(earlier.collect, self.folder.path.parent, self.folder.id, held)
         self.journal.event("reuse-found", replies=earlier.found)
@@ -232,13 +232,13 @@ class HostedRun:
 
     def _close_cut_calls(self) -> None:
         """Count calls that an earlier engine left in flight at their worst case."""
-        if cut := self.journal.close_cut_calls(self._casting.purses.uncertain):
+        if cut := self.journal.close_cut_calls(self._binding.meters.uncertain):
             self.journal.event("cut-off", calls=cut, note="in flight when the engine ended")
 
     def _open_budget(self, before: Totals) -> None:
         """Go on with what earlier engines spent."""
         self._budget.spent = before.cost
-        self._budget.possible = before.possible + self._casting.purses.added + self._opened.lost_usd
+        self._budget.possible = before.possible + self._binding.meters.added + self._opened.lost_usd
         limit = self.spec.get("budget")
         self._budget.ceiling = None if limit is None else Decimal(str(limit))
 
@@ -288,10 +288,10 @@ class HostedRun:
             case {"do": "pause"}:
                 self.halt(State.PAUSING)
             case {"do": "concurrency", "value": int() | None as calls} if self._can_send(calls):
-                self._casting.dispatchers[CANDIDATE].set_concurrency(calls)
+                self._binding.dispatchers[CANDIDATE].set_concurrency(calls)
                 self._remember("concurrency", calls)
             case {"do": "look"}:
-                for dispatcher in self._casting.batching:
+                for dispatcher in self._binding.batching:
                     dispatcher.look_now()
             case {"do": "cancel-batch", "value": str() as name} if self._cancelled(name):
                 pass
@@ -304,7 +304,7 @@ class HostedRun:
         self.journal.event("command", **command)
 
     def _cancelled(self, batch: str) -> bool:
-        return any(dispatcher.cancel(batch) for dispatcher in self._casting.batching)
+        return any(dispatcher.cancel(batch) for dispatcher in self._binding.batching)
 
     def _remember(self, name: str, value: Any) -> None:
         """Keep a setting that was changed live for whoever resumes the run."""
@@ -316,9 +316,9 @@ class HostedRun:
 
     def _can_send(self, calls: int | None) -> bool:
         """Whether so many calls can be in flight, now."""
-        return CANDIDATE in self._casting.dispatchers and (calls is None or calls > 0)
+        return CANDIDATE in self._binding.dispatchers and (calls is None or calls > 0)
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         """Status once a second, commands five times a second, while the folder is there."""
         due = 0.0
         while True:
@@ -405,7 +405,7 @@ class HostedRun:
                 f"{type(error).__name__}: {error}",
                 [one for secret in self._secrets.values() for one in singly(secret)],
             ),
-            cure=f"see {self.folder.engine_log}; nothing that was answered is lost",
+            hint=f"see {self.folder.engine_log}; nothing that was answered is lost",
         )
         problem.exit_code = 6
         return problem

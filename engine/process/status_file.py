@@ -12,7 +12,7 @@ from typing import Any
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.errors import JournalError
-from evalbench.engine.execution.binding import Casting
+from evalbench.engine.execution.binding import RoleBinding
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.hardware.gpu import Gpus
 from evalbench.engine.journal import Journal
@@ -36,7 +36,7 @@ class StatusFile:
         self,
         folder: RunFolder,
         status: Status,
-        casting: Casting,
+        binding: RoleBinding,
         budget: Budget,
         journal: Journal,
         *,
@@ -47,7 +47,7 @@ class StatusFile:
         Args:
             folder: of the run.
             status: as earlier engines left it, ``seconds`` included.
-            casting: who answers the run's calls.
+            binding: who answers the run's calls.
             budget, journal: of the run.
             priced: whether all that answer have known prices, so that there is a spend.
         """
@@ -55,7 +55,7 @@ class StatusFile:
         self.metrics_fault: Exception | None = None
         self._folder = folder
         self._place = identity(folder.path.stat())
-        self._casting = casting
+        self._binding = binding
         self._budget = budget
         self._journal = journal
         self._priced = priced
@@ -80,7 +80,7 @@ class StatusFile:
 
     async def look(self) -> None:
         """Read the cards where a model is loaded here, then write."""
-        if any(one.here for one in self._casting.locals):
+        if any(one.here for one in self._binding.locals):
             # The driver may be slow to answer, the first time above all.
             self._gpu_readings = await asyncio.to_thread(self._gpus.read)
         self.write()
@@ -96,7 +96,7 @@ class StatusFile:
         self.status.replies = self._journal.replies
         if self._driver:
             self._show_progress(self._driver)
-        if self._casting.dispatchers:
+        if self._binding.dispatchers:
             self._show_dispatchers()
         self.store()
 
@@ -162,14 +162,14 @@ class StatusFile:
 
     def _in_flight(self, role: str) -> int:
         """Calls of one role on the wire; where roles share a worker, they count for the first."""
-        dispatcher = self._casting.dispatchers.get(role)
+        dispatcher = self._binding.dispatchers.get(role)
         return dispatcher.gauges().get("in_flight", 0) if dispatcher else 0
 
     def _show_dispatchers(self) -> None:
         status = self.status
-        status.gauges = self._casting.dispatchers[CANDIDATE].gauges()
-        cards = [card for one in self._casting.locals for card in one.cards()]
+        status.gauges = self._binding.dispatchers[CANDIDATE].gauges()
+        cards = [card for one in self._binding.locals for card in one.cards()]
         if told_of := [*self._gpu_readings, *cards]:
             status.gauges["gpus"] = told_of
-        if told := [batch for one in self._casting.batching for batch in one.shown()]:
+        if told := [batch for one in self._binding.batching for batch in one.shown()]:
             status.batches = told

@@ -25,7 +25,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Outcome
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow, SampleRow, ScoreRow
-from evalbench.engine.journal.reader import Shelf, calls_of, damaged
+from evalbench.engine.journal.reader import RowDecoder, calls_of, damaged
 from evalbench.engine.journal.records import OUTCOME_CODE, OUTCOMES
 from evalbench.engine.journal.schema import EPOCH_BITS, SLOT_BITS, connect, understand
 from evalbench.engine.stored import MOST_ROWS
@@ -37,7 +37,7 @@ _EPOCH = (1 << EPOCH_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SampleLine:
     """One sample of a run as far as it has come.
 
     Attributes:
@@ -98,7 +98,7 @@ def headline(values: Mapping[str, float], name: str) -> float | None:
     return next(iter(values.values()), None)
 
 
-class Samples:
+class SampleBrowser:
     """The samples of one journal. Raises ``JournalError`` where it cannot be read."""
 
     def __init__(self, journal: Path, value: str = "") -> None:
@@ -108,34 +108,34 @@ class Samples:
 
     def rows(self) -> Sequence[int]:
         """The numbers of all samples, at once: without a gap a range."""
-        with opened(self.journal) as shelf:
-            return range(1, _last_row(shelf) + 1)
+        with opened(self.journal) as decoder:
+            return range(1, _last_row(decoder) + 1)
 
-    def lines(self, rows: Sequence[int]) -> dict[int, Line]:
+    def lines(self, rows: Sequence[int]) -> dict[int, SampleLine]:
         """Samples by number; those that were taken out of the run are missing."""
-        with opened(self.journal) as shelf:
-            return _lines(shelf, rows)
+        with opened(self.journal) as decoder:
+            return _lines(decoder, rows)
 
-    def sample(self, row: int) -> tuple[Line, list[CallRow]] | None:
+    def sample(self, row: int) -> tuple[SampleLine, list[CallRow]] | None:
         """One sample with everything that was asked and answered; None when there is none."""
-        with opened(self.journal) as shelf:
-            if (line := _lines(shelf, [row]).get(row)) is None:
+        with opened(self.journal) as decoder:
+            if (line := _lines(decoder, [row]).get(row)) is None:
                 return None
-            return line, calls_of(shelf, self.journal, {row: line.sample}).get(row, [])
+            return line, calls_of(decoder, self.journal, {row: line.sample}).get(row, [])
 
     def facets(self) -> Facets:
         """What there is to filter by, by a scan of samples and one of scores."""
-        with opened(self.journal) as shelf:
+        with opened(self.journal) as decoder:
             tags: dict[str, dict[str, int]] = {}
             # Counted here, as SQLite would sort them first.
-            counts = Counter(_column(shelf, "SELECT tags FROM sample"))
+            counts = Counter(_column(decoder, "SELECT tags FROM sample"))
             for ident, count in counts.items():
-                for name, value in shelf.tags(ident).items():
+                for name, value in decoder.tags(ident).items():
                     held = tags.setdefault(name, {})
                     held[value] = held.get(value, 0) + count
             found: Counter[int] = Counter()
             scored = last = 0
-            for ident, both in shelf.db.execute("SELECT id, vals << 4 | outcome FROM score"):
+            for ident, both in decoder.db.execute("SELECT id, vals << 4 | outcome FROM score"):
                 found[both] += 1
                 scored += ident >> EPOCH_BITS != last
                 last = ident >> EPOCH_BITS
@@ -146,7 +146,7 @@ class Samples:
             }
             if scored < counts.total():
                 outcomes[WAITING] = counts.total() - scored
-            values = (headline(shelf.values(both >> 4), self.value) for both in found)
+            values = (headline(decoder.values(both >> 4), self.value) for both in found)
             graded = any(value is not None and value > 1 for value in values)
         return Facets(
             outcomes, {name: dict(sorted(tags[name].items())) for name in sorted(tags)}, graded
@@ -158,28 +158,28 @@ class Samples:
             return self.rows()
         if wanted.outcome == WAITING and wanted.right is not None:
             return ()
-        with opened(self.journal) as shelf:
+        with opened(self.journal) as decoder:
             limits: list[str] = []
             given: list[str] = []
             if wanted.tag is not None:
                 limits.append("tags IN (SELECT value FROM json_each(?))")
                 name, value = wanted.tag
-                tagged = [ident for ident, tags in _names(shelf) if tags.get(name) == value]
+                tagged = [ident for ident, tags in _names(decoder) if tags.get(name) == value]
                 given.append(str(tagged))
             if wanted.outcome == WAITING or (not wanted.outcome and wanted.right is None):
                 if wanted.outcome:
                     limits.append(_NO_SCORE)
                 sql = f"SELECT row FROM sample WHERE {' AND '.join(limits)}"  # noqa: S608
-                rows = _column(shelf, sql, given)
+                rows = _column(decoder, sql, given)
             else:
                 if wanted.outcome:
                     code = next(OUTCOME_CODE[o] for o in OUTCOMES if o.value == wanted.outcome)
                     limits.append(f"outcome = {code}")
                 if wanted.right is not None:
                     limits.append("vals IN (SELECT value FROM json_each(?))")
-                    given.append(str(self._judged(shelf, right=wanted.right)))
+                    given.append(str(self._judged(decoder, right=wanted.right)))
                 sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE {' AND '.join(limits)}"  # noqa: S608
-                rows = (row for row, _ in groupby(_column(shelf, sql, given)))
+                rows = (row for row, _ in groupby(_column(decoder, sql, given)))
             return array("Q", rows)
 
     def answers(self) -> bytes:
@@ -187,19 +187,19 @@ class Samples:
 
         Answers are scores, unless they tell of an error: such a sample may be asked again.
         """
-        with opened(self.journal) as shelf:
-            last = _last_row(shelf)
+        with opened(self.journal) as decoder:
+            last = _last_row(decoder)
             found = bytearray(b"\1" * (last + 1))
             sql = f"SELECT id >> {EPOCH_BITS} FROM score WHERE outcome <> ?"  # noqa: S608
-            for row in _column(shelf, sql, (str(OUTCOME_CODE[Outcome.ERROR]),)):
+            for row in _column(decoder, sql, (str(OUTCOME_CODE[Outcome.ERROR]),)):
                 if row <= last and found[row] < 255:
                     found[row] += 1
             return bytes(found)
 
-    def _judged(self, shelf: Shelf, *, right: bool) -> list[int]:
+    def _judged(self, decoder: RowDecoder, *, right: bool) -> list[int]:
         """Interned values that mean right; or those that mean anything less."""
         found = []
-        for ident, told in _names(shelf):
+        for ident, told in _names(decoder):
             value = headline(told, self.value)
             if isinstance(value, (int, float)) and (value >= 1) is right:
                 found.append(ident)
@@ -211,32 +211,32 @@ _NO_SCORE = f"NOT EXISTS (SELECT 1 FROM score WHERE id BETWEEN {_FIRST} AND ({_F
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Shelf]:
+def opened(path: Path) -> Iterator[RowDecoder]:
     """A journal for one look, closed again behind it. Raises ``JournalError``."""
     connection = connect(path, readonly=True)
     try:
-        yield Shelf(connection)
+        yield RowDecoder(connection)
     except sqlite3.Error as error:
         raise understand(error, path) from error
     finally:
         connection.close()
 
 
-def _last_row(shelf: Shelf) -> int:
-    (last,) = shelf.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
+def _last_row(decoder: RowDecoder) -> int:
+    (last,) = decoder.db.execute("SELECT coalesce(max(row), 0) FROM sample").fetchone()
     if not 0 <= last <= MOST_ROWS:
         raise JournalError("the journal is damaged", why=f"a sample is numbered {last}")
     return int(last)
 
 
-def _column(shelf: Shelf, sql: str, given: Sequence[str] = ()) -> Iterator[int]:
+def _column(decoder: RowDecoder, sql: str, given: Sequence[str] = ()) -> Iterator[int]:
     """The only column of a query."""
-    return (value for (value,) in shelf.db.execute(sql, given))
+    return (value for (value,) in decoder.db.execute(sql, given))
 
 
-def _names(shelf: Shelf) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _names(decoder: RowDecoder) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Everything interned that may be tags or values."""
-    for ident, text in shelf.db.execute("SELECT id, text FROM name"):
+    for ident, text in decoder.db.execute("SELECT id, text FROM name"):
         try:
             told = orjson.loads(text)
         except ValueError as error:
@@ -245,32 +245,32 @@ def _names(shelf: Shelf) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield ident, told
 
 
-def _lines(shelf: Shelf, rows: Sequence[int]) -> dict[int, Line]:
+def _lines(decoder: RowDecoder, rows: Sequence[int]) -> dict[int, SampleLine]:
     wanted = orjson.dumps(list(rows)).decode()
     scores: dict[int, list[ScoreRow]] = {}
-    for ident, outcome, values, told in shelf.db.execute(
+    for ident, outcome, values, told in decoder.db.execute(
         "SELECT k.id, k.outcome, k.vals, k.detail FROM json_each(?) j"
         " JOIN score k ON k.id BETWEEN j.value << ? AND (j.value << ?) + ?",
         (wanted, EPOCH_BITS, EPOCH_BITS, _EPOCH),
     ):
         row, epoch = ident >> EPOCH_BITS, ident & _EPOCH
-        said = shelf.outcome(outcome), shelf.values(values), shelf.detail(told)
+        said = decoder.outcome(outcome), decoder.values(values), decoder.detail(told)
         scores.setdefault(row, []).append(ScoreRow(row, epoch, *said))
     found = {}
-    for held in shelf.db.execute(
+    for held in decoder.db.execute(
         "SELECT s.row, s.hash, s.occurrence, s.tags, s.body FROM json_each(?) j"
         " JOIN sample s ON s.row = j.value",
         (wanted,),
     ).fetchall():
-        sample: SampleRow = shelf.sample(*held)
+        sample: SampleRow = decoder.sample(*held)
         own = tuple(scores.get(sample.row, ()))
-        asked = bool(own) or _asked(shelf, sample.row)
-        found[sample.row] = Line(sample.row, sample.sample, own, asked)
+        asked = bool(own) or _asked(decoder, sample.row)
+        found[sample.row] = SampleLine(sample.row, sample.sample, own, asked)
     return found
 
 
-def _asked(shelf: Shelf, row: int) -> bool:
-    found = shelf.db.execute("SELECT 1 FROM call WHERE id BETWEEN ? AND ? LIMIT 1", _calls(row))
+def _asked(decoder: RowDecoder, row: int) -> bool:
+    found = decoder.db.execute("SELECT 1 FROM call WHERE id BETWEEN ? AND ? LIMIT 1", _calls(row))
     return found.fetchone() is not None
 
 
@@ -291,7 +291,7 @@ class TextSearch:
         found: numbers of all samples with the text in them so far.
     """
 
-    def __init__(self, samples: Samples, text: str) -> None:
+    def __init__(self, samples: SampleBrowser, text: str) -> None:
         self.text = text
         self.rows: Sequence[int] = ()
         self.searched = 0
@@ -329,13 +329,13 @@ class TextSearch:
         needle = self.text.casefold()
         # As it stands in JSON: looked for before anything is decoded.
         quick = orjson.dumps(needle).decode()[1:-1]
-        with opened(self._samples.journal) as shelf:
+        with opened(self._samples.journal) as decoder:
             while not self.done:
                 rows = self.rows[self.searched : self.searched + _AT_A_TIME]
                 self.found.difference_update(rows)
                 self.found.update(
                     row
-                    for row, kind, body in _bodies(shelf, rows)
+                    for row, kind, body in _bodies(decoder, rows)
                     if quick in body.casefold() and _says(kind, body, needle)
                 )
                 for row in rows:
@@ -348,19 +348,19 @@ class TextSearch:
 _AT_A_TIME = 32
 
 
-def _bodies(shelf: Shelf, rows: Sequence[int]) -> Iterator[tuple[int, str, str]]:
+def _bodies(decoder: RowDecoder, rows: Sequence[int]) -> Iterator[tuple[int, str, str]]:
     """What a person may search of some samples, as (row, kind of record, JSON)."""
     wanted = orjson.dumps(list(rows)).decode()
-    for row, frame in shelf.db.execute(
+    for row, frame in decoder.db.execute(
         "SELECT s.row, s.body FROM json_each(?) j JOIN sample s ON s.row = j.value", (wanted,)
     ):
-        yield row, "sample", shelf.unpack("sample", frame).decode()
-    for row, frame in shelf.db.execute(
+        yield row, "sample", decoder.unpack("sample", frame).decode()
+    for row, frame in decoder.db.execute(
         "SELECT j.value, r.body FROM json_each(?) j"
         " JOIN reply r ON r.id BETWEEN j.value << ? AND (j.value + 1 << ?) - 1",
         (wanted, SLOT_BITS, SLOT_BITS),
     ):
-        yield row, "reply", shelf.unpack("reply", frame).decode()
+        yield row, "reply", decoder.unpack("reply", frame).decode()
 
 
 def _says(kind: str, body: str, needle: str) -> bool:

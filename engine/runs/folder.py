@@ -119,7 +119,7 @@ class RunFolder:
                         f"{entry} is a link",
                         why="the files of a run lie in its own folder; through a link others"
                         " would be read or written",
-                        cure="put the file itself in its place, if you trust it",
+                        hint="put the file itself in its place, if you trust it",
                     )
 
     def spec(self) -> RunSpec:
@@ -139,7 +139,7 @@ class RunFolder:
             raise RunNotFound(
                 f"{self.path} is not a readable run",
                 why=f"spec.json: {why_unread(error)}",
-                cure=self.how_to_remove,
+                hint=self.how_to_remove,
             ) from None
 
     @property
@@ -300,7 +300,7 @@ class Lock:
             pid = folder.live_pid()
             raise RunBusy(
                 f"run {folder.id} is already being driven" + (f" by process {pid}" if pid else ""),
-                cure=f"watch it: evalbench attach {folder.id}",
+                hint=f"watch it: evalbench attach {folder.id}",
             ) from None
 
     def _take(self, folder: RunFolder) -> None:
@@ -364,7 +364,7 @@ def make_run(spec: RunSpec, parent: Path | None = None, *, total: int = 0) -> Ru
         raise system_limit(error, what) or UsageError(
             what,
             why=error.strerror or str(error),
-            cure="choose a writable place with --run-dir or EVALBENCH_HOME",
+            hint="choose a writable place with --run-dir or EVALBENCH_HOME",
         ) from None
     return folder
 
@@ -462,19 +462,19 @@ def find_run(name: str, parent: Path | None = None) -> RunFolder:
             raise RunNotFound(
                 f"there is no run {name!r}",
                 why=f"there are {len(runs)}, and last~{len(runs) - 1} is the oldest",
-                cure="list them: evalbench runs",
+                hint="list them: evalbench runs",
             )
     matching = list(_matches(name, runs))
     if len(matching) == 1:
         return matching[0]
     if matching:
         shown = "\n    ".join(run.id for run in matching[:8])
-        raise RunNotFound(f"{name!r} could be any of\n    {shown}", cure="give more of the id")
+        raise RunNotFound(f"{name!r} could be any of\n    {shown}", hint="give more of the id")
     near = get_close_matches(name, ["last", *ids, *map(short_id, runs)], n=3)
     raise RunNotFound(
         f"there is no run {name!r}",
         why="" if runs else f"no run is in {parent or runs_dir()}",
-        cure=f"did you mean {' or '.join(near)}?" if near else "list them: evalbench runs",
+        hint=f"did you mean {' or '.join(near)}?" if near else "list them: evalbench runs",
     )
 
 

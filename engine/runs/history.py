@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.records import OUTCOME_CODE, dollars
 from evalbench.engine.journal.schema import SLOT_BITS, has_reused
 from evalbench.engine.runs.browse import headline, opened
@@ -89,18 +89,18 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
     Raises:
         JournalError: it cannot be read.
     """
-    with opened(journal) as shelf:
-        first, last = _ends(shelf)
+    with opened(journal) as decoder:
+        first, last = _ends(decoder)
         every = 1000 * max(1, math.ceil((last - first + 1) / most / 1000))
         found: dict[int, Stretch] = defaultdict(Stretch)
         values: dict[int, float | None] = {}
 
         def valued(ident: int) -> float | None:
             if ident not in values:
-                values[ident] = headline(shelf.values(ident), value)
+                values[ident] = headline(decoder.values(ident), value)
             return values[ident]
 
-        for number, ident, outcome, count in shelf.db.execute(
+        for number, ident, outcome, count in decoder.db.execute(
             "SELECT at / ?, vals, outcome, count(*) FROM score GROUP BY 1, 2, 3", (every,)
         ):
             stretch = found[number]
@@ -110,30 +110,30 @@ def read_history(journal: Path, value: str, most: int = 120) -> History:
                 stretch.scored += count
                 stretch.total += count * one
                 stretch.squares += count * one * one
-        _add_replies(shelf, every, found)
+        _add_replies(decoder, every, found)
         groups: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for tags, ident, count in shelf.db.execute(
+        for tags, ident, count in decoder.db.execute(
             "SELECT tags, vals, count(*) FROM score WHERE outcome <> ? GROUP BY 1, 2", (_ERROR,)
         ):
             if (one := valued(ident)) is not None:
-                for tag in shelf.tags(tags).items():
+                for tag in decoder.tags(tags).items():
                     groups[tag][0] += count
                     groups[tag][1] += count * one
     means = {tag: (int(n), total / n) for tag, (n, total) in groups.items()}
     return History(every / 1000, dict(found), means)
 
 
-def _ends(shelf: Shelf) -> tuple[int, int]:
+def _ends(decoder: RowDecoder) -> tuple[int, int]:
     """When anything was scored or answered first and last, in milliseconds."""
-    ends = shelf.db.execute(
+    ends = decoder.db.execute(
         "SELECT min(at), max(at) FROM score UNION ALL SELECT min(at), max(at) FROM reply"
     ).fetchall()
     times = [at for pair in ends for at in pair if at is not None]
     return (min(times), max(times)) if times else (0, 0)
 
 
-def _add_replies(shelf: Shelf, every: int, found: dict[int, Stretch]) -> None:
-    for number, count, failures, tokens, cost in shelf.db.execute(
+def _add_replies(decoder: RowDecoder, every: int, found: dict[int, Stretch]) -> None:
+    for number, count, failures, tokens, cost in decoder.db.execute(
         "SELECT at / ?, count(*), sum(outcome = ?), coalesce(sum(output), 0),"
         " coalesce(sum(cost), 0) FROM reply GROUP BY 1",
         (every, _ERROR),
@@ -141,11 +141,11 @@ def _add_replies(shelf: Shelf, every: int, found: dict[int, Stretch]) -> None:
         stretch = found[number]
         stretch.replies, stretch.failures, stretch.tokens = count, failures, tokens
         stretch.cost = float(dollars(cost))
-    (total,) = shelf.db.execute("SELECT count(*) FROM reply").fetchone()
-    reused = "SELECT call FROM reused" if has_reused(shelf.db) else "0"
+    (total,) = decoder.db.execute("SELECT count(*) FROM reply").fetchone()
+    reused = "SELECT call FROM reused" if has_reused(decoder.db) else "0"
     nth = max(1, math.ceil(total / _MOST_LATENCIES))
     sql = f"{_LATENCIES} AND r.id NOT IN ({reused})"
-    for number, took in shelf.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):
+    for number, took in decoder.db.execute(sql, (every, _ERROR, SLOT_BITS, nth)):
         found[number].latencies.append(took / 1000)
     for stretch in found.values():
         stretch.latencies.sort()

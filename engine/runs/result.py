@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalbench.engine.calls import Outcome
-from evalbench.engine.runs.held import HeldRun, WholeSample
+from evalbench.engine.runs.reader import RunReader, SampleRecord
 from evalbench.engine.runs.rows import row_of
 
 
@@ -84,7 +84,7 @@ _AS_IN_ROWS = (
 )
 
 
-def result_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> Result:
+def result_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> Result:
     """The result of a sample in an epoch; ``headline`` names the metric that it is scored by."""
     row = row_of(run, held, epoch, headline)
     score = held.scores.get(epoch)

@@ -10,7 +10,7 @@ import orjson
 from evalbench.engine.calls import Outcome
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.held import HeldRun, WholeSample, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
 
 FIXED = {
     "run": str,
@@ -38,7 +38,7 @@ FIXED = {
 """Columns of every run and the type of what is in them."""
 
 
-def columns(run: HeldRun) -> dict[str, type]:
+def columns(run: RunReader) -> dict[str, type]:
     """Name and type of all columns: tags as ``tag.NAME``, values as ``value.NAME``.
 
     One scan of the scores and samples: what there is of each is known only afterwards.
@@ -51,7 +51,7 @@ def columns(run: HeldRun) -> dict[str, type]:
     )
 
 
-def rows(run: HeldRun) -> Iterator[dict[str, Any]]:
+def rows(run: RunReader) -> Iterator[dict[str, Any]]:
     """The rows, in order; a sample without a score has one of outcome ``waiting``."""
     name = run.headline
     for held in run.walk():
@@ -59,7 +59,7 @@ def rows(run: HeldRun) -> Iterator[dict[str, Any]]:
             yield row_of(run, held, epoch, name)
 
 
-def row_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[str, Any]:
+def row_of(run: RunReader, held: SampleRecord, epoch: int, headline: str) -> dict[str, Any]:
     """One row: a sample in one epoch; ``headline`` names the metric that it is scored by."""
     score = held.scores.get(epoch)
     detail: Mapping[str, Any] = score.detail if score else {}
@@ -93,7 +93,7 @@ def row_of(run: HeldRun, held: WholeSample, epoch: int, headline: str) -> dict[s
     }
 
 
-def question(held: WholeSample) -> str:
+def question(held: SampleRecord) -> str:
     """The sample's question for people; where it has none by that name, all its inputs."""
     given = held.sample.inputs
     for name in ("question", "input", "prompt"):

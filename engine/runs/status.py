@@ -42,7 +42,7 @@ class Status:
     ``replies`` those that the journal holds in all, failed calls' among them (None: not counted);
     ``latest`` names the scores stored last as (sample row, epoch), oldest first.
     ``batches`` is as :meth:`evalbench.engine.dispatch.batch.state.Batch.shown` gives it,
-    ``traces`` as :meth:`evalbench.engine.telemetry.telling.Teller.report`; ``tracing`` is true
+    ``traces`` as :meth:`evalbench.engine.telemetry.exporter.Exporter.report`; ``tracing`` is true
     while a run that is at rest still sends the last of them.
     ``unreadable`` is why the status file could not be read, and in no such file.
     """

@@ -1,4 +1,4 @@
-"""The process that tells a destination about a run; see :mod:`.beside` and :mod:`.afterwards`.
+"""The process that tells a destination about a run; see :mod:`.supervisor` and :mod:`.backfill`.
 
 Its standard input brings one JSON line::
 
@@ -8,7 +8,7 @@ and, where ``end`` is false, a second one when the engine is at rest::
 
     {"within": SECONDS}
 
-One JSON line comes back at the end, see ``Teller.report``. When the engine dies
+One JSON line comes back at the end, see ``Exporter.report``. When the engine dies
 its pipe closes, and so this process ends; what it has told is kept.
 """
 
@@ -29,8 +29,8 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import header_secrets, scrub
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.telemetry import galileo
-from evalbench.engine.telemetry.sending import Sender
-from evalbench.engine.telemetry.telling import Teller, facts_of
+from evalbench.engine.telemetry.exporter import Exporter, facts_of
+from evalbench.engine.telemetry.otlp import OtlpSender
 
 _LOOK_EVERY_S = 1.0
 _SHARE = 10
@@ -57,7 +57,7 @@ def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
     """Tell the destination until the engine is at rest, or all at once; returns the report."""
     to, secret = Destination(**request["to"]), request["secret"]
     of_galileo = to.kind == GALILEO
-    sender = Sender(
+    sender = OtlpSender(
         to.endpoint,
         "" if of_galileo else secret,
         galileo.headers(to, secret) if of_galileo else {},
@@ -65,21 +65,21 @@ def serve(request: dict[str, Any], engine: _Engine | None) -> dict[str, Any]:
         {"openinference.project.name": "evalbench"},
     )
     folder = RunFolder(Path(request["folder"]))
-    teller = Teller(folder, to, sender, anew=request["anew"])
+    exporter = Exporter(folder, to, sender, anew=request["anew"])
     places = galileo.links(to, secret) if of_galileo else {}
     deadline = None
     if engine:
         while not engine.at_rest.is_set():
             began = time.monotonic()
-            teller.tell()
+            exporter.export()
             took = time.monotonic() - began
             engine.at_rest.wait(max(_LOOK_EVERY_S, _SHARE * took))
         deadline = time.monotonic() + engine.within
-    teller.finish(facts_of(folder), deadline)
-    report = teller.report() | {"links": {name: link for name, link in places.items() if link}}
+    exporter.finish(facts_of(folder), deadline)
+    report = exporter.report() | {"links": {name: link for name, link in places.items() if link}}
     if of_galileo:
         report |= {"project": to.project, "log_stream": to.log_stream}
-    teller.close()
+    exporter.close()
     return report
 
 

@@ -37,7 +37,7 @@ def trace_keys(spec: RunSpec) -> dict[str, tuple[KeyRef, str]]:
         raise SpecError(
             "otlp",
             "traces need OpenTelemetry, which is not installed",
-            cure=install_command("otlp"),
+            hint=install_command("otlp"),
         )
     file = Path(spec.get("env_file")) if spec.get("env_file") else None
     found = {}

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError
 from evalbench.engine.paths import write_file
 from evalbench.providers.anthropic.errors import STATUS, read_error
@@ -33,7 +34,7 @@ from evalbench.providers.wire.batches import (
 )
 from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import error_fields, told
+from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.sdk import SdkClient
@@ -53,27 +54,27 @@ class MessageBatches(CarriedProvider, BatchingProvider):
 
     @property
     @abstractmethod
+    @override
     def carrier(self) -> SdkClient:
-        """See :class:`CarriedProvider`."""
+        """Has to be given by the provider."""
 
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return TERMS
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`."""
         return b'{"custom_id":"%s","params":%s}' % (item.encode(), orjson.dumps(prepared.body))
 
+    @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return {}
 
+    @override
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        One version of the API holds for the whole batch: the old one as soon
+        """One version of the API holds for the whole batch: the old one as soon
         as one line sets the temperature, for lines that do not are the same in both.
         """
         self.check_secret()
@@ -83,10 +84,10 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         answered = await self.carrier.post_list(PATH, body, self.timeout, headers)
         return self._job(self._object(answered, model))
 
+    @override
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         found: list[BatchJob] = []
         path = f"{PATH}?limit={PAGE}"
@@ -106,18 +107,16 @@ class MessageBatches(CarriedProvider, BatchingProvider):
                 return found
             path = f"{PATH}?limit={PAGE}&after_id={quote(last, safe='')}"
 
+    @override
     async def batch_poll(self, job: str, model: str) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         answered = await self.within(self.get(f"{PATH}/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
+    @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        From the API's own address: the one in the batch would get the key wherever it points.
-        """
+        """From the API's own address: the one in the batch would get the key wherever it points."""
         self.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         path = f"{PATH}/{quote(job.id, safe='')}/results"
@@ -125,16 +124,17 @@ class MessageBatches(CarriedProvider, BatchingProvider):
         if answered.status != 200:
             raise self._trouble(answered, "", "the results of this batch")
 
+    @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        """One that is over stays as it is."""
         self.check_secret()
         path = f"{PATH}/{quote(job, safe='')}/cancel"
         answered = await self.within(self.send(Prepared(model, path, {})))
         if answered.status not in (200, 400, 409):
             raise self._trouble(answered, "", "this batch")
 
+    @override
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
-        """See :class:`BatchingProvider`."""
         inner = as_object(result.get("result"))
         kind = inner.get("type")
         if kind == "succeeded" and isinstance(message := inner.get("message"), dict):
@@ -180,7 +180,9 @@ class MessageBatches(CarriedProvider, BatchingProvider):
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         if what and answered.status in (404, 410):
             request_id = answered.headers.get(REQUEST_ID, "")
-            return self.gone(told(answered, self.scrub, error_fields(answered), request_id), what)
+            return self.gone(
+                error_response(answered, self.scrub, error_fields(answered), request_id), what
+            )
         return read_error(answered, self.who, model, self.scrub)
 
 

@@ -15,18 +15,18 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
-    Who,
+    ProviderIdentity,
     bad_key,
     build,
+    error_response,
     json_body,
     no_access,
     no_credit,
     rejected,
-    told,
     usual,
 )
 from evalbench.providers.wire.lenient import as_object, as_text
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 STATUS = {
     "invalid_request_error": 400,
@@ -52,7 +52,7 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
     return STATUS.get(as_text(error.get("type")), 500)
 
 
-def filtered(answered: Answered, scrub: Scrub) -> Reply | None:
+def filtered(answered: Answered, scrub: SecretScrubber) -> Reply | None:
     """The outcome that an error is which says that the answer was filtered; None for others."""
     body = json_body(replace(answered, body=scrub.exact(answered.body)))
     message = as_text(as_object(as_object(body).get("error")).get("message"))
@@ -66,7 +66,9 @@ def filtered(answered: Answered, scrub: Scrub) -> Reply | None:
     )
 
 
-def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> ProviderError:
+def read_error(
+    answered: Answered, who: ProviderIdentity, model: str, scrub: SecretScrubber
+) -> ProviderError:
     """The error to raise: by its ``type`` where that decides, else by the status."""
     body = json_body(answered)
     error = body.get("error") if isinstance(body, dict) else None
@@ -78,7 +80,7 @@ def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> Provid
         details = error.get("details")
         code = details.get("error_code") if isinstance(details, dict) else None
         fields = {**error, "code": code}
-    said = told(answered, scrub, fields, request_id)
+    said = error_response(answered, scrub, fields, request_id)
     match said.kind:
         case "authentication_error":
             return bad_key(said, who)

@@ -20,7 +20,7 @@ PATH = "/v1/messages"
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class BodySettings:
     """Settings that shape a body without being parameters of the call.
 
     Attributes:
@@ -34,7 +34,7 @@ class Habits:
     service_tier: str = ""
 
 
-def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prepared:
+def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -> Prepared:
     """The request for a call.
 
     A prefix marked as shared that is long enough gets a cache breakpoint.

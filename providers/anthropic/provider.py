@@ -16,12 +16,13 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.anthropic import catalogue
 from evalbench.providers.anthropic.batches import REQUEST_ID, MessageBatches
 from evalbench.providers.anthropic.errors import filtered, hidden_status, read_error
 from evalbench.providers.anthropic.limits import read_limits
-from evalbench.providers.anthropic.prepare import Habits, least_cached, prepare
+from evalbench.providers.anthropic.prepare import BodySettings, least_cached, prepare
 from evalbench.providers.anthropic.read import read_message
 from evalbench.providers.anthropic.terms import terms
 from evalbench.providers.modelfacts import ModelFacts, Refused
@@ -50,7 +51,8 @@ class Anthropic(MessageBatches):
             "legacy_sampling",
             str,
             "auto",
-            "send temperature and top_p to models that still take them, by the API version of 2023",
+            "send temperature and top_p to models that still accept them, using the 2023 API "
+            "version",
             choices=("auto", "never"),
             affects_answers=True,
         ),
@@ -58,14 +60,14 @@ class Anthropic(MessageBatches):
             "prompt_cache",
             str,
             "5m",
-            "how long a prefix that many calls share stays cached",
+            "lifetime of cached shared prefixes",
             choices=("5m", "1h", "off"),
         ),
         Option(
             "oversized_image",
             str,
             "error",
-            "what the API does with an image larger than the model takes",
+            "what to do with images larger than the model accepts",
             choices=("error", "downsize"),
             affects_answers=True,
         ),
@@ -73,7 +75,7 @@ class Anthropic(MessageBatches):
             "service_tier",
             str,
             None,
-            "capacity to use: auto also takes committed capacity",
+            "service tier; auto also uses committed capacity",
             choices=("auto", "standard_only"),
         ),
     )
@@ -90,7 +92,7 @@ class Anthropic(MessageBatches):
         )
         super().__init__(settings, secret, address)
         cache = settings.get("prompt_cache") or "5m"
-        self._habits = Habits(
+        self._habits = BodySettings(
             prompt_cache="" if cache == "off" else cache,
             oversized_image=settings.get("oversized_image") or "error",
             service_tier=settings.get("service_tier") or "",
@@ -106,8 +108,8 @@ class Anthropic(MessageBatches):
             query=self.query,
         )
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
@@ -119,15 +121,15 @@ class Anthropic(MessageBatches):
             reason="Anthropic's API gives no log-probabilities",
         )
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("Anthropic's API gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
         return prepare(call, facts, self.agreed(call, facts, refused), self._habits)
 
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """See :class:`BatchingProvider`."""
         params = call.prompt.params
         return self._agreed.of(
             call,
@@ -137,8 +139,8 @@ class Anthropic(MessageBatches):
         )
 
     @property
+    @override
     def carrier(self) -> SdkClient:
-        """See :class:`MessageBatches`."""
         return self._client
 
     async def warm(self, model: str) -> None:
@@ -151,8 +153,8 @@ class Anthropic(MessageBatches):
             if known := catalogue.told_facts(entry):
                 self.facts.tell({model: known})
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         limits = read_limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, hidden_status)
         if isinstance(opened, Opened):
@@ -165,8 +167,8 @@ class Anthropic(MessageBatches):
         error.limits = limits
         raise error
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         listed: list[ModelInfo] = []
         path = "/v1/models?limit=1000"
         while True:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError, SpecError
 from evalbench.providers.bedrock.boto import CONTROL, STORE, Boto, error_type
 from evalbench.providers.bedrock.errors import NAMES
@@ -28,8 +29,8 @@ from evalbench.providers.wire.lenient import as_object, encode
 from evalbench.providers.wire.provider import wire_name
 
 BATCH_OPTIONS = (
-    Option("batch_bucket", str, None, "s3://BUCKET/FOLDER for the files of batches"),
-    Option("batch_role", str, None, "ARN of the role that Bedrock reads and writes them as"),
+    Option("batch_bucket", str, None, "s3://BUCKET/FOLDER for batch files"),
+    Option("batch_role", str, None, "ARN of the role Bedrock uses to read and write batch files"),
 )
 LEAST_RECORDS = 100
 """What Bedrock demands of a job for most models; a quota that can be looked up, not raised."""
@@ -81,7 +82,7 @@ def read_place(given: str) -> Place:
         raise SpecError(
             "batch_bucket",
             f"--batch-bucket cannot be {given!r}",
-            cure="for example --batch-bucket s3://my-bucket/evalbench",
+            hint="for example --batch-bucket s3://my-bucket/evalbench",
         )
     return Place(found[1], (found[2] or "").strip("/"))
 
@@ -105,8 +106,8 @@ class InvocationJobs(BatchingProvider):
     def failure(self, answered: Answered, model: str = "") -> ProviderError:
         """What an error response means."""
 
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return TERMS if self.place and self.role else None
 
     def _place(self) -> Place:
@@ -114,13 +115,13 @@ class InvocationJobs(BatchingProvider):
             raise CallRejected("batches on Bedrock need --batch-bucket and --batch-role")
         return self.place
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`."""
         body = {name: value for name, value in prepared.body.items() if name not in _NOT_IN_JOBS}
         return b'{"recordId":"%s","modelInput":%s}' % (item.encode(), as_json(body))
 
+    @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         await self.clients.get()
         place = self._place()
@@ -133,10 +134,10 @@ class InvocationJobs(BatchingProvider):
             raise self._store_trouble(answered)
         return {"input": place.uri("in", f"{name}.jsonl"), "output": place.uri("out") + "/"}
 
+    @override
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         await self.clients.get()
         answered = await self.boto.call(
@@ -158,10 +159,10 @@ class InvocationJobs(BatchingProvider):
             raise self._unclear()
         return BatchJob(arn, JobState.WAITING, name)
 
+    @override
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         await self.clients.get()
         query = {"nameContains": _job_name(name)}
@@ -179,8 +180,8 @@ class InvocationJobs(BatchingProvider):
                 return []
             query["nextToken"] = str(following)
 
+    @override
     async def batch_poll(self, job: str, model: str) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         await self.clients.get()
         answered = await self.within(
@@ -189,8 +190,9 @@ class InvocationJobs(BatchingProvider):
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
+    @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. Who had no turn has no line."""
+        """Who had no turn has no line."""
         self.check_secret()
         await self.clients.get()
         place = read_place(job.results["output"])
@@ -200,8 +202,9 @@ class InvocationJobs(BatchingProvider):
         if answered.status != 200:
             raise self._store_trouble(answered)
 
+    @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        """One that is over stays as it is."""
         self.check_secret()
         await self.clients.get()
         answered = await self.within(
@@ -210,8 +213,8 @@ class InvocationJobs(BatchingProvider):
         if answered.status not in (200, 409):
             raise self._trouble(answered, "", "this batch")
 
+    @override
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
-        """See :class:`BatchingProvider`."""
         model = wire_name(call)
         if body := as_object(result.get("modelOutput")):
             return self.read_body(
@@ -264,11 +267,11 @@ class InvocationJobs(BatchingProvider):
             return NoSuchModel(
                 f"there is no bucket {self._place().bucket!r}",
                 why=error.why,
-                cure="check --batch-bucket; it must be in the region that is asked",
+                hint="check --batch-bucket; it must be in the region that is asked",
             )
         if answered.status == 403:
             error.what = f"these credentials may not use the bucket {self._place().bucket!r}"
-            error.cure = "allow s3:PutObject and s3:GetObject there, or take another bucket"
+            error.hint = "allow s3:PutObject and s3:GetObject there, or take another bucket"
         return error
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from evalbench.providers.bedrock.lines import Line
 
 MOST_THREADS = 1024
-"""Calls in flight at once; beyond, they queue here. A thread costs some 100 kB."""
+"""Maximum concurrent calls; beyond, they queue here. A thread costs some 100 kB."""
 _CONNECT_S = 10.0
 RUNTIME, CONTROL, IDENTITY, STORE = "bedrock-runtime", "bedrock", "sts", "s3"
 _CHUNK = 1 << 20
@@ -110,7 +110,7 @@ class Boto:
             raise RunFatal(
                 "the Python package boto3 is not installed, which Amazon Bedrock needs",
                 why=str(error),
-                cure=install_command("bedrock"),
+                hint=install_command("bedrock"),
             ) from None
 
 

@@ -23,21 +23,21 @@ from evalbench.providers.bedrock.boto import error_type
 from evalbench.providers.bedrock.names import geography_of, model_name
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
-    Told,
-    Who,
+    ErrorResponse,
+    ProviderIdentity,
     build,
+    error_response,
     json_body,
     no_access,
     no_credit,
     no_model,
     quota,
     rejected,
-    told,
     too_long,
     usual,
 )
 from evalbench.providers.wire.lenient import as_object, as_text
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 from evalbench.providers.wire.transport import connection_error
 
 NAMES = {
@@ -98,7 +98,13 @@ def _from_json(body: object) -> str:
 
 
 def read_error(
-    answered: Answered, who: Who, model: str, scrub: Scrub, *, region: str, source: str
+    answered: Answered,
+    who: ProviderIdentity,
+    model: str,
+    scrub: SecretScrubber,
+    *,
+    region: str,
+    source: str,
 ) -> ProviderError:
     """The error to raise: by its name where that decides, else by the status.
 
@@ -108,7 +114,7 @@ def read_error(
         model: the model asked for; empty when the request was about none.
         scrub: takes secrets out.
         region: where it was asked.
-        source: where the credentials came from, as a cure names it.
+        source: where the credentials came from, as a hint names it.
     """
     body = json_body(answered)
     fields = None
@@ -117,7 +123,7 @@ def read_error(
     kind = error_type(answered) or _from_json(body) or _from_xml(answered, "Code")
     if fields is None and kind:
         fields = {"message": _from_xml(answered, "Message")}
-    said = told(
+    said = error_response(
         answered, scrub, fields and {**fields, "type": kind},
         answered.headers.get("x-amzn-requestid", ""),
     )  # fmt: skip
@@ -149,32 +155,32 @@ def _from_xml(answered: Answered, name: str) -> str:
 
 
 def _credentials(
-    answered: Answered, said: Told, who: Who, kind: str, source: str
+    answered: Answered, said: ErrorResponse, who: ProviderIdentity, kind: str, source: str
 ) -> ProviderError | None:
     """An error that is about whose request it is; None for others."""
     if kind in _EXPIRED:
         return build(
             BadKey, "the AWS session has expired", said,
-            cure=f"log in anew ({source}), then resume the run; answers so far are kept",
+            hint=f"log in again ({source}), then resume the run; answers so far are kept",
         )  # fmt: skip
     if kind in _SIGNED_BADLY:
         if _SKEW.search(said.message):
             return _skewed(answered, said)
         return build(
             BadKey, "AWS does not accept the signature: the secret key does not fit the access key",
-            said, cure=f"check both halves of the key ({source})",
+            said, hint=f"check both halves of the key ({source})",
         )  # fmt: skip
     if kind in _UNKNOWN_KEY or (
         kind == "AccessDeniedException" and _BAD_BEARER.search(said.message)
     ):
         return build(
             BadKey, f"{who.title} does not accept the key", said,
-            cure=f"make a new one at {who.key_page}, or check where it came from: {source}",
+            hint=f"make a new one at {who.key_page}, or check where it came from: {source}",
         )  # fmt: skip
     return None
 
 
-def _skewed(answered: Answered, said: Told) -> ProviderError:
+def _skewed(answered: Answered, said: ErrorResponse) -> ProviderError:
     off = ""
     try:
         theirs = parsedate_to_datetime(answered.headers.get("date", "")).timestamp()
@@ -185,11 +191,11 @@ def _skewed(answered: Answered, said: Told) -> ProviderError:
         pass
     return build(
         BadKey, f"this machine's clock is wrong{off}, so AWS takes no signature of it", said,
-        cure="set the clock (timedatectl set-ntp true), then resume the run",
+        hint="set the clock (timedatectl set-ntp true), then resume the run",
     )  # fmt: skip
 
 
-def _denied(said: Told, who: Who, model: str, region: str) -> ProviderError:
+def _denied(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
     if _PAYMENT.search(said.message):
         return no_credit(said, who)
     error = no_access(said, who, model)
@@ -198,14 +204,14 @@ def _denied(said: Told, who: Who, model: str, region: str) -> ProviderError:
         if model
         else f"{who.title} does not let these credentials do this in {region}"
     )
-    error.cure = (
+    error.hint = (
         "allow bedrock:InvokeModel for the model and its profile, and ask for access to"
         " the model on the Model access page of the Bedrock console"
     )
     return error
 
 
-def _invalid(said: Told, who: Who, model: str, region: str) -> ProviderError:
+def _invalid(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
     message = said.message
     if model and _NEEDS_PROFILE.search(message) and "isn" in message:
         return needs_profile(said, who, model, region)
@@ -214,7 +220,7 @@ def _invalid(said: Told, who: Who, model: str, region: str) -> ProviderError:
     if "operation not allowed" in message.lower():
         return build(
             AccessDenied, f"this AWS account may not use Bedrock's models in {region}", said,
-            cure="open a case with AWS Support; new accounts are let in there",
+            hint="open a case with AWS Support; new accounts are let in there",
         )  # fmt: skip
     if _LATENCY.search(message):
         error = rejected(said, who)
@@ -225,31 +231,35 @@ def _invalid(said: Told, who: Who, model: str, region: str) -> ProviderError:
     return usual(said, who, "")
 
 
-def needs_profile(said: Told, who: Who, model: str, region: str) -> ProviderError:
+def needs_profile(
+    said: ErrorResponse, who: ProviderIdentity, model: str, region: str
+) -> ProviderError:
     """The model answers through an inference profile only."""
     base = model_name(model).base
     names = [f"{geography}.{base}" for geography in (geography_of(region), "global")]
     return build(
         NoSuchModel, f"{who.title} answers for {model!r} through an inference profile only", said,
-        cure="name the profile: " + " or ".join(f"--model {who.name}/{name}" for name in names),
+        hint="name the profile: " + " or ".join(f"--model {who.name}/{name}" for name in names),
     )  # fmt: skip
 
 
-def _not_found(said: Told, who: Who, model: str, region: str) -> ProviderError:
+def _not_found(
+    said: ErrorResponse, who: ProviderIdentity, model: str, region: str
+) -> ProviderError:
     if _FORM.search(said.message):
         return build(
             AccessDenied, f"this AWS account has not said what it wants {model!r} for", said,
-            cure="fill in the use case form on the Model access page of the Bedrock console",
+            hint="fill in the use case form on the Model access page of the Bedrock console",
         )  # fmt: skip
     return _nowhere(said, who, model, region) if model else rejected(said, who)
 
 
-def _nowhere(said: Told, who: Who, model: str, region: str) -> ProviderError:
+def _nowhere(said: ErrorResponse, who: ProviderIdentity, model: str, region: str) -> ProviderError:
     error = no_model(said, who, model)
     error.what = f"{who.title} has no model {model!r} in {region}"
-    error.cure = f"see what there is in a region: evalbench models {who.name} --region {region}"
+    error.hint = f"see what there is in a region: evalbench models {who.name} --region {region}"
     if (named := model_name(model).region) not in ("", region):
-        error.cure = f"the ARN is of {named}: --region {named}"
+        error.hint = f"the ARN is of {named}: --region {named}"
     return error
 
 
@@ -266,14 +276,16 @@ _NEVER_CONNECTED = frozenset(
 )
 
 
-def explain(error: BaseException, who: Who, scrub: Scrub, source: str) -> ProviderError:
+def explain(
+    error: BaseException, who: ProviderIdentity, scrub: SecretScrubber, source: str
+) -> ProviderError:
     """What an exception of botocore means that carries no response.
 
     Args:
         error: raised while a client was made or a request sent.
         who: the provider.
         scrub: takes secrets out.
-        source: where the credentials come from, as a cure names it.
+        source: where the credentials come from, as a hint names it.
     """
     name = type(error).__name__
     why = scrub.text(str(error), 300)
@@ -284,34 +296,34 @@ def explain(error: BaseException, who: Who, scrub: Scrub, source: str) -> Provid
             if missing
             else "AWS's chain finds no credentials that work",
             why="" if missing else why,
-            cure="aws configure, or aws sso login; or name a profile with --profile; or evalbench"
+            hint="aws configure, or aws sso login; or name a profile with --profile; or evalbench"
             f" keys set {who.name}"
             if missing
-            else f"log in anew ({source})",
+            else f"log in again ({source})",
         )
     match name:
         case "ProfileNotFound":
             return RunFatal(
                 "there is no such profile in AWS's configuration", why=why,
-                cure="aws configure list-profiles names those there are; see --profile",
+                hint="aws configure list-profiles names those there are; see --profile",
             )  # fmt: skip
         case "NoRegionError":
             return RunFatal(
                 "it is not said in which AWS region to ask",
-                cure="--region us-east-1, or AWS_REGION, or a region in the profile",
+                hint="--region us-east-1, or AWS_REGION, or a region in the profile",
             )
         case "InvalidRegionError" | "UnknownRegionError":
-            return RunFatal("that is no AWS region", why=why, cure="for example --region us-east-1")
+            return RunFatal("that is no AWS region", why=why, hint="for example --region us-east-1")
         case "ParamValidationError":
-            return rejected(Told(0, why), who, "boto3 does not take this call")
+            return rejected(ErrorResponse(0, why), who, "boto3 does not take this call")
     if name in _NEVER_CONNECTED:
         return ConnectionFailed(
             f"cannot reach {who.title} at {who.address.host}", why=scrub.text(_root(error), 300),
-            cure="check the network and --region" if who.address.official
+            hint="check the network and --region" if who.address.official
             else "check that the server runs and that --base-url is right",
         )  # fmt: skip
     if name.endswith(("ConfigError", "ConfigurationError", "ConfigParseError")):
-        return RunFatal("AWS's configuration cannot be used", why=why, cure="check ~/.aws/config")
+        return RunFatal("AWS's configuration cannot be used", why=why, hint="check ~/.aws/config")
     return connection_error(error, who.title, who.address, scrub)
 
 

@@ -62,7 +62,7 @@ def is_claude(model: str) -> bool:
     return model_name(model).base.startswith("anthropic.claude-")
 
 
-def sees_films(model: str) -> bool | None:
+def takes_video(model: str) -> bool | None:
     """Whether a model takes video; None where its name does not tell."""
     base = model_name(model).base
     if base.startswith(_FILMS):

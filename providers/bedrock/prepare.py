@@ -17,7 +17,7 @@ import orjson
 from evalbench.engine.calls import Call, MediaPart, Message, TextPart
 from evalbench.engine.calls.prefixes import shared_prefix
 from evalbench.engine.errors import CallRejected
-from evalbench.providers.bedrock.facts import least_cached, sees_films
+from evalbench.providers.bedrock.facts import least_cached, takes_video
 from evalbench.providers.modelfacts import ModelFacts
 from evalbench.providers.wire.exchange import Prepared
 from evalbench.providers.wire.negotiation import Terms
@@ -53,7 +53,7 @@ _KINDS = (("image", IMAGES), ("video", VIDEOS), ("document", DOCUMENTS))
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class BodySettings:
     """Settings that shape a body without being negotiated.
 
     Attributes:
@@ -65,7 +65,7 @@ class Habits:
     service_tier: str = ""
 
 
-def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: Habits) -> Prepared:
+def prepare(call: Call, facts: ModelFacts, terms: Terms, habits: BodySettings) -> Prepared:
     """The request for a call.
 
     A prefix marked as shared that is long enough gets a cache point. Turns
@@ -152,9 +152,9 @@ class _Writer:
         kind, form = found
         if not part.data:
             raise CallRejected(f"the bytes of {kind} {part.sha256[:12]} are missing")
-        if kind == "video" and sees_films(self._model) is False:
+        if kind == "video" and takes_video(self._model) is False:
             raise CallRejected(
-                "the model sees no video", cure="send frames, or take a model that does: Nova"
+                "the model sees no video", hint="send frames, or take a model that does: Nova"
             )
         block: dict[str, Any] = {"format": form, "source": {"bytes": part.data}}
         if kind == "document":

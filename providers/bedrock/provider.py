@@ -16,6 +16,7 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -31,12 +32,12 @@ from evalbench.providers.bedrock.boto import CONTROL, IDENTITY, RUNTIME, Account
 from evalbench.providers.bedrock.catalogue import listed_models
 from evalbench.providers.bedrock.credentials import PATTERN, Credentials, read_credentials
 from evalbench.providers.bedrock.errors import explain, hidden_status, read_error
-from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached, sees_films
+from evalbench.providers.bedrock.facts import bedrock_facts, is_claude, least_cached, takes_video
 from evalbench.providers.bedrock.names import model_name
-from evalbench.providers.bedrock.prepare import Habits, prepare
+from evalbench.providers.bedrock.prepare import BodySettings, prepare
 from evalbench.providers.bedrock.read import read_converse
 from evalbench.providers.bedrock.terms import terms
-from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf
+from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused
 from evalbench.providers.wire.address import api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
@@ -44,7 +45,7 @@ from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import counted, wire_name
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _IDENTITY = re.compile(rb"<Arn>([^<]*)</Arn>")
@@ -67,29 +68,29 @@ class Bedrock(InvocationJobs):
             "region",
             str,
             None,
-            "AWS region to ask; left out, AWS_REGION or the profile's",
+            "AWS region (default: AWS_REGION, or the profile's)",
             variables=REGION_VARIABLES,
         ),
-        Option("profile", str, None, "profile of AWS's configuration whose credentials to use"),
+        Option("profile", str, None, "AWS profile whose credentials to use"),
         Option(
             "latency",
             str,
             None,
-            "what to optimize for; few models offer more than standard",
+            "latency optimization; few models offer more than standard",
             choices=("standard", "optimized"),
         ),
         Option(
             "service_tier",
             str,
             None,
-            "capacity to use: flex is cheaper and waits, priority is dearer",
+            "service tier; flex is cheaper and slower, priority is more expensive",
             choices=("default", "priority", "flex", "reserved"),
         ),
         Option(
             "prompt_cache",
             str,
             "5m",
-            "how long a prefix that many calls share stays cached",
+            "lifetime of cached shared prefixes",
             choices=("5m", "1h", "off"),
         ),
         *BATCH_OPTIONS,
@@ -120,13 +121,13 @@ class Bedrock(InvocationJobs):
             versioned=False,
         )
         super().__init__(settings, secret, address)
-        self.scrub = Scrub(*given.secrets)
+        self.scrub = SecretScrubber(*given.secrets)
         if not (given.access_key or given.bearer):
             profile = self._profile or os.environ.get("AWS_PROFILE", "")
             self.account = f"AWS profile {profile or 'default'} in {self.region or 'its region'}"
-        self.facts = Shelf(self.name, address.host, bedrock_facts)
+        self.facts = FactsResolver(self.name, address.host, bedrock_facts)
         cache = settings.get("prompt_cache") or "5m"
-        self._habits = Habits(
+        self._habits = BodySettings(
             prompt_cache="" if cache == "off" else cache,
             service_tier=settings.get("service_tier") or "",
         )
@@ -160,7 +161,7 @@ class Bedrock(InvocationJobs):
 
     @property
     def _source(self) -> str:
-        """Where the credentials came from, as a cure names it."""
+        """Where the credentials came from, as a hint names it."""
         if self._given.bearer:
             return "AWS_BEARER_TOKEN_BEDROCK, or evalbench keys set bedrock"
         if self._given.access_key:
@@ -183,13 +184,13 @@ class Bedrock(InvocationJobs):
         """All of them, by the price page of AWS."""
         return True
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         caches = least_cached(model, facts) if self._habits.prompt_cache else 0
         return Capabilities(
             images=facts.images is not False,
-            video=bool(sees_films(model)),
+            video=bool(takes_video(model)),
             cached_from=caches,
             cached_for_s=3600.0 if self._habits.prompt_cache == "1h" else 300.0,
             schema=facts.schema is not False,
@@ -207,7 +208,7 @@ class Bedrock(InvocationJobs):
             raise NoSuchModel(
                 f"{self.title} has no model {model!r}",
                 why="names begin with the maker, and mostly with where the model may run",
-                cure=f"did you mean {self.name}/us.anthropic.{model}?"
+                hint=f"did you mean {self.name}/us.anthropic.{model}?"
                 f" See evalbench models {self.name}",
             )
         super().check_model(model)
@@ -218,25 +219,25 @@ class Bedrock(InvocationJobs):
             raise BadKey(
                 "there is no whole key for Amazon Bedrock",
                 why=self._half_a_key,
-                cure="set AWS_SECRET_ACCESS_KEY too, or store ACCESS_KEY:SECRET_KEY with"
+                hint="set AWS_SECRET_ACCESS_KEY too, or store ACCESS_KEY:SECRET_KEY with"
                 f" evalbench keys set {self.name}",
             )
         if self._given.bearer and not self.address.url.startswith("https://"):
             raise BadKey(
                 "a Bedrock API key goes over https only",
                 why=f"{self.address.url} would show it to everybody on the way",
-                cure="use an https address, or a pair of AWS keys, which is only signed with",
+                hint="use an https address, or a pair of AWS keys, which is only signed with",
             )
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("Bedrock gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
         return prepare(call, facts, self.agreed(call, facts, refused), self._habits)
 
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """See :class:`BatchingProvider`."""
         model, params = wire_name(call), call.prompt.params
         claude = model_name(model).plain if is_claude(model) else ""
         return self._agreed.of(
@@ -247,29 +248,29 @@ class Bedrock(InvocationJobs):
         )
 
     @property
+    @override
     def boto(self) -> Boto:
-        """See :class:`InvocationJobs`."""
         return self._boto
 
+    @override
     def failure(self, answered: Answered, model: str = "") -> ProviderError:
-        """See :class:`InvocationJobs`."""
         return self._error(answered, model)
 
     @property
+    @override
     def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
         return self._boto.clients
 
+    @override
     async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
         return await self._boto.call(RUNTIME, "converse", modelId=prepared.model, **prepared.body)
 
     async def get(self, path: str) -> Answered:
         """Ask the control plane; ``path`` is the operation's name, as boto3 has it."""
         return await self._boto.call(CONTROL, path)
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         opened = open_good(answered, self.who, self.scrub, hidden_status)
         if not isinstance(opened, Opened):
             raise self._error(opened, prepared.model)
@@ -302,8 +303,8 @@ class Bedrock(InvocationJobs):
             sees = f"it may not list models in {self._here}, which runs do not need"
         return f"{self.title} accepts the key{whose}; {sees}"
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         foundations = await self._listed("list_foundation_models", "modelSummaries")
         profiles = await self._listed(
             "list_inference_profiles",
@@ -360,9 +361,9 @@ class Bedrock(InvocationJobs):
         same = [name for name, other in bases if other == base]
         same = same or [name for name, other in bases if other.startswith(f"{base}-")]
         if same and model not in same:
-            error.cure = "did you mean " + " or ".join(f"{self.name}/{name}" for name in same) + "?"
+            error.hint = "did you mean " + " or ".join(f"{self.name}/{name}" for name in same) + "?"
         elif not same and (hint := nearest(model, self._names)):
-            error.cure = f"{hint} Or another --region"
+            error.hint = f"{hint} Or another --region"
         return error
 
 
@@ -374,6 +375,6 @@ def _region(name: str) -> str:
     """
     if name and not re.fullmatch(r"[A-Za-z0-9-]{1,63}", name):
         raise SpecError(
-            "region", f"{name!r} is no AWS region", cure="for example --region us-east-1"
+            "region", f"{name!r} is no AWS region", hint="for example --region us-east-1"
         )
     return name

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, ServerFault
 from evalbench.engine.paths import write_file
 from evalbench.providers.chat.errors import (
@@ -32,7 +33,7 @@ from evalbench.providers.wire.batches import (
 )
 from evalbench.providers.wire.carried import CarriedProvider
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.headers import server_time
 from evalbench.providers.wire.lenient import as_object, encode
 
@@ -81,25 +82,23 @@ class FileBatches(CarriedProvider, BatchingProvider):
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
         """A parsed good answer as a reply; raises what indexing raises."""
 
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        How much may wait in all is not published; a batch that was refused for it tells.
-        """
+        """How much may wait in all is not published; a batch that was refused for it tells."""
         if not self._takes_batches:
             return None
         return replace(TERMS, most_tokens=self._queues.get(model))
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`."""
         return b'{"custom_id":"%s","method":"POST","url":"/v1%s","body":%s}' % (
             item.encode(),
             prepared.path.encode(),
             orjson.dumps(prepared.body),
         )
 
+    @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         answered = await self.carrier.upload(
             "/files", file, f"{name}.jsonl", {"purpose": "batch"}, self.timeout
@@ -122,14 +121,14 @@ class FileBatches(CarriedProvider, BatchingProvider):
         raise RunFatal(
             f"{self.title} takes no batches",
             why=f"{self.address.url}{self.root}/files answered {answered.status}",
-            cure="run with --mode realtime",
+            hint="run with --mode realtime",
             status=answered.status,
         )
 
+    @override
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         body = {
             "input_file_id": uploaded["file"],
@@ -140,12 +139,11 @@ class FileBatches(CarriedProvider, BatchingProvider):
         answered = await self.within(self.send(Prepared(model, "/batches", body)))
         return self._job(self._object(answered, model), model)
 
+    @override
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        By the name, and by the file where a server keeps no names. The time only ends the
+        """By the name, and by the file where a server keeps no names. The time only ends the
         search, a day further back than it must: clocks may have been set since.
         """
         self.check_secret()
@@ -167,18 +165,16 @@ class FileBatches(CarriedProvider, BatchingProvider):
                 return []
             path = f"/batches?limit={PAGE}&after={quote(last, safe='')}"
 
+    @override
     async def batch_poll(self, job: str, model: str) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         answered = await self.within(self.get(f"{self.root}/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"), model)
 
     @without_key
+    @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        Answers and errors come in two files; either may be missing.
-        """
+        """Answers and errors come in two files; either may be missing."""
         self.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         have = 0
@@ -199,16 +195,17 @@ class FileBatches(CarriedProvider, BatchingProvider):
                 how = "end in the middle of a line" if size else "came empty"
                 raise ServerFault(f"the results that {self.title} sent {how}")
 
+    @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        """One that is over stays as it is."""
         self.check_secret()
         path = f"{self.root}/batches/{quote(job, safe='')}/cancel"
         answered = await self.within(self.send(Prepared(model, path, {})))
         if answered.status not in (200, 400, 409):
             raise self._trouble(answered, "", "this batch")
 
+    @override
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
-        """See :class:`BatchingProvider`."""
         response, error = as_object(result.get("response")), result.get("error")
         body = as_object(response.get("body"))
         if isinstance(error, dict) and error and not body.keys() & {"choices", "output"}:
@@ -231,9 +228,9 @@ class FileBatches(CarriedProvider, BatchingProvider):
 
         Where a line names no status, its body tells.
         """
-        told = status_number(status)
-        if 300 <= told < 600:
-            return told
+        error_response = status_number(status)
+        if 300 <= error_response < 600:
+            return error_response
         hidden = self.failed_status(body)
         return 200 if hidden is None else hidden
 
@@ -289,7 +286,7 @@ class FileBatches(CarriedProvider, BatchingProvider):
         request_id = answered.headers.get(REQUEST_ID, "")
         if what and answered.status in (404, 410):
             error = error_object(json_body(answered))
-            return self.gone(told(answered, self.scrub, error, request_id), what)
+            return self.gone(error_response(answered, self.scrub, error, request_id), what)
         result = read_error(answered, self.who, model, self.scrub, request_id=request_id)
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result
 

@@ -12,20 +12,20 @@ from evalbench.engine.errors import ProviderError
 from evalbench.providers.chat.stops import outcome_of
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
-    Told,
-    Who,
+    ErrorResponse,
+    ProviderIdentity,
     bad_key,
+    error_response,
     json_body,
     looks_too_long,
     no_credit,
     no_model,
     rejected,
-    told,
     too_long,
     usual,
 )
 from evalbench.providers.wire.lenient import as_list, as_object, as_text, decode
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 _FILTERED = frozenset(
     {
@@ -109,7 +109,12 @@ def _first_detail(detail: object) -> dict[str, Any]:
 
 
 def read_error(
-    answered: Answered, who: Who, model: str, scrub: Scrub, *, request_id: str = ""
+    answered: Answered,
+    who: ProviderIdentity,
+    model: str,
+    scrub: SecretScrubber,
+    *,
+    request_id: str = "",
 ) -> ProviderError | Reply:
     """What an error response means.
 
@@ -119,7 +124,7 @@ def read_error(
     """
     body = json_body(replace(answered, body=scrub.exact(answered.body)))
     error = error_object(body)
-    said = told(answered, scrub, error, request_id)
+    said = error_response(answered, scrub, error, request_id)
     if filtered := _filter_of(error, said):
         return Reply(
             outcome=Outcome.FILTERED,
@@ -130,7 +135,7 @@ def read_error(
     return classify(said, who, model)
 
 
-def classify(said: Told, who: Who, model: str) -> ProviderError:
+def classify(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """By the protocol's own codes first, then as every API."""
     codes = {said.code, said.kind}
     if codes & _NO_CREDIT:
@@ -189,7 +194,7 @@ def status_number(value: object) -> int:
         return 0
 
 
-def _filter_of(error: Mapping[str, Any] | None, said: Told) -> str:
+def _filter_of(error: Mapping[str, Any] | None, said: ErrorResponse) -> str:
     """The word by which the provider filtered a prompt, however it is wrapped; empty for none."""
     for wrapped in _wrapped(error, _MOST_WRAPPINGS):
         for name in ("code", "type"):

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
@@ -61,8 +62,9 @@ class Azure(Compatible):
         self._root = self.address.url.removesuffix("/openai/v1")
 
     @classmethod
+    @override
     def address_for(cls, settings: Mapping[str, Any]) -> Address:
-        """See :class:`Compatible`; whatever part of its address a resource is given by."""
+        """Whatever part of its address a resource is given by."""
         given = settings.get("base_url") or settings.get("endpoint")
         if given:
             # Not the one in https://openai-…, where it begins a resource's name.
@@ -78,8 +80,9 @@ class Azure(Compatible):
             return {"Authorization": f"Bearer {self.secret}"}
         return {"api-key": self.secret} if self.secret else {}
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`; dated versions name the deployment in the path."""
+        """Dated versions name the deployment in the path."""
         prepared = super().prepared(call, refused)
         if self._version == _V1:
             return prepared

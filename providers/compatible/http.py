@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError
 from evalbench.providers.wire.address import Address, proxy_for, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_connections
-from evalbench.providers.wire.scrub import Scrub
-from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
+from evalbench.providers.wire.scrub import SecretScrubber
+from evalbench.providers.wire.streams import (
+    FORM_TYPE,
+    FileCarrier,
+    Watched,
+    while_it_moves,
+    write_all,
+)
 from evalbench.providers.wire.transport import connection_error
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ request runs into a connection that is just being closed."""
 _LARGE = 1 << 20
 
 
-class Http:
+class Http(FileCarrier):
     """Sends requests to one server."""
 
     def __init__(
@@ -52,7 +59,7 @@ class Http:
         self._title = title
         self._headers = dict(headers or {})
         self._query = dict(query or {})
-        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
+        self._scrub = SecretScrubber(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[aiohttp.ClientSession] = OnePerLoop(self._open, _close)
         self._urls: dict[str, URL] = {}
 
@@ -76,10 +83,10 @@ class Http:
         session = self.clients.here() or await self.clients.get()
         return await self._answered(session.get(self._url(path), allow_redirects=False))
 
+    @override
     async def upload(
         self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
     ) -> Answered:
-        """See :class:`evalbench.providers.wire.streams.Carrier`."""
         session = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             with await asyncio.to_thread(Watched, file, moved) as source:
@@ -93,8 +100,8 @@ class Http:
                     )
                 )
 
+    @override
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
-        """See :class:`evalbench.providers.wire.streams.Carrier`."""
         session = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             try:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from evalbench.engine.calls import GATEWAY_OPTIONS, Call, KeyNeed, ParamNote, Reply, TextPart
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ContextTooLong
 from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible.ollama_native import native, native_failure, read_native
@@ -49,7 +50,7 @@ class Ollama(Compatible):
             "num_ctx",
             int,
             None,
-            "tokens of context to load the model with; left out, the server decides (often 4096)",
+            "context length to load the model with (default: the server's, often 4096)",
             minimum=256,
             affects_answers=True,
         ),
@@ -62,13 +63,14 @@ class Ollama(Compatible):
         self._root = self.address.url.removesuffix("/v1")
         self._num_ctx: int | None = settings.get("num_ctx")
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`; through Ollama's own API where a context is asked for."""
+        """Through Ollama's own API where a context is asked for."""
         prepared = super().prepared(call, refused)
         return native(prepared, self._root, self._num_ctx) if self._num_ctx else prepared
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         if not self._num_ctx:
             return super().read(answered, prepared)
         opened = open_good(answered, self.who, self.scrub, native_failure)
@@ -76,8 +78,9 @@ class Ollama(Compatible):
             return super().read(opened, prepared)
         return read_reply(opened, prepared, self.who, self.scrub, read_native, None, REQUEST_ID)
 
+    @override
     async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`; an answer to a cut prompt is refused."""
+        """An answer to a cut prompt is refused."""
         reply = await super().attempt(call)
         if self._num_ctx:
             # There a prompt that does not fit is an error.
@@ -150,6 +153,6 @@ def check_whole_prompt(call: Call, reply: Reply, window: int = 0) -> None:
 def _cut(how: str) -> ContextTooLong:
     return ContextTooLong(
         f"the server cut the prompt: {how}",
-        why="its context is smaller than the model's, and it drops the start without a word",
-        cure="give it more: --num-ctx 16384, or OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
+        why="its context is smaller than the model's, and it silently drops the start",
+        hint="give it more: --num-ctx 16384, or OLLAMA_CONTEXT_LENGTH=16384 ollama serve",
     )

@@ -125,5 +125,5 @@ def _class_name(name: str) -> str:
 _EXAMPLE = "see docs/providers.md, Servers of your own"
 
 
-def _wrong(name: str, why: str, cure: str) -> SpecError:
-    return SpecError(name, f"the server {name!r} of {FILE} is not right", why=why, cure=cure)
+def _wrong(name: str, why: str, hint: str) -> SpecError:
+    return SpecError(name, f"the server {name!r} of {FILE} is not right", why=why, hint=hint)

@@ -60,7 +60,7 @@ def _check_images(call: Call, quirks: Quirks, who: str) -> None:
     if quirks.most_images and images > quirks.most_images:
         raise CallRejected(
             f"{who} takes {quirks.most_images} images in one request, and the call has {images}",
-            cure="show fewer: benchmarks of videos have an option for the number of frames",
+            hint="show fewer: benchmarks of videos have an option for the number of frames",
         )
 
 

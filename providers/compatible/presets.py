@@ -16,6 +16,7 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import AccessDenied
 from evalbench.providers.chat.errors import error_object
 from evalbench.providers.compatible import routes
@@ -23,7 +24,7 @@ from evalbench.providers.compatible.provider import Compatible
 from evalbench.providers.compatible.quirks import Quirks
 from evalbench.providers.modelfacts import Refused
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import build, json_body, told
+from evalbench.providers.wire.failures import build, error_response, json_body
 from evalbench.providers.wire.headers import day_limits, minute_limits, router_limits
 
 
@@ -40,8 +41,7 @@ class Groq(Compatible):
             "reasoning_format",
             str,
             None,
-            "where thoughts go, for models that take it: parsed, a field of their own; raw, the"
-            " text; hidden, nowhere",
+            "where reasoning goes: parsed (its own field), raw (in the text) or hidden",
             choices=("parsed", "raw", "hidden"),
             affects_answers=True,
         ),
@@ -59,8 +59,8 @@ class Groq(Compatible):
         limits=day_limits,
     )
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         prepared = super().prepared(call, refused)
         if wanted := self.settings.get("reasoning_format"):
             prepared.body["reasoning_format"] = wanted
@@ -80,7 +80,7 @@ class OpenRouter(Compatible):
             "require_parameters",
             bool,
             True,
-            "use only routes that honour every parameter of a call, instead of dropping some",
+            "use only routes that support every parameter of a call",
             affects_answers=True,
         ),
     )
@@ -92,13 +92,14 @@ class OpenRouter(Compatible):
     )
     tells_prices: ClassVar[bool] = True
 
+    @override
     async def warm(self, model: str) -> None:
-        """See :class:`NetworkProvider`; once a week, what the routes to every model honour."""
+        """Once a week, what the routes to every model honour."""
         if not self.facts.fresh(model):
             await self.fetch_models()
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         self._told: dict[str, dict[str, Any]] = {}
         listed = await super().fetch_models()
         self.facts.tell(self._told)
@@ -109,19 +110,21 @@ class OpenRouter(Compatible):
         self._told[line.name] = routes.facts_of(entry)
         return replace(line, rates=routes.rates_of(entry))
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`; the reply knows what was charged for it."""
+        """The reply knows what was charged for it."""
         reply = super().read(answered, prepared)
         usage = reply.raw.get("usage") if isinstance(reply.raw, Mapping) else None
         return replace(reply, billed=routes.billed(usage))
 
+    @override
     def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
         prepared = super().prepare(call)
         if self.settings.get("require_parameters", True):
             prepared.body["provider"] = {"require_parameters": True}
         return prepared
 
+    @override
     def refuse(
         self,
         answered: Answered,
@@ -129,14 +132,14 @@ class OpenRouter(Compatible):
         limits: RateLimits | None,
         notes: tuple[ParamNote, ...] = (),
     ) -> Reply:
-        """See :class:`Compatible`; no route for these parameters is not an unknown model."""
+        """No route for these parameters is not an unknown model."""
         if answered.status == 404 and b"No endpoints found" in answered.body:
-            said = told(answered, self.scrub, error_object(json_body(answered)), "")
+            said = error_response(answered, self.scrub, error_object(json_body(answered)), "")
             raise build(
                 AccessDenied,
                 f"no route of OpenRouter serves {model!r} with these parameters",
                 said,
-                cure="ask for fewer parameters, or allow routes that drop some: "
+                hint="ask for fewer parameters, or allow routes that drop some: "
                 "--require-parameters no",
             )
         return super().refuse(answered, model, limits, notes)

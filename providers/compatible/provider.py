@@ -19,6 +19,7 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.messages import system_in_first_turn
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
     ProviderError,
@@ -40,7 +41,7 @@ from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, parsed, read_reply
 from evalbench.providers.wire.carried import Carrier
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import json_body, quota, told
+from evalbench.providers.wire.failures import error_response, json_body, quota
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import counted, wire_name
 
@@ -67,7 +68,7 @@ class Compatible(FileBatches):
             "batches",
             str,
             None,
-            "whether the server takes batches as OpenAI does; auto: see when the first is sent",
+            "whether the server supports OpenAI-style batches; auto tries",
             choices=("auto", "yes", "no"),
         ),
     )
@@ -91,8 +92,8 @@ class Compatible(FileBatches):
         self._takes_batches = (settings.get("batches") or self.quirks.batches) != "no"
 
     @classmethod
+    @override
     def address_in(cls, settings: Mapping[str, Any]) -> str:
-        """See :class:`evalbench.engine.calls.BaseProvider`."""
         return cls.address_for(settings).url
 
     @classmethod
@@ -113,7 +114,7 @@ class Compatible(FileBatches):
                     name,
                     f"{cls.title} needs {option.flag}",
                     why=option.help,
-                    cure=f"give it{variables}, or the whole address with --base-url",
+                    hint=f"give it{variables}, or the whole address with --base-url",
                 )
             if own.startswith("{" + name + "}") and "://" not in value:
                 value = f"https://{value}"
@@ -130,8 +131,8 @@ class Compatible(FileBatches):
             return {self.key_header: self.secret}
         return {"Authorization": f"Bearer {self.secret}"}
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
@@ -144,12 +145,13 @@ class Compatible(FileBatches):
             reason=_NO_CHOICE,
         )
 
+    @override
     def check_model(self, model: str) -> None:
-        """See :class:`NetworkProvider`; servers may call their models whatever they like."""
+        """Servers may call their models whatever they like."""
         self.check_name(model)
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
@@ -165,18 +167,19 @@ class Compatible(FileBatches):
             made = replace(made, negotiable=(*made.negotiable, Negotiable(SYSTEM, ANY)))
         return made
 
+    @override
     def _without_blamed(
         self, error: ProviderError, prepared: Prepared, call: Call
     ) -> Prepared | None:
-        """See :class:`NetworkProvider`; a chat template may refuse the system role."""
+        """A chat template may refuse the system role."""
         system = Negotiable(SYSTEM, ANY)
         if system in prepared.negotiable and _NO_SYSTEM_ROLE.search(error.why):
             self.refusals.learn(prepared.model, system, error.why, value_only=False)
             return self.prepare(call)
         return super()._without_blamed(error, prepared, call)
 
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """See :class:`BatchingProvider`."""
         params, raw = call.prompt.params, is_raw(call)
         return self._agreed.of(
             call,
@@ -187,12 +190,12 @@ class Compatible(FileBatches):
         )
 
     @property
+    @override
     def carrier(self) -> Carrier:
-        """See :class:`FileBatches`."""
         return self._http
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         limits = self.quirks.limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if not isinstance(opened, Opened):
@@ -200,14 +203,15 @@ class Compatible(FileBatches):
         reader = read_text if prepared.path == TEXT else read_completion
         return read_reply(opened, prepared, self.who, self.scrub, reader, limits, REQUEST_ID)
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`; raw text is not for batches."""
+        """Raw text is not for batches."""
         if prepared.path != CHAT:
             raise CallRejected(f"{self.title} takes chats only in batches, not raw text")
         return super().write_line(prepared, item)
 
+    @override
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
-        """See :class:`FileBatches`."""
         return read_completion(body, arrival)
 
     def refuse(
@@ -224,12 +228,12 @@ class Compatible(FileBatches):
             return replace(result, limits=limits, params=notes)
         spent = limits is not None and limits.requests_remaining == 0
         if self.quirks.day_requests and spent and isinstance(result, RateLimited):
-            result = quota(told(answered, self.scrub, None, request_id), self.who)
+            result = quota(error_response(answered, self.scrub, None, request_id), self.who)
         result.limits = limits
         raise result
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         answered = await self.get("/models")
         if answered.status != 200:
             result = read_error(answered, self.who, "", self.scrub)
@@ -254,8 +258,12 @@ class Compatible(FileBatches):
     def _line(self, entry: Mapping[str, Any]) -> ModelInfo:
         name = entry["id"]
         known = self.facts.of(name)
-        told = (entry.get(field) for field in ("context_length", "context_window", "max_model_len"))
-        context = next((size for size in told if isinstance(size, int) and size > 0), None)
+        error_response = (
+            entry.get(field) for field in ("context_length", "context_window", "max_model_len")
+        )
+        context = next(
+            (size for size in error_response if isinstance(size, int) and size > 0), None
+        )
         title = entry.get("name")
         return ModelInfo(
             name=name,
@@ -265,8 +273,9 @@ class Compatible(FileBatches):
             notes="not active" if entry.get("active") is False else "",
         )
 
+    @override
     async def check_key(self) -> str:
-        """See :class:`evalbench.engine.calls.Provider`; by the path that needs the key."""
+        """By the path that needs the key."""
         if self.key is not None and not self.key.required:
             await self.clients.get()
             return f"{self.title} answers; it offers {counted(len(await self.fetch_models()))}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from evalbench.engine.calls import Call, Capabilities, KeyNeed, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ServerFault
 from evalbench.providers.chat.batches import REQUEST_ID
 from evalbench.providers.compatible import choosing
@@ -27,12 +28,13 @@ class Vllm(Compatible):
     key: ClassVar[KeyNeed | None] = KeyNeed(("VLLM_API_KEY",), required=False)
     quirks: ClassVar[Quirks] = Quirks(raw_text=True)
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         return replace(super().capabilities(model), choose=True, reason="")
 
+    @override
     async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`; scores the continuations of a ``choose`` call."""
+        """Scores the continuations of a ``choose`` call."""
         if call.prompt.kind != "choose":
             return await super().attempt(call)
         model = wire_name(call)

@@ -111,7 +111,7 @@ async def open_client(access: Access, address: Address, version: str, title: str
         raise RunFatal(
             f"the Python package for {title} is not installed",
             why=str(error),
-            cure=install_command("google"),
+            hint=install_command("google"),
         ) from None
     trusted = await asyncio.to_thread(tls, address.url)
     session = aiohttp.ClientSession(
@@ -187,7 +187,7 @@ def _identity(access: Access) -> dict[str, Any]:
     except GoogleAuthError as error:
         raise credentials_error(error) from None
     if not (access.project or project):
-        raise RunFatal("no Google Cloud project is named", cure="name it with --project")
+        raise RunFatal("no Google Cloud project is named", hint="name it with --project")
     return {
         "vertexai": True,
         "credentials": found,

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, Call, JobState, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, NoSuchModel, ProviderError
 from evalbench.engine.paths import write_file
 from evalbench.providers.google.errors import read_error
@@ -25,7 +26,7 @@ from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.batches import BatchingProvider, expired, moment, within, without_key
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import error_fields, told
+from evalbench.providers.wire.failures import error_fields, error_response
 from evalbench.providers.wire.lenient import as_object, encode
 
 LIFE_S = 172_800.0
@@ -62,30 +63,30 @@ class GeminiBatches(BatchingProvider):
     client: GeminiClient
     version: str = "v1"
 
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return TERMS
 
+    @override
     def batch_line(self, call: Call, item: str) -> bytes:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        Media that are too large for a request would lie in files which may be
+        """Media that are too large for a request would lie in files which may be
         gone before the batch is.
         """
         if too_large_inline(call.prompt.messages):
             raise CallRejected(
                 f"the media of this call are larger than {self.title} takes in a request",
-                cure="run with --mode realtime, or send fewer or smaller ones",
+                hint="run with --mode realtime, or send fewer or smaller ones",
             )
         return super().batch_line(call, item)
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`. Batches are a tier of their own."""
+        """Batches are a tier of their own."""
         body = {name: value for name, value in prepared.body.items() if name != "serviceTier"}
         return b'{"key":"%s","request":%s}' % (item.encode(), orjson.dumps(body))
 
+    @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         answered = await self.client.upload_lines(file, name, self.timeout)
         record = self._object(answered).get("file")
@@ -94,23 +95,21 @@ class GeminiBatches(BatchingProvider):
             raise self._unclear()
         return {"file": stored}
 
+    @override
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         batch = {"displayName": name, "inputConfig": {"fileName": uploaded["file"]}}
         path = f"/models/{bare_name(model)}:batchGenerateContent"
         answered = await self.within(self.client.ask("POST", path, {"batch": batch}))
         return self._job(self._object(answered, model, "the file of this batch"))
 
+    @override
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        All pages are looked through: nothing says in which order batches are listed.
-        """
+        """All pages are looked through: nothing says in which order batches are listed."""
         self.check_secret()
         query = {"pageSize": str(PAGE)}
         while True:
@@ -128,15 +127,16 @@ class GeminiBatches(BatchingProvider):
                 return []
             query["pageToken"] = str(following)
 
+    @override
     async def batch_poll(self, job: str, model: str) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         answered = await self.within(self.client.ask("GET", f"/batches/{quote(job, safe='')}"))
         return self._job(self._object(answered, what="this batch"))
 
     @without_key
+    @override
     async def batch_fetch(self, job: BatchJob, into: Path) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. A batch that expired has none."""
+        """A batch that expired has none."""
         self.check_secret()
         await asyncio.to_thread(write_file, into, b"")
         if not (name := job.results.get("file")):
@@ -146,8 +146,9 @@ class GeminiBatches(BatchingProvider):
         if answered.status != 200:
             raise self._trouble(answered, "", "the results of this batch")
 
+    @override
     async def batch_cancel(self, job: str, model: str) -> None:
-        """See :class:`evalbench.engine.calls.BatchProvider`. One that is over stays as it is."""
+        """One that is over stays as it is."""
         self.check_secret()
         path = f"/batches/{quote(job, safe='')}:cancel"
         answered = await self.within(self.client.ask("POST", path, {}))
@@ -158,8 +159,8 @@ class GeminiBatches(BatchingProvider):
         if answered.status not in (400, 409) or not isinstance(error, CallRejected):
             raise error
 
+    @override
     def read_result(self, result: dict[str, Any], call: Call) -> Reply:
-        """See :class:`BatchingProvider`."""
         if body := as_object(result.get("response")):
             return self.read_body(body, body.get("responseId") or "", call, read_content)
         if isinstance(error := result.get("error"), dict):
@@ -214,15 +215,15 @@ class GeminiBatches(BatchingProvider):
         error = read_error(answered, self.who, model, self.scrub)
         if isinstance(error, NoSuchModel) and model:
             if self.version == "v1":
-                error.cure = (
-                    f"{error.cure}; if the name is right, this key may have batches only in the"
+                error.hint = (
+                    f"{error.hint}; if the name is right, this key may have batches only in the"
                     " other version of the API: --api-version v1beta"
                 )
             return error
         # What is not there and what belongs to others is told alike.
         missing = answered.status == 403 and "may not exist" in error.why
         if what and (missing or answered.status in (404, 410)):
-            return self.gone(told(answered, self.scrub, error_fields(answered), ""), what)
+            return self.gone(error_response(answered, self.scrub, error_fields(answered), ""), what)
         return error
 
 

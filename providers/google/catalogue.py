@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import ModelInfo
-from evalbench.providers.modelfacts import Shelf
+from evalbench.providers.modelfacts import FactsResolver
 
 
-def model_info(entry: Mapping[str, Any], shelf: Shelf) -> ModelInfo | None:
+def model_info(entry: Mapping[str, Any], facts_resolver: FactsResolver) -> ModelInfo | None:
     """One line of the list; None for a model that does not answer prompts.
 
     Args:
         entry: a model in the SDK's terms.
-        shelf: what is known of models besides.
+        facts_resolver: what is known of models besides.
 
     Raises:
         KeyError: when the entry has no name.
@@ -23,7 +23,7 @@ def model_info(entry: Mapping[str, Any], shelf: Shelf) -> ModelInfo | None:
     if actions and "generateContent" not in actions:
         return None
     name = str(entry["name"]).rpartition("/")[2]
-    facts = shelf.of(name)
+    facts = facts_resolver.of(name)
     return ModelInfo(
         name=name,
         title=entry.get("display_name") or "",

@@ -17,23 +17,23 @@ from evalbench.engine.errors import (
 )
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
-    Told,
-    Who,
+    ErrorResponse,
+    ProviderIdentity,
     bad_key,
     build,
+    error_response,
     json_body,
     no_access,
     no_credit,
     no_key,
     quota,
     rejected,
-    told,
     too_long,
     usual,
 )
 from evalbench.providers.wire.headers import seconds
 from evalbench.providers.wire.lenient import as_object
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 _TOO_LONG = re.compile(r"token count.{0,40} exceeds the maximum number of tokens", re.IGNORECASE)
 _CREDIT = re.compile(
@@ -82,7 +82,9 @@ def hidden_status(body: Mapping[str, Any]) -> int | None:
     return code if isinstance(code, int) and 400 <= code < 600 else 500
 
 
-def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> ProviderError:
+def read_error(
+    answered: Answered, who: ProviderIdentity, model: str, scrub: SecretScrubber
+) -> ProviderError:
     """The error to raise."""
     body = json_body(answered)
     if isinstance(body, list) and len(body) == 1:
@@ -98,7 +100,7 @@ def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> Provid
             "code": details.reason or None,
             "param": details.field or None,
         }
-    said = told(answered, scrub, fields, "")
+    said = error_response(answered, scrub, fields, "")
     if details.delay is not None:
         said = replace(said, retry_after=max(details.delay, said.retry_after or 0.0))
     if said.status == 429:
@@ -106,7 +108,9 @@ def read_error(answered: Answered, who: Who, model: str, scrub: Scrub) -> Provid
     return _by_reason(said, details, who, model) or usual(said, who, model)
 
 
-def _by_reason(said: Told, details: _Details, who: Who, model: str) -> ProviderError | None:
+def _by_reason(
+    said: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
+) -> ProviderError | None:
     if details.reason == "API_KEY_INVALID" or _LEAKED.search(said.message):
         return bad_key(said, who)
     if details.reason == "SERVICE_DISABLED":
@@ -115,7 +119,7 @@ def _by_reason(said: Told, details: _Details, who: Who, model: str) -> ProviderE
             AccessDenied,
             f"the project of this {who.title} key has not turned the API on",
             said,
-            cure=f"turn it on at {where}, or take a key of another project: "
+            hint=f"turn it on at {where}, or take a key of another project: "
             f"evalbench keys set {who.name}",
         )
     if details.reason in _RESTRICTED:
@@ -123,7 +127,7 @@ def _by_reason(said: Told, details: _Details, who: Who, model: str) -> ProviderE
             AccessDenied,
             f"this {who.title} key is restricted and may not be used here",
             said,
-            cure=f"change its restrictions at {who.key_page}, or take another key",
+            hint=f"change its restrictions at {who.key_page}, or take another key",
         )
     if said.status == 403 and "unregistered callers" in said.message:
         return no_key(who)
@@ -138,14 +142,16 @@ def _by_reason(said: Told, details: _Details, who: Who, model: str) -> ProviderE
     return None
 
 
-def _limited(said: Told, details: _Details, who: Who, model: str) -> ProviderError:
+def _limited(
+    said: ErrorResponse, details: _Details, who: ProviderIdentity, model: str
+) -> ProviderError:
     """A 429. Its usual sentence speaks of plan and billing even for a limit per minute."""
     if details.none:
         return build(
             QuotaExhausted,
             f"the project of this {who.title} key has no quota for {model!r}",
             said,
-            cure="enable billing for the project, or take another model",
+            hint="enable billing for the project, or take another model",
         )
     if any("PerDay" in name for name in details.quotas):
         return quota(said, who)
@@ -156,7 +162,7 @@ def _limited(said: Told, details: _Details, who: Who, model: str) -> ProviderErr
     return build(RateLimited, f"{who.title} asks to slow down", said)
 
 
-def _details(value: Any, scrub: Scrub) -> _Details:
+def _details(value: Any, scrub: SecretScrubber) -> _Details:
     """The details that matter; of several of a kind, the first."""
     reason = page = field = ""
     delay: float | None = None
@@ -196,7 +202,7 @@ def credentials_error(error: BaseException) -> ProviderError:
     """Google Cloud credentials are missing, or cannot be renewed."""
     return BadKey(
         "there are no Google Cloud credentials that work",
-        why=Scrub().text(str(error).strip(), 300),
-        cure="run: gcloud auth application-default login; "
+        why=SecretScrubber().text(str(error).strip(), 300),
+        hint="run: gcloud auth application-default login; "
         "or name a key file in GOOGLE_APPLICATION_CREDENTIALS",
     )

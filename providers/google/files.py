@@ -15,8 +15,8 @@ from evalbench.providers.google.errors import read_error
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.wire.body import parsed
 from evalbench.providers.wire.exchange import Answered
-from evalbench.providers.wire.failures import Who
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.failures import ProviderIdentity
+from evalbench.providers.wire.scrub import SecretScrubber
 
 LIFE_S = 46 * 3600.0
 """Files are kept for 48 hours; an answer takes time, too."""
@@ -38,7 +38,7 @@ class _File:
 class Uploads:
     """The files of one key, by the SHA-256 of their bytes."""
 
-    def __init__(self, client: GeminiClient, who: Who, scrub: Scrub) -> None:
+    def __init__(self, client: GeminiClient, who: ProviderIdentity, scrub: SecretScrubber) -> None:
         self._client = client
         self._who = who
         self._scrub = scrub
@@ -88,7 +88,7 @@ class Uploads:
             if state == "FAILED":
                 raise CallRejected(
                     f"{self._who.title} cannot read a file of this call",
-                    cure="check that it is a whole video, picture or document",
+                    hint="check that it is a whole video, picture or document",
                 )
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_LOOK_S)

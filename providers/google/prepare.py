@@ -19,7 +19,7 @@ _ROLES = {"user": "user", "assistant": "model"}
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class BodySettings:
     """Settings that shape a body without being parameters of the call.
 
     Attributes:
@@ -33,7 +33,7 @@ class Habits:
     fps: float | None = None
 
 
-def prepare(call: Call, terms: Terms, habits: Habits, uris: Mapping[str, str]) -> Prepared:
+def prepare(call: Call, terms: Terms, habits: BodySettings, uris: Mapping[str, str]) -> Prepared:
     """The request for a call.
 
     Turns without any text or media are left out: the API takes no empty ones.
@@ -77,7 +77,7 @@ def bare_name(model: str) -> str:
 
 
 def _contents(
-    turns: Sequence[Message], habits: Habits, uris: Mapping[str, str]
+    turns: Sequence[Message], habits: BodySettings, uris: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     contents = []
     for turn in turns:
@@ -92,7 +92,7 @@ def _contents(
     return contents
 
 
-def _parts(turn: Message, habits: Habits, uris: Mapping[str, str]) -> list[dict[str, Any]]:
+def _parts(turn: Message, habits: BodySettings, uris: Mapping[str, str]) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for part in turn.parts:
         if not isinstance(part, TextPart):

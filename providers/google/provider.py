@@ -17,6 +17,7 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -31,11 +32,11 @@ from evalbench.providers.google.batches import GeminiBatches
 from evalbench.providers.google.errors import hidden_status, read_error
 from evalbench.providers.google.files import Uploads
 from evalbench.providers.google.media import too_large_inline
-from evalbench.providers.google.prepare import Habits, bare_name, prepare
+from evalbench.providers.google.prepare import BodySettings, bare_name, prepare
 from evalbench.providers.google.read import read_content
 from evalbench.providers.google.sdk import GeminiClient
 from evalbench.providers.google.terms import terms
-from evalbench.providers.modelfacts import ModelFacts, Refused, Shelf, table_facts
+from evalbench.providers.modelfacts import FactsResolver, ModelFacts, Refused, table_facts
 from evalbench.providers.wire.address import Address, api_address
 from evalbench.providers.wire.agreed import Agreed
 from evalbench.providers.wire.body import Opened, open_good, read_reply
@@ -54,7 +55,7 @@ OPTIONS: tuple[Option, ...] = (
         "safety_settings",
         str,
         None,
-        "what the API's harm filters block, in every category; default: the model's own",
+        "threshold of the API's harm filters (default: the model's own)",
         choices=_SAFETY,
         affects_answers=True,
     ),
@@ -62,7 +63,7 @@ OPTIONS: tuple[Option, ...] = (
         "video_fps",
         float,
         None,
-        "frames a second that a model sees of a video; the API's default is 1",
+        "video frames per second (API default: 1)",
         minimum=0.01,
         maximum=24,
         affects_answers=True,
@@ -71,7 +72,7 @@ OPTIONS: tuple[Option, ...] = (
         "service_tier",
         str,
         None,
-        "processing tier: flex is slow and cheap, priority fast and dear",
+        "service tier; flex is slower and cheaper, priority faster and more expensive",
         choices=("standard", "flex", "priority"),
     ),
 )
@@ -97,11 +98,11 @@ class Gemini(NetworkProvider):
     ) -> None:
         super().__init__(settings, access.secret, address)
         # The same models, whichever way they are asked.
-        self.facts = Shelf(self.name, address.host, partial(table_facts, "google"))
+        self.facts = FactsResolver(self.name, address.host, partial(table_facts, "google"))
         safety = settings.get("safety_settings") or ""
         if safety:
             safety = "OFF" if safety == "off" else f"BLOCK_{safety.upper()}"
-        self._habits = Habits(
+        self._habits = BodySettings(
             safety=safety,
             service_tier=settings.get("service_tier") or "",
             fps=settings.get("video_fps"),
@@ -109,8 +110,8 @@ class Gemini(NetworkProvider):
         self._agreed = Agreed()
         self.client = GeminiClient(access, address, version, self.title, self.scrub)
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(bare_name(model))
         sees = facts.images is not False
         return Capabilities(
@@ -132,8 +133,8 @@ class Gemini(NetworkProvider):
         if ".." in model or any(letter in "?&#%:" for letter in model):
             raise NoSuchModel(f"{model!r} is not the name of a model")
 
+    @override
     def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
         return self.prepared(call, self.refusals.of(bare_name(wire_name(call))))
 
     def prepared(self, call: Call, refused: Refused) -> Prepared:
@@ -151,7 +152,7 @@ class Gemini(NetworkProvider):
         if any(part.sha256 not in uris for part in large):
             raise CallRejected(
                 f"the media of this call are larger than {self.title} takes in a request",
-                cure="send fewer or smaller ones",
+                hint="send fewer or smaller ones",
             )
         shown = {part.sha256: uris[part.sha256] for part in large}
         return prepare(call, agreed, self._habits, shown)
@@ -167,12 +168,13 @@ class Gemini(NetworkProvider):
         return self._agreed.of(call, facts, refused, work_out)
 
     @property
+    @override
     def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
         return self.client.clients
 
+    @override
     async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`; uploads first what is too large for the request."""
+        """Uploads first what is too large for the request."""
         large = await self._uploaded(call)
         try:
             return await super().attempt(call)
@@ -198,12 +200,12 @@ class Gemini(NetworkProvider):
             body=error.body,
         )
 
+    @override
     async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
         return await self.client.generate(prepared)
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         opened = open_good(answered, self.who, self.scrub, hidden_status)
         if not isinstance(opened, Opened):
             raise read_error(opened, self.who, prepared.model, self.scrub)
@@ -211,8 +213,8 @@ class Gemini(NetworkProvider):
             opened, prepared, self.who, self.scrub, read_content, None, "x-request-id"
         )
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         listed = await self.client.models()
         if isinstance(listed, Answered):
             raise read_error(listed, self.who, "", self.scrub)
@@ -248,8 +250,8 @@ class Gemini(NetworkProvider):
         # The SDK puts contents of its own beside it, which must be empty.
         return {"contents": [], "generateContentRequest": whole}
 
+    @override
     async def close(self) -> None:
-        """See :class:`evalbench.engine.calls.Provider`."""
         if self.files is not None and self.clients.here() is not None:
             await self.files.close()
         await super().close()
@@ -270,7 +272,7 @@ class Google(Gemini, GeminiBatches):
             "api_version",
             str,
             "v1",
-            "version of the API; v1beta has what is not settled yet",
+            "API version; v1beta has preview features",
             choices=("v1", "v1beta", "v1alpha"),
         ),
     )
@@ -308,8 +310,8 @@ class Google(Gemini, GeminiBatches):
         elif known := catalogue.told_facts(entry):
             self.facts.tell({name: known})
 
+    @override
     async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`."""
         if self._shut_out is not None:
             raise self._shut_out
         return await super().attempt(call)

@@ -33,7 +33,7 @@ from evalbench.providers.wire.address import Address, proxy_for
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 from evalbench.providers.wire.streams import FORM_TYPE, Watched, while_it_moves, write_all
 from evalbench.providers.wire.transport import client_error, connection_error
 
@@ -49,7 +49,7 @@ class GeminiClient:
     """The API through the SDK's async client, one per event loop."""
 
     def __init__(
-        self, access: Access, address: Address, version: str, title: str, scrub: Scrub
+        self, access: Access, address: Address, version: str, title: str, scrub: SecretScrubber
     ) -> None:
         self._access = access
         self._scrub = scrub

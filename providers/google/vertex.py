@@ -36,9 +36,9 @@ class Vertex(Gemini):
     options: ClassVar[tuple[Option, ...]] = (
         *OPTIONS,
         Option(
-            "project", str, None, "Google Cloud project; default: that of the machine's credentials"
+            "project", str, None, "Google Cloud project (default: from the machine's credentials)"
         ),
-        Option("location", str, "global", "where models run: global, or a region of the cloud"),
+        Option("location", str, "global", "Google Cloud location: global or a region"),
     )
     key: ClassVar[KeyNeed | None] = KeyNeed(
         variables=("VERTEX_API_KEY",),
@@ -70,7 +70,7 @@ def _own(location: str) -> str:
         raise SpecError(
             "location",
             f"{location!r} is no region of Google Cloud",
-            cure="global, or a region such as europe-west4",
+            hint="global, or a region such as europe-west4",
         )
     if location == "global":
         return "https://aiplatform.googleapis.com"

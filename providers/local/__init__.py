@@ -14,13 +14,14 @@ from typing import Any, ClassVar
 
 from evalbench.engine.calls import Capabilities, ModelInfo, WorkerCommand, WorkerProvider
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import NoSuchModel, SpecError
 from evalbench.engine.hardware.fit import FIXED_BATCH, Footprint, parse_bytes
 from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import KNOWN, FolderModel, KnownModel, resolve
 from evalbench.providers.local.chat import check_template
 from evalbench.providers.local.shapes import footprint, known_footprint
-from evalbench.providers.local.sight import configuration, image_tokens, may_see
+from evalbench.providers.local.vision_config import configuration, image_tokens, may_see
 
 _NEEDS = ("torch", "transformers", "safetensors", "huggingface_hub", "gguf")
 
@@ -51,15 +52,15 @@ class Local(WorkerProvider):
             "device",
             str,
             "auto",
-            "Where the model runs; auto takes CUDA, then Apple's GPU, then the CPU",
+            "Device; auto picks CUDA, then Apple's GPU, then the CPU",
             choices=("auto", "cpu", "cuda", "mps"),
         ),
         Option(
             "dtype",
             str,
             "auto",
-            "Number format of the model; auto is float32 on a CPU, so that answers do not depend "
-            "on how calls are batched, and bfloat16 (or float16 on older cards) on a GPU",
+            "Data type of the weights; auto is float32 on a CPU and bfloat16 (float16 on "
+            "older cards) on a GPU",
             choices=("auto", "float32", "bfloat16", "float16"),
             affects_answers=True,
         ),
@@ -67,8 +68,8 @@ class Local(WorkerProvider):
             "quantize",
             str,
             "none",
-            "Load the layers' weights as 4-bit nf4 or 8-bit integers (bitsandbytes): less memory,"
-            " other answers",
+            "Quantize weights to 4-bit nf4 or 8-bit integers (bitsandbytes): less memory, "
+            "different answers",
             choices=("none", "4bit", "8bit"),
             affects_answers=True,
         ),
@@ -76,48 +77,47 @@ class Local(WorkerProvider):
             "memory_limit",
             str,
             None,
-            "Most memory that the model may take, such as 6GB; left out, what is free",
+            "Memory limit, such as 6GB (default: free memory)",
         ),
         Option(
             "threads",
             int,
             0,
-            "CPU threads, of all workers together; 0 takes the free physical cores",
+            "CPU threads of all workers together; 0 uses the free physical cores",
             minimum=0,
         ),
         Option(
             "max_batch_tokens",
             int,
             0,
-            "Most tokens in one forward pass; 0 chooses from the free memory",
+            "Maximum tokens per forward pass; 0 derives it from free memory",
             minimum=0,
         ),
         Option(
             "slots",
             int,
             0,
-            "Answers generated side by side; 0 chooses from the free memory",
+            "Maximum concurrent generations; 0 derives it from free memory",
             minimum=0,
         ),
         Option(
             "deterministic",
             bool,
             False,
-            "Compute every call by itself, in float32, so that an answer is the same to the last"
-            " bit whatever is asked beside it; several times slower",
+            "Run calls one at a time in float32 for bit-identical answers; several times slower",
             affects_answers=True,
         ),
         Option(
             "prefix_cache",
             bool,
             True,
-            "Compute beginnings that calls have in common once; no is for checking",
+            "Cache shared prefixes; no is for debugging",
         ),
         Option(
             "chat_template",
             str,
             None,
-            "Jinja template of chat turns, a file or the text itself, in place of the model's own",
+            "Jinja chat template, file or text (default: the model's own)",
             path="text",
             affects_answers=True,
         ),
@@ -125,8 +125,8 @@ class Local(WorkerProvider):
             "too_long",
             str,
             "cut",
-            "Where prompt and answer do not fit the context: cut gives the answer less room, then"
-            " drops the prompt's beginning, both recorded; fail makes it an error",
+            "If prompt and answer exceed the context: cut shortens the answer, then the "
+            "start of the prompt, and records it; fail is an error",
             choices=("cut", "fail"),
             affects_answers=True,
         ),
@@ -135,8 +135,8 @@ class Local(WorkerProvider):
     def __init__(self, settings: Mapping[str, Any], secret: str = "") -> None:
         self._settings = dict(settings)
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.WorkerProvider`."""
         missing = [name for name in _NEEDS if find_spec(name) is None]
         if missing:
             return Capabilities(
@@ -156,8 +156,8 @@ class Local(WorkerProvider):
         tokens = image_tokens(configuration(source) or {})
         return Capabilities(choose=True, images=True, image_tokens=tokens)
 
+    @override
     def check_model(self, model: str) -> None:
-        """See :class:`evalbench.engine.calls.WorkerProvider`."""
         resolve(model)
         parse_bytes(self._settings.get("memory_limit"))
         self._check_deterministic()
@@ -165,7 +165,7 @@ class Local(WorkerProvider):
             raise SpecError(
                 "quantize",
                 "--quantize needs bitsandbytes, which is not installed",
-                cure=install_command("gpu"),
+                hint=install_command("gpu"),
             )
         if template := self._settings.get("chat_template"):
             check_template(template)
@@ -186,8 +186,8 @@ class Local(WorkerProvider):
         """See :class:`evalbench.engine.hardware.fit.Sized`."""
         return footprint(resolve(model))
 
+    @override
     def worker_command(self, model: str) -> WorkerCommand:
-        """See :class:`evalbench.engine.calls.WorkerProvider`."""
         same_bits = _SAME_BITS if self._settings.get("deterministic") else {}
         return WorkerCommand(
             (sys.executable, "-P", "-m", "evalbench.providers.local.worker"),
@@ -213,7 +213,7 @@ class Local(WorkerProvider):
                     name,
                     f"--{name} {value} and --deterministic exclude each other",
                     why="it computes every call by itself, in float32",
-                    cure="leave one of them out",
+                    hint="leave one of them out",
                 )
 
 

@@ -161,7 +161,7 @@ def resolve(model: str) -> Source:
     raise NoSuchModel(
         f"there is no local model named {model!r}",
         why=nearest(name, KNOWN),
-        cure="name a Hugging Face repository as local/org/name, or a folder as local/./folder",
+        hint="name a Hugging Face repository as local/org/name, or a folder as local/./folder",
     )
 
 
@@ -172,7 +172,7 @@ def _model_folder(text: str) -> FolderModel:
     if not path.is_dir():
         raise NoSuchModel(
             f"there is no folder {path}",
-            cure="give the folder of config.json and the .safetensors files, or a GGUF file",
+            hint="give the folder of config.json and the .safetensors files, or a GGUF file",
         )
     missing = [
         what
@@ -190,9 +190,9 @@ def _model_folder(text: str) -> FolderModel:
     if files:
         raise NoSuchModel(
             f"{path} holds several GGUF files",
-            cure=f"name one of them, such as local/{files[0]}",
+            hint=f"name one of them, such as local/{files[0]}",
         )
     raise NoSuchModel(
         f"{path} holds no model: {' and '.join(missing)} missing",
-        cure="give a folder saved by transformers with save_pretrained, or a GGUF file",
+        hint="give a folder saved by transformers with save_pretrained, or a GGUF file",
     )

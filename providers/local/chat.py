@@ -127,5 +127,5 @@ def check_template(text: str) -> None:
             "chat_template",
             "--chat-template is no Jinja template",
             why=f"{error.message} (line {error.lineno})",
-            cure="give a file or text as it stands in a model's chat_template.jinja",
+            hint="give a file or text as it stands in a model's chat_template.jinja",
         ) from None

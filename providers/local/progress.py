@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Progress(Protocol):
+class ReportProgress(Protocol):
     """Called now and then while something long is going on."""
 
     def __call__(self, what: str, done: int, total: int | None, unit: str) -> None:

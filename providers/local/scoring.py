@@ -207,7 +207,7 @@ def _reply(job: _Job) -> Reply | ProviderError:
         return CallRejected(
             "the model's output is not a number",
             why="its number format cannot hold the values that occur",
-            cure="use --dtype float32 (or bfloat16)",
+            hint="use --dtype float32 (or bfloat16)",
         )
     tokens = job.context + sum(map(len, job.targets))
     return Reply(

@@ -80,7 +80,7 @@ class Sequence:
             raise ContextTooLong(
                 f"prompt and answer do not fit the model's context of {context_tokens} tokens",
                 why=f"the prompt has {len(prompt.tokens)} tokens and up to {asked} may follow",
-                cure="lower the number of answer tokens or choose a model with a longer context",
+                hint="lower the number of answer tokens or choose a model with a longer context",
             )
         self._params = params
         self._tokenizer = tokenizer

@@ -196,5 +196,5 @@ def _unreadable(name: str, error: Exception) -> NoSuchModel:
     return NoSuchModel(
         f"the files of {name} do not tell how large the model is",
         why=f"{type(error).__name__}: {error}",
-        cure="check that it is a language model saved by transformers, or a GGUF file of one",
+        hint="check that it is a language model saved by transformers, or a GGUF file of one",
     )

@@ -131,7 +131,7 @@ class Encoder:
         if not targets:
             raise CallRejected(
                 "a continuation adds no token to its context",
-                cure="continuations must not be empty",
+                hint="continuations must not be empty",
             )
         if len(targets) > self._limit:
             raise CallRejected(

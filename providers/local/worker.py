@@ -30,7 +30,7 @@ from evalbench.engine.installed import install_command
 from evalbench.providers.local.catalogue import resolve
 
 if TYPE_CHECKING:
-    from evalbench.providers.local.answering import Answering
+    from evalbench.providers.local.active_calls import ActiveCalls
 
 _REMEMBERED = 20_000
 _MEMORY_EVERY_S = 2.0
@@ -73,7 +73,7 @@ class Wire:
                 "error": type(error).__name__,
                 "what": error.what,
                 "why": error.why,
-                "cure": error.cure,
+                "cure": error.hint,
             }
         )
 
@@ -85,7 +85,7 @@ class Wire:
                 "error": type(error).__name__,
                 "what": error.what,
                 "why": error.why,
-                "cure": error.cure,
+                "cure": error.hint,
             }
         )
 
@@ -108,7 +108,7 @@ class Worker:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._inbox: queue.SimpleQueue[frames.EngineFrame] = queue.SimpleQueue()
-        self._answering: Answering | None = None
+        self._answering: ActiveCalls | None = None
         self._answered: OrderedDict[str, frames.Replied] = OrderedDict()
         self._leaving = False
         self._told = 0.0
@@ -172,16 +172,16 @@ class Worker:
 
     def _load(self, frame: frames.Load) -> None:
         try:
-            from evalbench.providers.local.answering import Answering
+            from evalbench.providers.local.active_calls import ActiveCalls
         except ImportError as error:
             raise WorkerFailed(
                 "local models need packages that are not installed",
                 why=str(error),
-                cure=install_command("local"),
+                hint=install_command("local"),
             ) from error
         source = resolve(frame["model"])
         try:
-            self._answering = Answering.load(
+            self._answering = ActiveCalls.load(
                 source,
                 {**frame["settings"], "sharing": frame.get("sharing", 1)},
                 self._wire.progress,
@@ -196,7 +196,7 @@ class Worker:
             raise WorkerFailed(
                 f"{frame['model']} could not be loaded",
                 why=f"{type(error).__name__}: {error}",
-                cure="the worker's log has the details",
+                hint="the worker's log has the details",
             ) from error
         self._wire.send({"type": "loaded", "info": self._answering.info})
         self._tell_memory()
@@ -221,7 +221,7 @@ class Worker:
 
     # -- answering ---------------------------------------------------------------
 
-    def _work(self, answering: Answering) -> None:
+    def _work(self, answering: ActiveCalls) -> None:
         began = time.monotonic()
         answers = answering.step(self._out_of_memory)
         self._busy += time.monotonic() - began

@@ -8,16 +8,16 @@ knows is None: such a parameter is sent, and the provider may refuse it.
 
 from evalbench.providers.modelfacts.facts import ModelFacts
 from evalbench.providers.modelfacts.refusals import NOTHING, Negotiable, Refusals, Refused
-from evalbench.providers.modelfacts.shelf import Shelf
+from evalbench.providers.modelfacts.resolver import FactsResolver
 from evalbench.providers.modelfacts.table import known_names, other_provider, table_facts
 
 __all__ = [
     "NOTHING",
+    "FactsResolver",
     "ModelFacts",
     "Negotiable",
     "Refusals",
     "Refused",
-    "Shelf",
     "known_names",
     "other_provider",
     "table_facts",

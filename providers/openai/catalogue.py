@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.calls import ModelInfo
-from evalbench.providers.modelfacts import Shelf
+from evalbench.providers.modelfacts import FactsResolver
 
 _OTHER_WORK = re.compile(
     r"embedding|whisper|tts|dall-e|image|moderation|realtime|transcribe|translate|sora|audio"
@@ -15,7 +15,7 @@ _OTHER_WORK = re.compile(
 )
 
 
-def model_info(entry: Mapping[str, Any], facts: Shelf) -> ModelInfo | None:
+def model_info(entry: Mapping[str, Any], facts: FactsResolver) -> ModelInfo | None:
     """One line of the list, with what the tables know; None for a model that writes no text.
 
     Raises:

@@ -27,7 +27,7 @@ PATHS: dict[Endpoint, str] = {"chat": "/chat/completions", "responses": "/respon
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class BodySettings:
     """Settings that shape a body without being parameters of the call.
 
     Attributes:
@@ -44,7 +44,7 @@ def prepare(
     facts: ModelFacts,
     terms: Terms,
     endpoint: Endpoint,
-    habits: Habits,
+    habits: BodySettings,
     refused: Refused = NOTHING,
 ) -> Prepared:
     """The request for a call at one endpoint.

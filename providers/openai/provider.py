@@ -16,13 +16,14 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.chat.batches import REQUEST_ID, FileBatches
 from evalbench.providers.chat.errors import read_error
 from evalbench.providers.chat.reply import read_chat
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.openai import catalogue
-from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, Habits, prepare
+from evalbench.providers.openai.prepare import CACHED_S, LEAST_CACHED, PATHS, BodySettings, prepare
 from evalbench.providers.openai.responses import failed_status, read_response
 from evalbench.providers.openai.terms import Endpoint, endpoint_for, reasons, terms
 from evalbench.providers.wire.address import api_address
@@ -51,7 +52,7 @@ class OpenAI(FileBatches):
             "api",
             str,
             "auto",
-            "endpoint; auto: responses for reasoning models at OpenAI's own address, else chat",
+            "endpoint; auto uses responses for OpenAI's reasoning models, otherwise chat",
             choices=("auto", "chat", "responses"),
             affects_answers=True,
         ),
@@ -59,7 +60,7 @@ class OpenAI(FileBatches):
             "image_detail",
             str,
             "auto",
-            "how closely images are looked at; original is for the newest models only",
+            "image detail; original is for the newest models only",
             choices=("auto", "low", "high", "original"),
             affects_answers=True,
         ),
@@ -67,7 +68,7 @@ class OpenAI(FileBatches):
             "service_tier",
             str,
             None,
-            "processing tier: flex is slow and cheap, priority fast and dear",
+            "service tier; flex is slower and cheaper, priority faster and more expensive",
             choices=("auto", "default", "flex", "priority"),
         ),
     )
@@ -84,7 +85,7 @@ class OpenAI(FileBatches):
         )
         super().__init__(settings, secret, address)
         self._api = settings.get("api") or "auto"
-        self._habits = Habits(
+        self._habits = BodySettings(
             image_detail=settings.get("image_detail") or "auto",
             service_tier=settings.get("service_tier") or "",
         )
@@ -98,8 +99,8 @@ class OpenAI(FileBatches):
             query=self.query,
         )
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
@@ -112,16 +113,16 @@ class OpenAI(FileBatches):
             reason="OpenAI's API gives no likelihoods of given texts",
         )
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected("OpenAI's API gives no likelihoods of given texts")
         facts = self.facts.of(wire_name(call))
         agreed = self.agreed(call, facts, refused)
         return prepare(call, facts, agreed, self._endpoint(facts), self._habits, refused)
 
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """See :class:`BatchingProvider`."""
         return self._agreed.of(
             call,
             facts,
@@ -133,12 +134,12 @@ class OpenAI(FileBatches):
         return endpoint_for(facts, self._api, official=self.address.official)
 
     @property
+    @override
     def carrier(self) -> Carrier:
-        """See :class:`FileBatches`."""
         return self._client
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         limits = openai_limits(answered.headers)
         reader = read_response if prepared.path == PATHS["responses"] else read_chat
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
@@ -151,18 +152,18 @@ class OpenAI(FileBatches):
         result.limits = limits
         raise result
 
+    @override
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
-        """See :class:`FileBatches`."""
         reader = read_response if body.get("object") == "response" else read_chat
         return reader(body, arrival)
 
+    @override
     def failed_status(self, body: Mapping[str, Any]) -> int | None:
-        """See :class:`FileBatches`."""
         responded = isinstance(body.get("output"), list) or body.get("object") == "response"
         return failed_status(body) if responded else super().failed_status(body)
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`."""
         answered = await self.get("/models")
         if answered.status != 200:
             result = read_error(answered, self.who, "", self.scrub)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import orjson
 
 from evalbench.engine.calls import BatchJob, BatchTerms, JobState, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.chat.batches import FileBatches, with_results
 from evalbench.providers.chat.errors import error_object
@@ -22,7 +23,7 @@ from evalbench.providers.together.prepare import CHAT
 from evalbench.providers.together.upload import FILE_ID, described, is_fit, not_taken, put
 from evalbench.providers.wire.batches import moment
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import json_body, told
+from evalbench.providers.wire.failures import error_response, json_body
 from evalbench.providers.wire.sdk import SdkClient
 
 TERMS = BatchTerms(most_requests=50_000, most_bytes=100_000_000, most_tokens=30_000_000_000)
@@ -57,21 +58,21 @@ class TogetherBatches(FileBatches):
 
     @property
     @abstractmethod
+    @override
     def carrier(self) -> SdkClient:
-        """See :class:`FileBatches`."""
+        """Has to be given by the provider."""
 
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return TERMS if self._takes_batches else None
 
+    @override
     def write_line(self, prepared: Prepared, item: str) -> bytes:
-        """See :class:`BatchingProvider`."""
         return b'{"custom_id":"%s","body":%s}' % (item.encode(), orjson.dumps(prepared.body))
 
+    @override
     async def batch_upload(self, file: Path, name: str, model: str) -> dict[str, Any]:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        Together knows files by their checksum, and says so when it has one already.
+        """Together knows files by their checksum, and says so when it has one already.
         One of which not all bytes came, as the upload was cut, gives way.
         """
         self.check_secret()
@@ -106,10 +107,10 @@ class TogetherBatches(FileBatches):
         found = await self.within(self.get(f"/v1/files/{quote(name, safe='')}"))
         return {**self._object(found), "id": name}
 
+    @override
     async def batch_create(
         self, file: Path, name: str, model: str, uploaded: Mapping[str, Any]
     ) -> BatchJob:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         self.check_secret()
         body = {
             "input_file_id": uploaded["file"],
@@ -121,12 +122,11 @@ class TogetherBatches(FileBatches):
         job = made.get("job")
         return self._job(job if isinstance(job, dict) else made, model)
 
+    @override
     async def batch_find(
         self, name: str, model: str, uploaded: Mapping[str, Any], *, requests: int, since: float
     ) -> Sequence[BatchJob]:
-        """See :class:`evalbench.engine.calls.BatchProvider`.
-
-        Batches have no names, but a file has: it holds the names of its lines,
+        """Batches have no names, but a file has: it holds the names of its lines,
         so the youngest batch of it is the one. All batches come in one list.
         """
         self.check_secret()
@@ -160,7 +160,7 @@ class TogetherBatches(FileBatches):
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
         if what and answered.status in (404, 410):
             error = error_object(json_body(answered))
-            said = told(answered, self.scrub, error, request_id_of(answered))
+            said = error_response(answered, self.scrub, error, request_id_of(answered))
             return self.gone(said, what)
         result = read_together_error(answered, self.who, model, self.scrub)
         return ServerFault("the batch was refused") if isinstance(result, Reply) else result

@@ -10,16 +10,16 @@ from evalbench.providers.chat.errors import error_object, read_error
 from evalbench.providers.together.limits import suggested_wait
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.failures import (
-    Told,
-    Who,
+    ErrorResponse,
+    ProviderIdentity,
     build,
+    error_response,
     json_body,
     looks_too_long,
     no_model,
-    told,
     too_long,
 )
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 REQUEST_ID = "x-request-id"
 _NOT_SERVERLESS = re.compile(r"non-serverless model", re.IGNORECASE)
@@ -29,11 +29,11 @@ _TOKEN_SUM = re.compile(r"max_new_tokens|tokens?\b.{0,40}max_tokens", re.IGNOREC
 
 
 def read_together_error(
-    answered: Answered, who: Who, model: str, scrub: Scrub
+    answered: Answered, who: ProviderIdentity, model: str, scrub: SecretScrubber
 ) -> ProviderError | Reply:
     """What an error response means; see :func:`evalbench.providers.chat.errors.read_error`."""
     request_id = request_id_of(answered)
-    said = told(answered, scrub, error_object(json_body(answered)), request_id)
+    said = error_response(answered, scrub, error_object(json_body(answered)), request_id)
     if (own := _own(said, who, model)) is not None:
         return own
     found = read_error(answered, who, model, scrub, request_id=request_id)
@@ -51,14 +51,14 @@ def request_id_of(answered: Answered) -> str:
     return ident if isinstance(ident, str) else ""
 
 
-def _own(said: Told, who: Who, model: str) -> ProviderError | None:
+def _own(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError | None:
     """What only Together says."""
     if said.code == "dedicated_endpoint_not_running":
         return build(
             NoSuchModel,
             f"the dedicated endpoint of {model!r} is not running",
             said,
-            cure="start it at https://api.together.ai/models, then resume the run",
+            hint="start it at https://api.together.ai/models, then resume the run",
         )
     if model and _NOT_SERVERLESS.search(said.message):
         return not_serverless(model, said)
@@ -76,13 +76,13 @@ def is_not_serverless(error: ProviderError) -> bool:
     return isinstance(error, NoSuchModel) and error.what.endswith(_WHAT)
 
 
-def not_serverless(model: str, said: Told | None = None) -> ProviderError:
+def not_serverless(model: str, said: ErrorResponse | None = None) -> ProviderError:
     """The model is there, but it takes an endpoint of one's own."""
     what = f"{model!r}{_WHAT}"
-    cure = (
+    hint = (
         "start a dedicated endpoint for it at https://api.together.ai/models and name that,"
         " or take a serverless model: evalbench models together"
     )
     if said is not None:
-        return build(NoSuchModel, what, said, cure=cure)
-    return NoSuchModel(what, why="it was asked once and said so", cure=cure)
+        return build(NoSuchModel, what, said, hint=hint)
+    return NoSuchModel(what, why="it was asked once and said so", hint=hint)

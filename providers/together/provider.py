@@ -17,6 +17,7 @@ from evalbench.engine.calls import (
     Reply,
 )
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.errors import CallRejected, ServerFault
 from evalbench.providers.modelfacts import ModelFacts, Refused
 from evalbench.providers.together import catalogue
@@ -85,8 +86,8 @@ class Together(TogetherBatches):
         """The models of Together's list of batch discounts; others have none."""
         return model == "meta-llama/Llama-3.3-70B-Instruct-Turbo"
 
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
         facts = self.facts.of(model)
         return Capabilities(
             images=facts.images is not False,
@@ -99,29 +100,29 @@ class Together(TogetherBatches):
             reason=_NO_CHOICE,
         )
 
+    @override
     def prepared(self, call: Call, refused: Refused) -> Prepared:
-        """See :class:`BatchingProvider`."""
         if call.prompt.kind != "generate":
             raise CallRejected(_NO_CHOICE)
         facts = self.facts.of(wire_name(call))
         return prepare(call, facts, self.agreed(call, facts, refused))
 
+    @override
     def agreed(self, call: Call, facts: ModelFacts, refused: Refused) -> Terms:
-        """See :class:`BatchingProvider`."""
         params = call.prompt.params
         return self._agreed.of(call, facts, refused, lambda: terms(params, facts, refused))
 
+    @override
     def read_answer(self, body: Mapping[str, Any], arrival: Arrival) -> Reply:
-        """See :class:`FileBatches`."""
         return read_together(body, arrival)
 
     @property
+    @override
     def carrier(self) -> SdkClient:
-        """See :class:`FileBatches`."""
         return self._client
 
+    @override
     def read(self, answered: Answered, prepared: Prepared) -> Reply:
-        """See :class:`NetworkProvider`."""
         limits = read_limits(answered.headers)
         opened = open_good(answered, self.who, self.scrub, self.failed_status)
         if isinstance(opened, Opened):
@@ -136,8 +137,9 @@ class Together(TogetherBatches):
         result.limits = limits
         raise result
 
+    @override
     async def attempt(self, call: Call) -> Reply:
-        """See :class:`NetworkProvider`; a model that is not serverless is asked once.
+        """A model that is not serverless is asked once.
 
         The catalogue does not know whether the user runs an endpoint under its name.
         """
@@ -151,8 +153,9 @@ class Together(TogetherBatches):
             self._doubtful.discard(name)
             return reply
 
+    @override
     async def warm(self, model: str) -> None:
-        """See :class:`NetworkProvider`; what the catalogue says of the model.
+        """What the catalogue says of the model.
 
         It does not know the user's own endpoints, and neither do gateways.
         """
@@ -164,8 +167,9 @@ class Together(TogetherBatches):
         if not catalogue.is_serverless(entry):
             self._doubtful.add(model)
 
+    @override
     async def fetch_models(self) -> list[ModelInfo]:
-        """See :class:`NetworkProvider`; those that can be called as they are."""
+        """Those that can be called as they are."""
         entries = await self._entries(catalogue.LIST)
         try:
             lines = [catalogue.model_info(entry) for entry in entries]
@@ -196,8 +200,9 @@ class Together(TogetherBatches):
             raise ServerFault(f"no answer to {path}") if isinstance(result, Reply) else result
         return parsed(answered, self.who, self.scrub)
 
+    @override
     async def check_key(self) -> str:
-        """See :class:`evalbench.engine.calls.Provider`; asks whose key it is, which is free."""
+        """Asks whose key it is, which is free."""
         self.check_secret()
         await self.clients.get()
         owner = await self._fetched("/v3/whoami")

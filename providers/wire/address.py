@@ -54,7 +54,7 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
         raise SpecError(
             "base_url",
             "this provider needs the address of a server",
-            cure="give it with --base-url, for example http://127.0.0.1:8000/v1",
+            hint="give it with --base-url, for example http://127.0.0.1:8000/v1",
         )
     given = given.strip().strip("'\"")
     try:
@@ -68,14 +68,14 @@ def api_address(given: str | None, own: str, *, version: str, versioned: bool) -
             "base_url",
             "--base-url is not a web address",
             why="it must begin with http:// or https:// and name a host",
-            cure="for example --base-url http://127.0.0.1:8000/v1",
+            hint="for example --base-url http://127.0.0.1:8000/v1",
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SpecError(
             "base_url",
             "--base-url must not hold a login, a query or a fragment",
             why="addresses are stored with the run, and secrets must not be",
-            cure="store the key with evalbench keys set",
+            hint="store the key with evalbench keys set",
         )
     path = _ENDPOINT.sub("", parts.path.rstrip("/"))
     if versioned and not path:
@@ -122,7 +122,7 @@ def tls(url: str) -> ssl.SSLContext | bool:
         raise RunFatal(
             f"{named.variable} names {named.path}, which holds no certificates",
             why=getattr(error, "strerror", None) or str(error),
-            cure=f"correct {named.variable}, or unset it to trust the system's",
+            hint=f"correct {named.variable}, or unset it to trust the system's",
         ) from None
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import BatchJob, BatchProvider, BatchTerms, Call, ParamNote, Reply
+from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
     ContextTooLong,
@@ -30,7 +31,7 @@ from evalbench.providers.modelfacts import NOTHING, ModelFacts, Refused
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.wire.body import ReadBody, keyless, parsed, reply_of
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import Told, build, not_an_api, told
+from evalbench.providers.wire.failures import ErrorResponse, build, error_response, not_an_api
 from evalbench.providers.wire.lenient import encode
 from evalbench.providers.wire.negotiation import Terms
 from evalbench.providers.wire.provider import NetworkProvider, wire_name
@@ -69,8 +70,9 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         """A parsed result line as a reply; raises as ``batch_reply``."""
 
     @abstractmethod
+    @override
     def batch_terms(self, model: str) -> BatchTerms | None:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
+        """Has to be given by the provider."""
 
     @abstractmethod
     def _trouble(self, answered: Answered, model: str, what: str) -> ProviderError:
@@ -81,23 +83,23 @@ class BatchingProvider(NetworkProvider, BatchProvider):
         model = wire_name(call)
         return self.agreed(call, self.facts.of(model), self.refusals.of(model)).notes
 
+    @override
     def prepare(self, call: Call) -> Prepared:
-        """See :class:`NetworkProvider`."""
         return self.prepared(call, self.refusals.of(wire_name(call)))
 
+    @override
     def batch_line(self, call: Call, item: str) -> bytes:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         return self.write_line(self.prepare(call), item)
 
+    @override
     def batch_item(self, line: bytes) -> str:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         item = self._parsed(line).get(self.item_field)
         if not isinstance(item, str):
             raise ValueError(f"the line has no {self.item_field}")
         return item
 
+    @override
     def batch_reply(self, line: bytes, call: Call) -> Reply:
-        """See :class:`evalbench.engine.calls.BatchProvider`."""
         try:
             result = self._parsed(line)
         except ValueError as error:
@@ -151,7 +153,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
             Arrival(self.scrub.identity(request_id), params=self.notes(call), notes=self._last[2]),
             self.who,
             read,
-            lambda: told(Answered(200, {}, encode(body)), self.scrub, None, ""),
+            lambda: error_response(Answered(200, {}, encode(body)), self.scrub, None, ""),
         )
 
     def read_error_line(
@@ -212,7 +214,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
                 raise
             raise DeadlineExceeded(
                 f"{self.title} said nothing about a batch within {self.timeout:g} s",
-                cure="raise --timeout",
+                hint="raise --timeout",
                 possibly_billed=True,
             ) from None
 
@@ -241,7 +243,7 @@ class BatchingProvider(NetworkProvider, BatchProvider):
     def _unclear(self) -> ProviderError:
         return ServerFault(f"what {self.title} says of a batch cannot be read")
 
-    def gone(self, said: Told, what: str) -> ProviderError:
+    def gone(self, said: ErrorResponse, what: str) -> ProviderError:
         """A 404 about a batch: it is not there, unless it was not the API that said so."""
         if not said.known:
             return self._if_it_spoke(not_an_api(said, self.who))

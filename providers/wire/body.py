@@ -11,9 +11,14 @@ import orjson
 from evalbench.engine.calls import Outcome, RateLimits, Reply
 from evalbench.engine.errors import ProviderError, ServerFault
 from evalbench.providers.wire.exchange import Answered, Arrival, Prepared
-from evalbench.providers.wire.failures import Told, Who, not_an_api, told
+from evalbench.providers.wire.failures import (
+    ErrorResponse,
+    ProviderIdentity,
+    error_response,
+    not_an_api,
+)
 from evalbench.providers.wire.lenient import decode, encode, odd_counts
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 ReadBody = Callable[[Mapping[str, Any], Arrival], Reply]
 """Turns a parsed good answer into a reply; may raise what indexing raises, or BrokenOff."""
@@ -34,7 +39,9 @@ class Opened:
     notes: tuple[str, ...]
 
 
-def keyless(raw: bytes, scrub: Scrub, content_type: str = "") -> tuple[Any, tuple[str, ...]]:
+def keyless(
+    raw: bytes, scrub: SecretScrubber, content_type: str = ""
+) -> tuple[Any, tuple[str, ...]]:
     """What :func:`decode` makes of a body, without the key."""
     value, notes = decode(scrub.exact(raw), content_type)
     if notes:
@@ -43,12 +50,14 @@ def keyless(raw: bytes, scrub: Scrub, content_type: str = "") -> tuple[Any, tupl
     return value, notes
 
 
-def parsed(answered: Answered, who: Who, scrub: Scrub) -> dict[str, Any]:
+def parsed(answered: Answered, who: ProviderIdentity, scrub: SecretScrubber) -> dict[str, Any]:
     """The body of a good response that is no answer; raises as :func:`open_body`, never billed."""
     return open_body(answered, who, scrub, billed=False).body
 
 
-def open_body(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = True) -> Opened:
+def open_body(
+    answered: Answered, who: ProviderIdentity, scrub: SecretScrubber, *, billed: bool = True
+) -> Opened:
     """Parse the body of a good response, as far as any reader could.
 
     Args:
@@ -64,20 +73,20 @@ def open_body(answered: Answered, who: Who, scrub: Scrub, *, billed: bool = True
     try:
         body, notes = keyless(answered.body, scrub, answered.headers.get("content-type") or "")
     except ValueError:
-        said = told(answered, scrub, None, "")
+        said = error_response(answered, scrub, None, "")
         if said.page:
             raise not_an_api(said, who) from None
         raise unreadable(said, who, "its body is not JSON", billed=billed) from None
     if not isinstance(body, dict):
-        said = told(answered, scrub, None, "")
+        said = error_response(answered, scrub, None, "")
         raise unreadable(said, who, "its body is not a JSON object", billed=billed)
     return Opened(answered, body, notes)
 
 
 def open_good(
     answered: Answered,
-    who: Who,
-    scrub: Scrub,
+    who: ProviderIdentity,
+    scrub: SecretScrubber,
     failed: Callable[[Mapping[str, Any]], int | None],
 ) -> Opened | Answered:
     """A good response, opened; every other as it is.
@@ -102,8 +111,8 @@ def open_good(
 def read_reply(
     opened: Opened,
     prepared: Prepared,
-    who: Who,
-    scrub: Scrub,
+    who: ProviderIdentity,
+    scrub: SecretScrubber,
     read: ReadBody,
     limits: RateLimits | None,
     request_id: str,
@@ -125,15 +134,15 @@ def read_reply(
     answered, body = opened.answered, opened.body
     identity = scrub.identity(answered.headers.get(request_id) or body.get("id") or "")
     arrival = Arrival(identity, limits, prepared.notes, answered.seconds, opened.notes)
-    return reply_of(body, arrival, who, read, lambda: told(answered, scrub, None, ""))
+    return reply_of(body, arrival, who, read, lambda: error_response(answered, scrub, None, ""))
 
 
 def reply_of(
     body: Mapping[str, Any],
     arrival: Arrival,
-    who: Who,
+    who: ProviderIdentity,
     read: ReadBody,
-    said: Callable[[], Told],
+    said: Callable[[], ErrorResponse],
 ) -> Reply:
     """A parsed body as a reply; ``said`` describes it when there is no answer in it.
 
@@ -164,7 +173,9 @@ def _noted(reply: Reply, notes: tuple[str, ...]) -> Reply:
     return replace(reply, notes=reply.notes + notes) if notes else reply
 
 
-def unreadable(said: Told, who: Who, why: str, *, billed: bool) -> ProviderError:
+def unreadable(
+    said: ErrorResponse, who: ProviderIdentity, why: str, *, billed: bool
+) -> ProviderError:
     """An answer came, but nothing can be made of it."""
     return ServerFault(
         f"{who.title} sent an answer that cannot be read",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Protocol
 
+from evalbench.engine.compat import override
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.provider import NetworkProvider
@@ -34,12 +35,12 @@ class CarriedProvider(NetworkProvider):
         """Carries requests and files."""
 
     @property
+    @override
     def clients(self) -> OnePerLoop[Any]:
-        """See :class:`NetworkProvider`."""
         return self.carrier.clients
 
+    @override
     async def send(self, prepared: Prepared) -> Answered:
-        """See :class:`NetworkProvider`."""
         return await self.carrier.post(prepared)
 
     async def get(self, path: str) -> Answered:

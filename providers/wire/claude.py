@@ -58,13 +58,13 @@ class Claude:
             raise CallRejected(
                 f"a thinking budget of {budget} tokens is too small",
                 why=f"Anthropic takes budgets of {LEAST_BUDGET} tokens and more",
-                cure="raise --thinking-budget, or set it to 0 to turn thinking off",
+                hint="raise --thinking-budget, or set it to 0 to turn thinking off",
             )
         if budget >= cap:
             raise CallRejected(
                 f"a thinking budget of {budget} tokens leaves no room for an answer",
                 why=f"thinking counts towards the cap of {cap} tokens of this call",
-                cure="raise --max-tokens above --thinking-budget",
+                hint="raise --max-tokens above --thinking-budget",
             )
         value = {"type": "enabled", "budget_tokens": budget}
         return talk.send("thinking_budget", self.thinking_field, value, aliases=("budget_tokens",))

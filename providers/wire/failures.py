@@ -1,6 +1,6 @@
 """From an error response to the class that tells the engine what to do about it.
 
-Each protocol first reads its own words into a :class:`Told`; what it does not
+Each protocol first reads its own words into a :class:`ErrorResponse`; what it does not
 decide by its own codes falls to :func:`usual`, which goes by the HTTP status.
 """
 
@@ -30,11 +30,11 @@ from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered
 from evalbench.providers.wire.headers import retry_after
 from evalbench.providers.wire.lenient import decode, encode
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class ProviderIdentity:
     """The provider, as error texts need it."""
 
     name: str
@@ -49,7 +49,7 @@ class Who:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorResponse:
     """What an error response says, in no protocol's own words, without any key.
 
     Attributes:
@@ -74,9 +74,9 @@ class Told:
     body: str = ""
 
 
-def told(
-    answered: Answered, scrub: Scrub, error: dict[str, object] | None, request_id: str
-) -> Told:
+def error_response(
+    answered: Answered, scrub: SecretScrubber, error: dict[str, object] | None, request_id: str
+) -> ErrorResponse:
     """Collect what an error response says.
 
     Args:
@@ -95,7 +95,7 @@ def told(
             return ""
         return scrub.text(value if isinstance(value, str) else encode(value).decode(), 600)
 
-    return Told(
+    return ErrorResponse(
         status=answered.status,
         message=said("message") or ("" if page else scrub.text(text.strip(), 300)),
         kind=said("type"),
@@ -125,13 +125,18 @@ def error_fields(answered: Answered) -> dict[str, Any] | None:
 
 
 def build(
-    kind: type[ProviderError], what: str, said: Told, *, cure: str = "", billed: bool = False
+    kind: type[ProviderError],
+    what: str,
+    said: ErrorResponse,
+    *,
+    hint: str = "",
+    billed: bool = False,
 ) -> ProviderError:
     """An error of the tree with everything that the response said."""
     error = kind(
         what,
         why=said.message,
-        cure=cure,
+        hint=hint,
         status=said.status,
         retry_after=said.retry_after,
         possibly_billed=billed,
@@ -174,95 +179,97 @@ def looks_too_long(message: str) -> bool:
     return bool(_TOO_LONG.search(message))
 
 
-def bad_key(said: Told, who: Who) -> ProviderError:
+def bad_key(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The key is wrong. The engine adds where the key came from."""
     where = f" at {who.key_page}" if who.key_page else ""
     return build(
         BadKey,
         f"{who.title} does not accept the key",
         said,
-        cure=f"make a new one{where} and store it: evalbench keys set {who.name}",
+        hint=f"make a new one{where} and store it: evalbench keys set {who.name}",
     )
 
 
-def no_key(who: Who) -> ProviderError:
+def no_key(who: ProviderIdentity) -> ProviderError:
     """There is no key, and the provider needs one."""
     where = f"get one at {who.key_page} and " if who.key_page else ""
     return BadKey(
-        f"there is no key for {who.title}", cure=f"{where}store it: evalbench keys set {who.name}"
+        f"there is no key for {who.title}", hint=f"{where}store it: evalbench keys set {who.name}"
     )
 
 
-def no_credit(said: Told, who: Who) -> ProviderError:
+def no_credit(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The account is empty."""
     return build(
         NoCredit,
         f"the {who.bare} account has no credit left",
         said,
-        cure="add credit there, then resume the run; answers so far are kept",
+        hint="add credit there, then resume the run; answers so far are kept",
     )
 
 
-def no_model(said: Told, who: Who, model: str) -> ProviderError:
+def no_model(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """The model is not there; the caller may add the nearest names."""
     return build(
         NoSuchModel,
         f"{who.title} has no model {model!r}",
         said,
-        cure=see_models(who),
+        hint=see_models(who),
     )
 
 
-def see_models(who: Who) -> str:
-    """The cure for a model that is not there, when no better one is known."""
+def see_models(who: ProviderIdentity) -> str:
+    """The hint for a model that is not there, when no better one is known."""
     return f"see what there is: evalbench models {who.name}"
 
 
-def not_an_api(said: Told, who: Who) -> ProviderError:
+def not_an_api(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """The address answers, but not as this API would."""
     what = "a web page" if said.page else "something that is not its protocol"
     if who.address.official:
-        cure = "a proxy or a portal may stand in between: open the address in a browser"
+        hint = "a proxy or a portal may stand in between: open the address in a browser"
     else:
-        cure = "check --base-url; the address of an API often ends in /v1"
+        hint = "check --base-url; the address of an API often ends in /v1"
     return build(
         RunFatal,
         f"{who.address.url} is not an API of the {who.bare} kind: "
         f"it answered {said.status} with {what}",
         said,
-        cure=cure,
+        hint=hint,
     )
 
 
-def too_long(said: Told) -> ProviderError:
+def too_long(said: ErrorResponse) -> ProviderError:
     """The prompt does not fit."""
     return build(
         ContextTooLong,
         "the prompt, with room for the answer, is longer than the model's context",
         said,
-        cure="lower --max-tokens, use fewer examples, or take a model with a longer context",
+        hint="lower --max-tokens, use fewer examples, or take a model with a longer context",
     )
 
 
-def rejected(said: Told, who: Who, what: str = "", cure: str = "") -> ProviderError:
+def rejected(
+    said: ErrorResponse, who: ProviderIdentity, what: str = "", hint: str = ""
+) -> ProviderError:
     """This one call can never succeed."""
-    return build(CallRejected, what or f"{who.title} refuses this call", said, cure=cure)
+    return build(CallRejected, what or f"{who.title} refuses this call", said, hint=hint)
 
 
-def quota(said: Told, who: Who) -> ProviderError:
+def quota(said: ErrorResponse, who: ProviderIdentity) -> ProviderError:
     """A quota that does not refill while the run waits."""
     wait = said.retry_after
     return build(
         QuotaExhausted,
         f"the {who.bare} quota for today or this month is used up",
         said,
-        cure=resume_after(wait)
+        hint=resume_after(wait)
         if wait
         else "resume the run when it refills; answers so far are kept",
     )
 
 
-def usual(said: Told, who: Who, model: str) -> ProviderError:
+def usual(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """What an error response means by its HTTP status and by phrases that many APIs share.
 
     Args:
@@ -280,7 +287,7 @@ def usual(said: Told, who: Who, model: str) -> ProviderError:
     return rejected(said, who)
 
 
-def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
+def _bad_request(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     if looks_too_long(said.message) or "context_length" in said.code:
         return too_long(said)
     if _NO_CREDIT.search(f"{said.code} {said.message}"):
@@ -294,7 +301,7 @@ def _bad_request(said: Told, who: Who, model: str) -> ProviderError:
     return rejected(said, who)
 
 
-def _denied(said: Told, who: Who, model: str) -> ProviderError:
+def _denied(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     if said.page and not who.address.official:
         return not_an_api(said, who)
     if _NO_CREDIT.search(said.message):
@@ -302,24 +309,24 @@ def _denied(said: Told, who: Who, model: str) -> ProviderError:
     return no_access(said, who, model)
 
 
-def no_access(said: Told, who: Who, model: str) -> ProviderError:
+def no_access(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     """The key is good, but not for this."""
     what = f"may not use {model!r}" if model else "may not do this"
     return build(
         AccessDenied,
         f"this {who.bare} key {what}",
         said,
-        cure="ask for access there, take another key, or another model",
+        hint="ask for access there, take another key, or another model",
     )
 
 
-def _not_found(said: Told, who: Who, model: str) -> ProviderError:
+def _not_found(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     if model and said.known and "model" in f"{said.code} {said.message}".lower():
         return no_model(said, who, model)
     return not_an_api(said, who)
 
 
-def _limited(said: Told, who: Who, model: str) -> ProviderError:
+def _limited(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     text = f"{said.code} {said.kind} {said.message}"
     if _NO_CREDIT.search(text):
         return no_credit(said, who)
@@ -328,11 +335,11 @@ def _limited(said: Told, who: Who, model: str) -> ProviderError:
     return build(RateLimited, f"{who.title} asks to slow down", said)
 
 
-def _full(said: Told, who: Who, model: str) -> ProviderError:
+def _full(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     return build(Overloaded, f"{who.title} has no capacity just now", said)
 
 
-def _too_large(said: Told, who: Who, model: str) -> ProviderError:
+def _too_large(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     return rejected(
         said, who, f"the request is larger than {who.title} takes", "send fewer or smaller images"
     )
@@ -353,12 +360,12 @@ def may_be_billed(status: int) -> bool:
     return status == 408 or (500 <= status < 600 and status not in _NEVER_BEGUN)
 
 
-def _server_fault(said: Told, who: Who, model: str) -> ProviderError:
+def _server_fault(said: ErrorResponse, who: ProviderIdentity, model: str) -> ProviderError:
     billed = may_be_billed(said.status)
     return build(ServerFault, f"{who.title} failed with {said.status}", said, billed=billed)
 
 
-_BY_STATUS: dict[int, Callable[[Told, Who, str], ProviderError]] = {
+_BY_STATUS: dict[int, Callable[[ErrorResponse, ProviderIdentity, str], ProviderError]] = {
     400: _bad_request,
     401: lambda said, who, model: bad_key(said, who),
     402: lambda said, who, model: no_credit(said, who),

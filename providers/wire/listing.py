@@ -12,7 +12,7 @@ import orjson
 
 from evalbench.engine.calls import ModelInfo
 from evalbench.engine.paths import cache_dir, make_private, write_file
-from evalbench.providers.modelfacts.shelf import host_file
+from evalbench.providers.modelfacts.resolver import host_file
 
 
 def _file(provider: str, host: str) -> Path:

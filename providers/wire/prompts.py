@@ -35,7 +35,7 @@ def check_turns(
     if turns[-1].role == "assistant" and facts.prefill is False:
         raise CallRejected(
             "the model does not continue an answer that the prompt began",
-            cure="choose a style of the benchmark that ends with the user's turn",
+            hint="choose a style of the benchmark that ends with the user's turn",
         )
     if not system_turns and any(turn.role == "system" for turn in turns):
         raise CallRejected("the model takes system messages only at the start")
@@ -45,5 +45,5 @@ def raw_text_refused(who: str) -> CallRejected:
     """A prompt without turns went to an API that knows only turns."""
     return CallRejected(
         f"{who} answers conversations; it does not continue raw text",
-        cure="choose a style of the benchmark that asks in chat turns",
+        hint="choose a style of the benchmark that asks in chat turns",
     )

@@ -13,6 +13,7 @@ from typing import Any
 from evalbench.engine.calls import Call, Capabilities, ModelInfo, ParamNote, Provider, Reply
 from evalbench.engine.calls.secrets import filled, header, query, unbundled
 from evalbench.engine.calls.token_rules import TokenRules
+from evalbench.engine.compat import override
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -25,16 +26,16 @@ from evalbench.engine.errors import (
     TransientError,
     nearest,
 )
-from evalbench.providers.modelfacts import Refusals, Shelf, other_provider
+from evalbench.providers.modelfacts import FactsResolver, Refusals, other_provider
 from evalbench.providers.modelfacts.refusals import blamed
 from evalbench.providers.modelfacts.token_rules import token_rules
 from evalbench.providers.wire.address import Address
 from evalbench.providers.wire.exchange import Answered, Prepared
-from evalbench.providers.wire.failures import Who, may_be_billed, no_key, see_models
+from evalbench.providers.wire.failures import ProviderIdentity, may_be_billed, no_key, see_models
 from evalbench.providers.wire.listing import keep_list, kept_list
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import new_attempt
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 _ASIDE_S = 3.0
 """Longest wait for something that only improves a message or a decision."""
@@ -52,15 +53,15 @@ class NetworkProvider(Provider):
         key, found = unbundled(secret)
         super().__init__(settings, key)
         self.address = address
-        self.scrub = Scrub(key, *found.values())
+        self.scrub = SecretScrubber(key, *found.values())
         given = [header(text) for text in settings.get("header") or ()]
         asked = [query(text) for text in settings.get("query") or ()]
         self.headers = {n: filled(v, found) for n, v in {**self.own_headers, **dict(given)}.items()}
         self.query = {n: filled(v, found) for n, v in {**self.own_query, **dict(asked)}.items()}
-        self.facts = Shelf(self.name, address.host)
+        self.facts = FactsResolver(self.name, address.host)
         self.refusals = Refusals(self.name, address.host)
         page = self.key.page if self.key else ""
-        self.who = Who(self.name, self.title, page, address)
+        self.who = ProviderIdentity(self.name, self.title, page, address)
         self.timeout: float = settings.get("timeout") or 600.0
         self._spoke = False
         self._warmed: set[str] = set()
@@ -110,8 +111,9 @@ class NetworkProvider(Provider):
         return self.prepare(call).notes
 
     @abstractmethod
+    @override
     def capabilities(self, model: str) -> Capabilities:
-        """See :class:`evalbench.engine.calls.Provider`."""
+        """Has to be given by the provider."""
 
     @abstractmethod
     async def fetch_models(self) -> list[ModelInfo]:
@@ -125,7 +127,7 @@ class NetworkProvider(Provider):
         self.check_name(model)
         if self.address.official and (owner := other_provider(self.name, model)):
             raise NoSuchModel(
-                f"{self.title} has no model {model!r}", cure=f"did you mean {owner}/{model}?"
+                f"{self.title} has no model {model!r}", hint=f"did you mean {owner}/{model}?"
             )
 
     @staticmethod
@@ -160,23 +162,23 @@ class NetworkProvider(Provider):
         clean = self.scrub.value(told)
         return listed if clean is told else [ModelInfo(**model) for model in clean]
 
+    @override
     async def check_key(self) -> str:
-        """See :class:`evalbench.engine.calls.Provider`; lists the models, which is free."""
+        """Lists the models, which is free."""
         self.check_secret()
         await self.clients.get()
         listed = await self.fetch_models()
         return f"{self.title} accepts the key; it sees {counted(len(listed))}"
 
+    @override
     async def close(self) -> None:
-        """See :class:`evalbench.engine.calls.Provider`."""
         for task in self._asides.values():
             task.cancel()
         await self.clients.close()
 
+    @override
     async def answer(self, call: Call) -> Reply:
-        """See :class:`evalbench.engine.calls.Provider`.
-
-        A 400 that blames a parameter is remembered, and the call goes out once
+        """A 400 that blames a parameter is remembered, and the call goes out once
         more without it. Each such step takes a parameter away, so there are
         never more steps than parameters.
         """
@@ -194,11 +196,11 @@ class NetworkProvider(Provider):
                 raise ConnectionFailed(
                     f"cannot reach {self.title} at {self.address.host}",
                     why=f"no connection within {self.timeout:g} s",
-                    cure="check the network",
+                    hint="check the network",
                 ) from None
             raise DeadlineExceeded(
                 f"{self.title} gave no whole answer within {self.timeout:g} s",
-                cure="raise --timeout, or lower --max-tokens",
+                hint="raise --timeout, or lower --max-tokens",
                 possibly_billed=True,
             ) from None
         except NoSuchModel as error:
@@ -281,18 +283,18 @@ class NetworkProvider(Provider):
     async def _with_nearest(self, error: NoSuchModel, model: str) -> NoSuchModel:
         """The error with the nearest names on offer, when the list can be had quickly.
 
-        A cure that the provider's own words suggest stays.
+        A hint that the provider's own words suggest stays.
         """
-        if error.cure != see_models(self.who):
+        if error.hint != see_models(self.who):
             return error
         await self._aside("names", self._learn_names)
         facts = self.facts.of(model)
         if facts.retires and facts.retires <= time.strftime("%Y-%m-%d"):
             error.what = f"{self.title} retired the model {model!r} on {facts.retires}"
             if facts.successor:
-                error.cure = f"its successor is {facts.successor}"
+                error.hint = f"its successor is {facts.successor}"
         elif model not in self._names and (hint := nearest(model, self._names)):
-            error.cure = hint
+            error.hint = hint
         return error
 
     async def _learn_names(self) -> None:

@@ -32,7 +32,7 @@ _BEYOND = 10_000
 T = TypeVar("T")
 
 
-class Scrub:
+class SecretScrubber:
     """Removes one provider's secrets, and what looks like any provider's, from texts.
 
     Passwords of proxies that the environment names go as well.
@@ -84,7 +84,7 @@ class Scrub:
             yield
         except ProviderError as error:
             clean = self._redactor.text
-            for name in ("what", "why", "cure", "body", "request_id", "param"):
+            for name in ("what", "why", "hint", "body", "request_id", "param"):
                 setattr(error, name, clean(getattr(error, name)))
             error.args = (error.what,)
             raise

@@ -17,15 +17,17 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.compat import override
 from evalbench.engine.errors import ProviderError, RunFatal
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, tls
 from evalbench.providers.wire.exchange import Answered, Prepared
 from evalbench.providers.wire.per_loop import OnePerLoop
 from evalbench.providers.wire.reached import about_to_send, note_sdk_connections
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 from evalbench.providers.wire.streams import (
     FORM_TYPE,
+    FileCarrier,
     ListBody,
     Watched,
     while_it_moves,
@@ -100,7 +102,7 @@ def together_client(secret: str, address: Address) -> Any:
     )
 
 
-class SdkClient:
+class SdkClient(FileCarrier):
     """An SDK's async client: imported and made in a thread, one per event loop.
 
     ``http`` names the HTTP library that it stands on.
@@ -125,7 +127,7 @@ class SdkClient:
         self._address = address
         self._title = title
         self._notes = False
-        self._scrub = Scrub(secret, *self._headers.values(), *self._query.values())
+        self._scrub = SecretScrubber(secret, *self._headers.values(), *self._query.values())
         self.clients: OnePerLoop[tuple[Any, Any]] = OnePerLoop(self._open, _close)
 
     async def post(self, prepared: Prepared) -> Answered:
@@ -152,10 +154,10 @@ class SdkClient:
         client, response_class = await self.clients.get()
         return await self._answered(client.get(path, cast_to=response_class))
 
+    @override
     async def upload(
         self, path: str, file: Path, name: str, fields: Mapping[str, str], idle_s: float
     ) -> Answered:
-        """See :class:`evalbench.providers.wire.streams.Carrier`."""
         client, response_class = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             with await asyncio.to_thread(Watched, file, moved) as source:
@@ -196,8 +198,8 @@ class SdkClient:
                 )
             )
 
+    @override
     async def download(self, path: str, into: Path, idle_s: float) -> Answered:
-        """See :class:`evalbench.providers.wire.streams.Carrier`."""
         client, response_class = await self.clients.get()
         async with while_it_moves(idle_s, self._title) as moved:
             try:
@@ -243,7 +245,7 @@ class SdkClient:
             raise RunFatal(
                 f"the Python package for {self._title} is not installed",
                 why=str(error),
-                cure=install_command(extra),
+                hint=install_command(extra),
             ) from None
         except ProviderError:
             raise

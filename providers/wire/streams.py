@@ -126,7 +126,7 @@ async def while_it_moves(idle_s: float, title: str) -> AsyncIterator[Callable[[]
             raise
         raise DeadlineExceeded(
             f"nothing came from or went to {title} for {idle_s:g} s",
-            cure="raise --timeout, or look at the network",
+            hint="raise --timeout, or look at the network",
             possibly_billed=True,
         ) from None
 
@@ -166,5 +166,5 @@ def cannot_write(into: Path, error: OSError) -> RunFatal:
     return RunFatal(
         f"{into.name} cannot be written",
         why=limit.why if limit else error.strerror or str(error),
-        cure="free some space, then resume the run; the results stay at the provider",
+        hint="free some space, then resume the run; the results stay at the provider",
     )

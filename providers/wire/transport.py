@@ -17,7 +17,7 @@ from evalbench.engine.errors import ConnectionFailed, ProviderError, RunFatal, s
 from evalbench.engine.installed import install_command
 from evalbench.providers.wire.address import Address, ca_file, proxy_for
 from evalbench.providers.wire.reached import reached
-from evalbench.providers.wire.scrub import Scrub
+from evalbench.providers.wire.scrub import SecretScrubber
 
 _NEVER_CONNECTED = frozenset(
     {
@@ -41,7 +41,7 @@ _NO_TLS = re.compile(
 
 
 def connection_error(
-    error: BaseException, who: str, address: Address, scrub: Scrub | None = None
+    error: BaseException, who: str, address: Address, scrub: SecretScrubber | None = None
 ) -> ProviderError:
     """What the exception of an HTTP client or SDK means.
 
@@ -53,7 +53,7 @@ def connection_error(
     """
     chain = _chain(error)
     names = [type(link).__name__ for link in chain]
-    reason = (scrub or Scrub()).text(_reason(chain), 300)
+    reason = (scrub or SecretScrubber()).text(_reason(chain), 300)
     left = reached()
     if left:
         return _cut(address, reason)
@@ -61,7 +61,7 @@ def connection_error(
         return RunFatal(
             f"no connection to {address.host} could be made: {limit.what}",
             why=limit.why,
-            cure=limit.cure,
+            hint=limit.hint,
         )
     if _TLS.intersection(names) or any(isinstance(link, ssl.SSLError) for link in chain):
         return _unsafe(address, reason)
@@ -71,7 +71,7 @@ def connection_error(
         return ConnectionFailed(
             f"cannot reach {who} at {address.host}",
             why=reason,
-            cure="check the network"
+            hint="check the network"
             if address.official
             else "check that the server runs and that its address is right (--base-url)",
         )
@@ -93,7 +93,7 @@ def _not_through(
     variable = names[0] if names else "HTTPS_PROXY"
     host = urlsplit(address.url).hostname or address.host
     return ConnectionFailed(
-        what, why=reason, cure=f"correct or unset {variable}, or go without it: NO_PROXY={host}"
+        what, why=reason, hint=f"correct or unset {variable}, or go without it: NO_PROXY={host}"
     )
 
 
@@ -104,15 +104,15 @@ def _unsafe(address: Address, reason: str) -> RunFatal:
         return RunFatal(
             f"{address.host} does not speak TLS, which https:// asks for",
             why=reason,
-            cure=f"if that is a plain server: --base-url {plain}",
+            hint=f"if that is a plain server: --base-url {plain}",
         )
-    cure = "install the system's CA certificates, or name the right ones in SSL_CERT_FILE"
+    hint = "install the system's CA certificates, or name the right ones in SSL_CERT_FILE"
     if named := ca_file():
-        cure = f"{named.variable} names {named.path}: the server's CA must be in there"
+        hint = f"{named.variable} names {named.path}: the server's CA must be in there"
     return RunFatal(
         f"no safe connection to {address.host}: its certificate was not accepted",
         why=reason,
-        cure=cure,
+        hint=hint,
     )
 
 
@@ -122,18 +122,18 @@ def _cut(address: Address, reason: str) -> ProviderError:
     return ConnectionFailed(
         f"the connection to {address.host} was cut before the answer was complete",
         why=reason,
-        cure=f"if it never answers, it may want TLS: --base-url {secure}" if plain else "",
+        hint=f"if it never answers, it may want TLS: --base-url {secure}" if plain else "",
         possibly_billed=True,
     )
 
 
-def client_error(error: Exception, who: str, scrub: Scrub) -> RunFatal:
+def client_error(error: Exception, who: str, scrub: SecretScrubber) -> RunFatal:
     """A client could not be made: its package is broken, or a proxy's address is none."""
     again = install_command("providers")
     return RunFatal(
         f"the client for {who} cannot be made",
         why=scrub.text(str(error), 300),
-        cure=f"check the address in HTTPS_PROXY, if there is one; or install it again: {again}",
+        hint=f"check the address in HTTPS_PROXY, if there is one; or install it again: {again}",
     )
 
 

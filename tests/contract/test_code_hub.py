@@ -29,7 +29,7 @@ try:
     source = DataSource(None, Path(sys.argv[1]))
     data = read_problems(source, Selection(sys.argv[2], sys.argv[3], 0, False))
 except DataError as error:
-    print(json.dumps({"error": [error.what, error.why, error.cure]}))
+    print(json.dumps({"error": [error.what, error.why, error.hint]}))
 else:
     items = [[item.inputs, item.gold, dict(item.tags)] for item in data.items]
     print(json.dumps({"items": items, "shared": data.shared, "from": [data.origin, data.revision]}))
@@ -95,7 +95,7 @@ def test_a_data_set_that_is_not_there_is_an_error_with_a_cure(
     with DatasetHub(NAME, REVISION, files) as hub:
         missing = _fetch(hub.url, tmp_path, "someone/else")["error"]
         split = _fetch(hub.url, tmp_path, NAME, "test")["error"]
-    for what, why, cure in (missing, split):
+    for what, why, hint in (missing, split):
         assert "could not be fetched from the Hugging Face hub" in what
         assert why
-        assert "--data PATH" in cure
+        assert "--data PATH" in hint

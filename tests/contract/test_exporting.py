@@ -17,7 +17,7 @@ from evalbench.engine.formats import export_runs, formats_of
 from evalbench.engine.formats.fastchat import reader as fastchat
 from evalbench.engine.formats.mmlu_experiment import reader as mmlu_experiment
 from evalbench.engine.formats.openseesime import reader as openseesime
-from evalbench.engine.formats.recorded import Place, Recorded, Told, write_run
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, write_run
 from evalbench.engine.formats.speceval import reader as speceval
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.records import BatchRow
@@ -37,7 +37,7 @@ def spec_file(home: Path, tmp_path: Path) -> Path:
     return write_lines(tmp_path / "small.jsonl", STATEMENTS)
 
 
-def run_of(spec: RunSpec, items: Sequence[tuple[Item, Mapping[Place, Told]]]) -> Written:
+def run_of(spec: RunSpec, items: Sequence[tuple[Item, Mapping[Place, RecordedReply]]]) -> Written:
     """A finished run of these samples and answers."""
     folder = asyncio.run(write_run(Recorded(spec, items, "small.jsonl")))
     with JournalReader(folder.journal) as journal:
@@ -78,7 +78,10 @@ def exported(run: RunFolder, place: Path, name: str | None = None) -> list[str]:
 
 def test_answers_come_back(spec_file: Path, tmp_path: Path) -> None:
     items = [
-        (statement(n, index=n, input=f"question {n}"), {("candidate", "answer", 0): Told(text)})
+        (
+            statement(n, index=n, input=f"question {n}"),
+            {("candidate", "answer", 0): RecordedReply(text)},
+        )
         for n, text in enumerate(("yes", "no\nno", "   ", "ünï ☃"))
     ]
     items.append((statement(4, index=4, input="question 4"), {}))
@@ -107,7 +110,7 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
         answer = None if said is None else f"answer {n}"
         item = statement(n, {"contestant": "model-a"}, input=f"question {n}", answer=answer)
         told = {
-            (f"judge/{judge}", "comply", 0): Told(said if place == 0 else COMPLIES)
+            (f"judge/{judge}", "comply", 0): RecordedReply(said if place == 0 else COMPLIES)
             for place, judge in enumerate(JUDGES)
             if said
         }
@@ -125,7 +128,7 @@ def test_decisions_of_every_judge_come_back(spec_file: Path, tmp_path: Path) -> 
 def test_short_names_and_a_file_for_every_batch(spec_file: Path, tmp_path: Path) -> None:
     items = [
         (statement(0, {"contestant": "model-a"}, input="q", answer="a"),
-         {(f"judge/{judge}", "comply", 0): Told(COMPLIES) for judge in JUDGES})
+         {(f"judge/{judge}", "comply", 0): RecordedReply(COMPLIES) for judge in JUDGES})
     ]  # fmt: skip
     run = run_of(make_spec("spec-comply", "answers/model-a", judge=list(JUDGES)), items)
 
@@ -159,8 +162,8 @@ def test_both_orders_of_every_pair_come_back(spec_file: Path, tmp_path: Path) ->
         item = statement(n, pair, input=f"question {n}", answers=[f"one {n}", f"two {n}"])
         role = f"judge/{JUDGES[0]}"
         told = {
-            (role, "first", 0): Told(f"Model: {first}"),
-            (role, "second", 0): Told(f"Model: {second}"),
+            (role, "first", 0): RecordedReply(f"Model: {first}"),
+            (role, "second", 0): RecordedReply(f"Model: {second}"),
         }
         items.append((item, told))
     broken = statement(5, pair, input="question 5", answers=["one", None])
@@ -181,7 +184,7 @@ def test_what_no_file_can_be_named_is_refused(home: Path, tmp_path: Path) -> Non
     item = statement(0, index=0, input="question")
     item.inputs["statement"]["id"] = "../../up"
     spec = make_spec("spec-generate", "answers/../../up")
-    run = run_of(spec, [(item, {("candidate", "answer", 0): Told("yes")})])
+    run = run_of(spec, [(item, {("candidate", "answer", 0): RecordedReply("yes")})])
     with pytest.raises(DataError, match="cannot be the name of a file"):
         export_runs([run.folder], None, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -201,13 +204,18 @@ def questions(home: Path, tmp_path: Path) -> Path:
     return tmp_path / "mt"
 
 
-def talks(say: Callable[[int, int], dict[Place, Told]]) -> list[tuple[Item, dict[Place, Told]]]:
+def talks(
+    say: Callable[[int, int], dict[Place, RecordedReply]],
+) -> list[tuple[Item, dict[Place, RecordedReply]]]:
     """Every question with both answers, and what judges say of each turn."""
     items = []
     for n in range(3):
         turns = [f"first {n}", f"second {n}"]
         inputs = {"question_id": 81 + n, "turns": turns, "baseline": ["their one", "their two"]}
-        told = {("candidate", f"turn-{turn}", 0): Told(f"answer {turn} to {n}") for turn in (1, 2)}
+        told = {
+            ("candidate", f"turn-{turn}", 0): RecordedReply(f"answer {turn} to {n}")
+            for turn in (1, 2)
+        }
         told |= say(n, 1) | say(n, 2)
         items.append((Item(inputs, None, {"category": "writing"}), told))
     return items
@@ -216,9 +224,9 @@ def talks(say: Callable[[int, int], dict[Place, Told]]) -> list[tuple[Item, dict
 def test_ratings_come_back(questions: Path, tmp_path: Path) -> None:
     texts = ("Rating: [[7]]", "Good. [[8.5]]", "no rating")
 
-    def say(n: int, turn: int) -> dict[Place, Told]:
+    def say(n: int, turn: int) -> dict[Place, RecordedReply]:
         return {
-            (f"judge/{judge}", f"rate-{turn}", 0): Told(texts[(n + turn + place) % 3])
+            (f"judge/{judge}", f"rate-{turn}", 0): RecordedReply(texts[(n + turn + place) % 3])
             for place, judge in enumerate(JUDGES)
         }
 
@@ -244,10 +252,10 @@ def test_ratings_come_back(questions: Path, tmp_path: Path) -> None:
 def test_comparisons_come_back(questions: Path, tmp_path: Path) -> None:
     verdicts = [("A", "B"), ("A", "A"), ("C", "C"), ("B", "A"), ("?", "A"), ("B", "C")]
 
-    def say(n: int, turn: int) -> dict[Place, Told]:
+    def say(n: int, turn: int) -> dict[Place, RecordedReply]:
         pair = verdicts[2 * n + turn - 1]
         return {
-            (f"judge/{JUDGES[1]}", f"compare-{turn}-{order}", 0): Told(f"So [[{letter}]]")
+            (f"judge/{JUDGES[1]}", f"compare-{turn}-{order}", 0): RecordedReply(f"So [[{letter}]]")
             for order, letter in zip(("first", "second"), pair, strict=True)
         }
 
@@ -266,9 +274,9 @@ def test_comparisons_come_back(questions: Path, tmp_path: Path) -> None:
 def test_several_runs_are_one_set_of_files_and_keep_their_names(
     questions: Path, tmp_path: Path
 ) -> None:
-    def rated(shift: int) -> Callable[[int, int], dict[Place, Told]]:
+    def rated(shift: int) -> Callable[[int, int], dict[Place, RecordedReply]]:
         return lambda n, turn: {
-            (f"judge/{JUDGES[0]}", f"rate-{turn}", 0): Told(f"[[{n + turn + shift}]]")
+            (f"judge/{JUDGES[0]}", f"rate-{turn}", 0): RecordedReply(f"[[{n + turn + shift}]]")
         }
 
     models = ("answers/org/one", "answers/org/two")
@@ -295,7 +303,7 @@ def test_several_runs_are_one_set_of_files_and_keep_their_names(
     more = export_runs([runs[0].folder, twice.folder], "fastchat", tmp_path / "twice")
     assert len(more.files) == 2  # the same answers, judged twice
     changed = talks(rated(0))
-    changed[0][1]["candidate", "turn-1", 0] = Told("something else")
+    changed[0][1]["candidate", "turn-1", 0] = RecordedReply("something else")
     other = run_of(make_spec("mt-bench", models[0], judge=[JUDGES[0]]), changed)
     with pytest.raises(UsageError, match="different answers of org/one"):
         export_runs([runs[0].folder, other.folder], "fastchat", tmp_path / "unlike")
@@ -316,7 +324,7 @@ def test_a_table_of_pictures_comes_back(home: Path, tmp_path: Path) -> None:
             "type": "Binary", "medium": "video" if n % 2 else "image", "simulation": "beam",
             "answer": "Yes",
         }  # fmt: skip
-        told = {("candidate", "answer", 0): Told(text)} if text else {}
+        told = {("candidate", "answer", 0): RecordedReply(text)} if text else {}
         items.append((Item(inputs, "Yes", tags), told))
     run = run_of(make_spec("openseesime", "answers/claude-x"), items)
     [name] = exported(run.folder, tmp_path / "out")
@@ -334,7 +342,7 @@ def test_an_experiment_comes_back(home: Path, tmp_path: Path) -> None:
     for n, text in enumerate(("A", "The answer is (B)", "I do not know", "D", None)):
         inputs = {"question": f"q {n}", "choices": ["w", "x", "y", "z"]}
         tags = {"subject": "anatomy", "category": "STEM"}
-        told = {("candidate", "answer", 0): Told(text)} if text else {}
+        told = {("candidate", "answer", 0): RecordedReply(text)} if text else {}
         items.append((Item(inputs, 1 if n else 0, tags), told))
     run = run_of(make_spec("mmlu", "answers/claude", options={"family": "chat"}), items)
     assert sorted(exported(run.folder, tmp_path / "out")) == [
@@ -353,7 +361,7 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
     inputs = {"question": "q", "choices": ["w", "x", "y", "z"]}
     item = Item(inputs, 1, {"subject": "anatomy", "category": "STEM"})
     spec = make_spec("mmlu", "answers/claude", options={"family": "chat"})
-    run = run_of(spec, [(item, {("candidate", "answer", 0): Told("B")})])
+    run = run_of(spec, [(item, {("candidate", "answer", 0): RecordedReply("B")})])
     with pytest.raises(UsageError, match="a run of mmlu cannot be written as speceval"):
         export_runs([run.folder], "speceval", tmp_path / "out")
     with pytest.raises(UsageError, match="there is no format 'specevil'"):
@@ -372,6 +380,6 @@ def test_what_does_not_fit_and_what_is_there_is_refused(home: Path, tmp_path: Pa
         assert not (tmp_path / place).exists()
     assert export_runs([run.folder], "csv", tmp_path / "run.CSV").files == [tmp_path / "run.CSV"]
     assert export_runs([run.folder], "csv", tmp_path / "v1.2").files[0].parent == tmp_path / "v1.2"
-    other = run_of(spec, [(item, {("candidate", "answer", 0): Told("A")})])
+    other = run_of(spec, [(item, {("candidate", "answer", 0): RecordedReply("A")})])
     both = export_runs([run.folder, other.folder], "mmlu-experiment", tmp_path / "both")
     assert {path.parent.name for path in both.files} == {run.folder.id, other.folder.id}

@@ -79,7 +79,8 @@ def edited(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             monkeypatch.setitem(sys.modules, name, module)
             space = vars(module)
         before = set(space)
-        exec(compile(CODE[path], path, "exec"), space)
+        # In brackets: coverage would look for a file.
+        exec(compile(CODE[path], f"<{path}>", "exec"), space)
         added.append((space, set(space) - before))
         return space
 

@@ -28,7 +28,7 @@ from evalbench.engine.errors import DataError
 try:
     data = read_data(DataSource(None, Path(sys.argv[1])), sys.argv[2], int(sys.argv[3]))
 except DataError as error:
-    print(json.dumps({"error": [error.what, error.why, error.cure]}))
+    print(json.dumps({"error": [error.what, error.why, error.hint]}))
 else:
     items = [[item.inputs, item.gold, dict(item.tags)] for item in data.items]
     print(json.dumps({"items": items, "shared": data.shared, "from": [data.origin, data.revision]}))
@@ -121,7 +121,7 @@ def test_what_was_fetched_needs_no_hub_again(tmp_path: Path, files: dict[str, by
 @pytest.mark.slow
 def test_a_hub_without_the_data_set_is_an_error_with_a_cure(tmp_path: Path) -> None:
     with DatasetHub("someone/else", REVISION, {}) as hub:
-        what, why, cure = _fetch(hub.url, tmp_path)["error"]
+        what, why, hint = _fetch(hub.url, tmp_path)["error"]
     assert what == "cais/mmlu could not be fetched from the Hugging Face hub"
     assert why
-    assert "--data PATH" in cure
+    assert "--data PATH" in hint

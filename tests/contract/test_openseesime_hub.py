@@ -50,7 +50,7 @@ for line in sys.stdin:
 
 
 class Preparing:
-    """Prepares data in a process of its own, as a desk does; the hub's clients load slowly."""
+    """Prepares data in a process of its own, as a preflight does; the hub's clients load slowly."""
 
     def __init__(self, endpoint: str, home: Path) -> None:
         self._home = home

@@ -17,9 +17,9 @@ from evalbench.engine.config import registry
 from evalbench.engine.config.roles import answers_model
 from evalbench.engine.config.spec import RunSpec, build_benchmark, make_spec
 from evalbench.engine.data.dataset import prepare, read_header
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver
-from evalbench.engine.execution.loading import load_samples
+from evalbench.engine.execution.sample_loading import load_samples
 from evalbench.engine.journal import Journal, JournalReader
 from evalbench.engine.journal.schema import create
 from evalbench.engine.paths import cache_dir
@@ -111,20 +111,20 @@ async def driven(spec: RunSpec, folder: Path, post: Post, *, parked: bool) -> As
     opened = Journal(path)
     benchmark = build_benchmark(spec, read_header(file).shared)
     await load_samples(opened, file, spec, benchmark, 0)
-    cast = {
-        role: Contestant(
+    roles = {
+        role: BoundModel(
             part.ref,
             batching(post, opened, role=role, model=part.ref, collect=parked),
             part.overrides(),
         )
-        for role, part in spec.cast().items()
+        for role, part in spec.roles().items()
     }
-    driver = Driver(opened, benchmark, cast, epochs=1)
+    driver = Driver(opened, benchmark, roles, epochs=1)
     driver.open()
     try:
         yield driver
     finally:
-        for part in cast.values():
+        for part in roles.values():
             await part.dispatcher.close()
         await opened.close()
 

@@ -126,5 +126,5 @@ def test_a_secret_service_that_never_answers_delays_nothing_by_more_than_its_lim
             find_key("acme", NEED)
         taken = time.monotonic() - begun
     assert caught.value.state == "timed out"
-    assert "export ACME_API_KEY" in caught.value.cure
+    assert "export ACME_API_KEY" in caught.value.hint
     assert taken < UNATTENDED_S + BESIDE_S

@@ -17,11 +17,11 @@ from aiohttp import web
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.config import registry
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from tests.stranger.server import Stranger, answer, app, error
 
 MODELS = {
@@ -55,10 +55,10 @@ class Desk:
         self.budget = Budget()
         self.model = ModelRef.parse(MODELS[name])
         self.waits: list[dict[str, Any]] = []
-        self.realtime = Realtime(
+        self.realtime = RealtimeDispatcher(
             provider({"base_url": url, "timeout": 20.0}, KEY),
             Limiter(concurrency=concurrency),
-            Purse(self.budget, prices),
+            CostMeter(self.budget, prices),
             attempts=8,
             report=lambda kind, **body: self.waits.append(body),
         )

@@ -122,11 +122,11 @@ class CommandLine:
         return child
 
     def desk_pid(self, child: subprocess.Popen[str]) -> Callable[[], int | None]:
-        """Gives the process id of the desk that a command waits for, once there is one."""
+        """Gives the process id of the preflight that a command waits for, once there is one."""
 
         def look() -> int | None:
             for process in psutil.Process(child.pid).children():
-                if "evalbench.engine.preflight.answers" in process.cmdline():
+                if "evalbench.engine.preflight.child" in process.cmdline():
                     return process.pid
             return None
 

@@ -192,7 +192,7 @@ def test_flags_are_put_over_the_benchmarks_parameters(
 def test_no_data_is_told_with_the_cure(cli: CommandLine) -> None:
     done = cli("run", "code-prediction", "--model", "scripted/good")
     assert done.code == 1
-    assert "brings no problems of its own" in done.err
+    assert "ships no problems" in done.err
     assert "--data PATH" in done.err
 
 

@@ -35,4 +35,4 @@ def test_answers_do_not_depend_on_the_run_around_them(cli: CommandLine, tmp_path
     few, many = found
     assert len(few) == 3 < len(many)
     assert few.items() <= many.items()
-    assert "float32, every call by itself" in cli("show", "last").out
+    assert "float32, one call at a time" in cli("show", "last").out

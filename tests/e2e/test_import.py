@@ -70,7 +70,7 @@ def test_an_imported_run_is_a_run(cli: CommandLine, shared_data: Path, tmp_path:
     shown = cli("show", run)
     assert shown.code == 0
     assert clean(shown.out)
-    assert f"imported from {file}; nobody was asked here" in shown.out
+    assert f"imported from {file}; no calls were made here" in shown.out
     assert "note: the answers of vicuna-[31mred" in shown.out
     assert "7.700" in shown.out
     (whole,) = cli("show", run, "--json").lines
@@ -107,7 +107,7 @@ def test_nobody_can_be_asked_for_an_imported_run(cli: CommandLine, tmp_path: Pat
     assert (before.state, before.failed, before.exit_code) == ("complete", 1, 2)
     refused = cli("resume", "last")
     assert refused.code == 1
-    assert "was imported; there is nobody to ask" in refused.err
+    assert "was imported; it has no model to call" in refused.err
     assert f"evalbench score {run.id}" in refused.err
     assert run.status() == before
     assert cli("score", "last").code == 0

@@ -33,7 +33,7 @@ def test_a_piped_key_is_tried_kept_listed_tested_and_removed(
     done = cli.feed(KEY + "\nanother line\n", "keys", "set", "groq", "--base-url", url)
     assert done.code == 0, done.err
     assert "Groq accepts the key; it sees" in done.out
-    assert "the keychain holds the groq key 'default' now (gsk…WXYZ)" in done.out
+    assert "the groq key 'default' is stored in the keychain (gsk…WXYZ)" in done.out
     assert held(keychain) == {"evalbench groq/default": KEY}
     assert [entry["path"] for entry in sim.entries()] == ["/groq/openai/v1/models"]
 
@@ -182,7 +182,7 @@ def test_there_is_a_plain_answer_when_nothing_is_set(cli: CommandLine, keychain:
 
 @pytest.mark.share(3)
 @pytest.mark.parametrize(
-    ("backend", "says", "cure"),
+    ("backend", "says", "hint"),
     [
         ("evalbench_keyrings.Locked", "the keychain is locked", "GROQ_API_KEY"),
         ("keyring.backends.fail.Keyring", "in a keychain: ", "--env-file"),
@@ -190,7 +190,7 @@ def test_there_is_a_plain_answer_when_nothing_is_set(cli: CommandLine, keychain:
     ],
 )
 def test_a_keychain_that_gives_nothing_is_told_with_its_cure(
-    cli: CommandLine, keychain: Path, backend: str, says: str, cure: str
+    cli: CommandLine, keychain: Path, backend: str, says: str, hint: str
 ) -> None:
     cli.env["PYTHON_KEYRING_BACKEND"] = backend
     for done in (
@@ -200,7 +200,7 @@ def test_a_keychain_that_gives_nothing_is_told_with_its_cure(
     ):
         assert done.code == 5
         assert says in done.err
-        assert cure in done.err
+        assert hint in done.err
         assert KEY not in done.out + done.err
     assert cli.runs() == []
 

@@ -77,7 +77,7 @@ def test_several_candidates_come_one_after_the_other_and_outgrow_their_context(
         assert [info["chat_template"] for info in loaded] == ["given"]
         assert sum(bool(reply and reply.cut_tokens) for reply in replies) == 2
         assert all("turn 2 lost its first" in note for note in notes)
-    assert "tokens a second" in cli("show", "last").out
+    assert "tokens/s" in cli("show", "last").out
 
 
 def test_specifications_are_judged_here(cli: CommandLine, shared_data: Path, model: str) -> None:

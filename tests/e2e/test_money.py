@@ -60,7 +60,7 @@ def test_several_runs_are_estimated_and_summed(cli: CommandLine) -> None:
     words += ["--price", "scripted/better=30/150"]
     done = cli(*words)
     assert done.code == 0, done.err
-    assert done.out.count("1,000 samples, reckoned from 200 drawn at random") == 2
+    assert done.out.count("1,000 samples, estimated from 200 drawn at random") == 2
     assert "2 runs\ncost      $" in done.out
     lines = cli(*words, "--json").lines
     for line in lines:

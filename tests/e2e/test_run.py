@@ -123,7 +123,7 @@ def test_retries_are_told_with_their_reason(cli: CommandLine) -> None:
 
 
 def test_a_run_that_cannot_go_on_says_why_and_how_to_go_on(cli: CommandLine) -> None:
-    fault = json.dumps({"class": "BadKey", "every": 5, "fields": {"cure": "set a good key"}})
+    fault = json.dumps({"class": "BadKey", "every": 5, "fields": {"hint": "set a good key"}})
     done = cli(*SMALL, SCRIPTED_FAULT=fault)
     assert done.code == 5
     assert "problem: scripted fault" in done.out

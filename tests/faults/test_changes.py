@@ -45,7 +45,7 @@ def refused(engines: Engines, run: RunFolder, **how: Any) -> RunChanged:
         engines.resume(run, **how)
     assert len(engines.ledger.lines()) == before
     assert (run.spec(), replied(run), scores(run)) == held
-    assert "--accept-changes" in caught.value.cure
+    assert "--accept-changes" in caught.value.hint
     return caught.value
 
 

@@ -20,7 +20,7 @@ from evalbench.engine.config import registry
 from evalbench.engine.execution.rescoring import rescore
 from evalbench.engine.journal import JournalReader
 from evalbench.engine.runs.folder import RunFolder, all_runs
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 from tests.faults.engines import LONG_S, Engines, replied, scores, wait_until
 from tests.unit.engine.plugins import Installed
 
@@ -121,7 +121,7 @@ def test_stop_ends_an_engine_that_does_not_answer(
         [*CLI, "stop", run.id, "--now"], capture_output=True, text=True, timeout=LONG_S, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert f"go on with: evalbench resume {run.id}" in done.stdout
+    assert f"resume it with: evalbench resume {run.id}" in done.stdout
     if killed:
         assert re.search(rf"was killed {NAMED}", done.stdout)
         assert plugin.wait() == -signal.SIGKILL
@@ -192,7 +192,7 @@ def test_scoring_anew_fails_what_does_not_end(
     monkeypatch.setenv("LOOPS_NOT", "1")
     assert asyncio.run(rescore(run)).changed == 1
     assert scores(run) == before
-    assert Watch(run).exit_code == 0
+    assert RunFollower(run).exit_code == 0
 
 
 @pytest.mark.slow

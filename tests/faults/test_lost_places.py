@@ -9,7 +9,7 @@ import pytest
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 from tests.faults.engines import Engines, replied, wait_until
 
 AT_ONCE = 4
@@ -57,7 +57,7 @@ def test_a_folder_that_is_taken_away(
     engines: Engines, take_away: Callable[[RunFolder], None]
 ) -> None:
     run = begin(engines)
-    watch = Watch(run)
+    watch = RunFollower(run)
     asked = engines.ledger.asked().total()
     before = None
     take_away(run)

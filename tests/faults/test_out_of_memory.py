@@ -51,9 +51,9 @@ def squeeze(answering):
     answering.Answering.step = step
 
 def wait():
-    while not hasattr(sys.modules.get("evalbench.providers.local.answering"), "Answering"):
+    while not hasattr(sys.modules.get("evalbench.providers.local.active_calls"), "Answering"):
         time.sleep(0.005)
-    squeeze(sys.modules["evalbench.providers.local.answering"])
+    squeeze(sys.modules["evalbench.providers.local.active_calls"])
 
 if "evalbench.providers.local.worker" in sys.orig_argv:
     threading.Thread(target=wait, daemon=True).start()

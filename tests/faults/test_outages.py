@@ -14,12 +14,12 @@ import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, Usage, generate
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import Halted, SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.outage import LONGEST_S, UNREACHED_S
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.circuit_breaker import LONGEST_S, UNREACHED_S
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import (
     ConnectionFailed,
     Overloaded,
@@ -56,10 +56,10 @@ class Weather:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.budget = Budget()
         self.limiter = Limiter(concurrency=concurrency)
-        self.realtime = Realtime(
+        self.realtime = RealtimeDispatcher(
             self.provider,
             self.limiter,
-            Purse(self.budget, A_DOLLAR_A_TOKEN),
+            CostMeter(self.budget, A_DOLLAR_A_TOKEN),
             attempts=8,
             report=lambda kind, **body: self.events.append((kind, body)),
             wait_s=wait_s,
@@ -108,7 +108,7 @@ async def test_an_hour_of_downtime_is_waited_for_and_fails_no_call(
     weather = Weather(error, lasts=HOUR)
     replies = await asyncio.gather(*weather.ask())
     assert weather.all_answered_once(replies)
-    # After some seconds of it one call knocks for all, in the end once a minute.
+    # After some seconds of it one probe tests for all, in the end once a minute.
     assert weather.tries(after=MINUTE) <= 65
     # It is noticed soon that the provider is back.
     assert now() < weather.ends + 2 * MINUTE
@@ -134,7 +134,7 @@ async def test_a_fixed_concurrency_is_the_same_after_an_outage() -> None:
     weather = Weather(DOWN[1], lasts=HOUR, concurrency=20)
     replies = await asyncio.gather(*weather.ask())
     assert weather.all_answered_once(replies)
-    assert weather.limiter.slots.size == 20
+    assert weather.limiter.semaphore.size == 20
     assert weather.provider.most == 20
 
 
@@ -178,17 +178,17 @@ async def test_a_stop_does_not_wait_for_the_provider() -> None:
 @virtual_time
 async def test_an_outage_without_end_ends_the_run_and_fails_no_sample() -> None:
     weather = Weather(DOWN[0], lasts=24 * HOUR)
-    with pytest.raises(RunFatal, match="no call was answered for 2 hours") as caught:
+    with pytest.raises(RunFatal, match="the provider did not respond for 2 hours") as caught:
         await asyncio.gather(*weather.ask())
     assert now() <= weather.begins + LONGEST_S
-    assert "resume" in caught.value.cure
+    assert "resume" in caught.value.hint
 
 
 @virtual_time
 async def test_refusals_without_end_end_the_run_at_the_time_that_was_told() -> None:
     began = time.time()
     weather = Weather(lambda: RateLimited("slow down"), lasts=24 * HOUR, begins=0.0)
-    with pytest.raises(RunFatal, match="no call was answered for 2 hours"):
+    with pytest.raises(RunFatal, match="the provider did not respond for 2 hours"):
         await asyncio.gather(*weather.ask())
     assert 0.9 * LONGEST_S < now() <= LONGEST_S
     told = next(body["until"] for kind, body in weather.events if kind == "provider-down")
@@ -260,7 +260,7 @@ async def test_a_wait_that_is_too_long_ends_the_run_and_is_named(begins: float) 
 @virtual_time
 async def test_a_server_that_was_never_reached_ends_the_run_at_once() -> None:
     weather = Weather(
-        lambda: ConnectionFailed("cannot reach it", why="refused", cure="start it"),
+        lambda: ConnectionFailed("cannot reach it", why="refused", hint="start it"),
         lasts=HOUR,
         begins=0.0,
     )
@@ -268,8 +268,8 @@ async def test_a_server_that_was_never_reached_ends_the_run_at_once() -> None:
     assert {type(end) for end in ends} <= {RunFatal, Halted, asyncio.CancelledError}
     (fatal, *_) = [end for end in ends if isinstance(end, RunFatal)]
     assert (fatal.what, fatal.why) == ("cannot reach it", "refused")
-    assert fatal.cure.startswith("start it; ")
-    assert "--wait-for-server" in fatal.cure
+    assert fatal.hint.startswith("start it; ")
+    assert "--wait-for-server" in fatal.hint
     assert now() <= UNREACHED_S
     # Told once, whatever was tried.
     assert [kind for kind, _ in weather.events] == ["server-unreached"]

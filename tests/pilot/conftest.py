@@ -11,7 +11,7 @@ from textual.notifications import Notification
 
 from evalbench.engine.config import registry
 from evalbench.engine.hardware import devices as room
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.keys import scrubbing
 from tests.e2e.commandline import PLUGINS
 
@@ -26,8 +26,8 @@ def alone(warm: None, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     monkeypatch.setenv("PYTHONPATH", str(PLUGINS))
     monkeypatch.syspath_prepend(str(PLUGINS))
     # What fits must not depend on the machine.
-    small = Room("cpu", "CPU", 8_000_000_000, 16_000_000_000)
-    monkeypatch.setattr(room, "find_room", lambda device="auto": small)
+    small = DeviceMemory("cpu", "CPU", 8_000_000_000, 16_000_000_000)
+    monkeypatch.setattr(room, "device_memory", lambda device="auto": small)
     registry._found.cache_clear()
     yield home
     registry._found.cache_clear()

@@ -48,7 +48,7 @@ from evalbench.tui.screens.samples import SamplesPage
 from evalbench.tui.screens.settings import SettingsPage
 from evalbench.tui.screens.starting import Starting
 from evalbench.tui.screens.welcome import Welcome
-from evalbench.tui.state.errand import Line
+from evalbench.tui.state.cli_child import Line
 from evalbench.tui.state.key_places import KeyPlaces, ask_key_places
 from evalbench.tui.state.preferences import save_preferences
 from evalbench.tui.state.run_choices import Choice
@@ -298,7 +298,7 @@ async def _(pilot: Pilot[int]) -> None:
 @shot("batches-empty", BatchesPage)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f12")
-    await until_shown(pilot, "No batch is out")
+    await until_shown(pilot, "No pending batches")
 
 
 @shot("models", ModelsPage, two_providers)
@@ -327,7 +327,7 @@ async def _(pilot: Pilot[int]) -> None:
 @shot("new", NewRunPage, two_providers)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.press("f3")
-    await until_shown(pilot, "reckoned from 200")
+    await until_shown(pilot, "estimated from 200")
 
 
 # -- dialogs -------------------------------------------------------------------------
@@ -348,8 +348,8 @@ async def _at_work(patch: pytest.MonkeyPatch) -> None:
             on_line({"event": "note", "text": "the keychain waits for a dialog to be answered"})
         await asyncio.Event().wait()
 
-    patch.setattr(starting, "errand", endless)
-    patch.setattr(key_entry, "errand", endless)
+    patch.setattr(starting, "run_command", endless)
+    patch.setattr(key_entry, "run_command", endless)
 
 
 @shot("starting", Starting, _at_work)
@@ -390,7 +390,7 @@ async def _probed(patch: pytest.MonkeyPatch) -> None:
     async def answered(*_words: str) -> list[dict[str, Any]]:
         return [told]
 
-    patch.setattr(new_probe, "errand", answered)
+    patch.setattr(new_probe, "run_command", answered)
 
 
 @shot("probe", Probe, _probed)
@@ -406,7 +406,7 @@ async def _(pilot: Pilot[int]) -> None:
         Choice(str(number), (name, ("subject", "dim"), f"{number * 37 % 90}"), name)
         for number, name in enumerate(("anatomy", "astronomy", "law", "logic", "[/] virology"))
     ]
-    hint = "letters of its name"
+    hint = "Type to filter"
     await pilot.app.push_screen(Choose("Show one group", columns, choices, chosen="2", hint=hint))
     await until_shown(pilot, "● law")
 
@@ -441,7 +441,7 @@ async def _(pilot: Pilot[int]) -> None:
         UsageError(
             "the run cannot be resumed",
             why="its data changed: [bold]mmlu[/] has 14,042 samples now",
-            cure="evalbench resume --accept-changes",
+            hint="evalbench resume --accept-changes",
         )
     )
 

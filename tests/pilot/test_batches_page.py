@@ -92,11 +92,11 @@ async def test_fetching_and_cancelling_are_commands(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
+    async def run_command(*words: str, **_: Any) -> list[dict[str, Any]]:
         asked.append(words)
         return []
 
-    monkeypatch.setattr(batches, "errand", errand)
+    monkeypatch.setattr(batches, "run_command", run_command)
     async with an_app().run_test(size=(100, 30)) as pilot:
         await pilot.press("f12")
         await until_shown(pilot, "bbbbbbbbbb")
@@ -120,12 +120,12 @@ async def test_a_host_that_only_the_folder_names_is_asked_about(
 ) -> None:
     answers: list[bool] = []
 
-    async def errand(*_words: str, ask: Any, **_: Any) -> list[dict[str, Any]]:
+    async def run_command(*_words: str, ask: Any, **_: Any) -> list[dict[str, Any]]:
         text = "run x sends the key of openai to evil.example"
         answers.append(await ask({"event": "key-hosts", "text": text, "hosts": ["evil.example"]}))
         return []
 
-    monkeypatch.setattr(batches if page == "batches" else starting, "errand", errand)
+    monkeypatch.setattr(batches if page == "batches" else starting, "run_command", run_command)
     async with an_app().run_test(size=(100, 30)) as pilot:
         if page == "batches":
             await pilot.press("f12")

@@ -48,7 +48,7 @@ async def test_runs_are_marked_compared_and_their_samples_opened(runs: list[RunF
         assert "8 samples scored in every run" in screen
         assert "compared: the model" in screen
         assert "WARNING" not in screen
-        assert "B - A = -25.00 points: not told apart" in screen
+        assert "B - A = -25.00 points: no significant difference" in screen
         assert "higher on   A 3, B 1; both right 3, both wrong 1" in screen
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(app.screen, SamplePage), "a sample")
@@ -72,11 +72,11 @@ async def test_one_marked_run_is_compared_with_the_one_under_the_cursor(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
+    async def run_command(*words: str, **_: Any) -> list[dict[str, Any]]:
         asked.append(words)
-        raise EvalbenchError("no", why="it is a test", cure="none")
+        raise EvalbenchError("no", why="it is a test", hint="none")
 
-    monkeypatch.setattr(compare, "errand", errand)
+    monkeypatch.setattr(compare, "run_command", run_command)
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await until_shown(pilot, "2 runs")

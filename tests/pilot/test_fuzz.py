@@ -136,7 +136,7 @@ async def test_dialogs_and_toasts_show_nasty_text_as_text(home: Path, part: dict
             await until(pilot, lambda: not app.screen.query(Toast), "the last toast to go")
             app.notify(text, title=text, markup=False)
             dialogs = (
-                Trouble(UsageError(text, why=text, cure=text)),
+                Trouble(UsageError(text, why=text, hint=text)),
                 Confirm(f"Delete {text}?", yes="Delete", note=text),
                 Enter(text, value=text, note=text),
             )
@@ -170,10 +170,10 @@ async def test_compared_runs_show_nasty_text_as_text(
 ) -> None:
     texts = iter(part.values())
 
-    async def errand(*_words: str, **_: Any) -> list[dict[str, Any]]:
+    async def run_command(*_words: str, **_: Any) -> list[dict[str, Any]]:
         return compared(next(texts))
 
-    monkeypatch.setattr(compare, "errand", errand)
+    monkeypatch.setattr(compare, "run_command", run_command)
     app = EvalbenchApp(Preferences(welcomed=True))
     async with app.run_test(size=size) as pilot:
         for _ in part:

@@ -87,7 +87,7 @@ async def test_filtering_as_one_types() -> None:
         assert len(cells(app)) > 20
         assert isinstance(app.screen, HelpPage)
         await filter_by(pilot, "nothing like it")
-        assert "No command has these words. escape shows all." in shown(app)
+        assert "No matching commands. Press escape to show all." in shown(app)
 
 
 @pytest.mark.share(2)

@@ -69,7 +69,7 @@ async def press(pilot: Pilot[int], *keys: str) -> None:
 async def test_with_no_run_it_says_what_to_press() -> None:
     app = an_app()
     async with app.run_test(size=(80, 24)) as pilot:
-        screen = await until_shown(pilot, "No run yet. n sets one up.")
+        screen = await until_shown(pilot, "No runs yet. Press n to start one.")
         assert "0 runs" in screen
         await press(pilot, "o", "r", "s", "d", "enter")
         assert isinstance(app.screen, HomePage)
@@ -406,7 +406,7 @@ async def test_ctrl_c_says_how_to_leave(runs: dict[str, PretendEngine], before: 
     app = an_app()
     async with app.run_test() as pilot:
         await press(pilot, *before, "ctrl+c")
-        assert [n.message for n in app._notifications] == ["ctrl+q leaves; runs go on"]
+        assert [n.message for n in app._notifications] == ["ctrl+q quits; runs keep going"]
         assert app.is_running
 
 

@@ -75,7 +75,7 @@ async def test_a_key_is_set_tried_and_removed(home: Path, keychain: Path) -> Non
         await until_shown(pilot, "s puts a key of llamacpp into the keychain")
         assert "LLAMACPP_API_KEY would do too" in shown(app)
         await pilot.press("s")
-        await until_shown(pilot, "It goes to the keychain and is never shown again")
+        await until_shown(pilot, "It is stored in the keychain and never shown again")
         await pilot.press(*KEY)
         assert KEY not in shown(app)
         await pilot.press("enter")

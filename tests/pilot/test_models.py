@@ -93,7 +93,7 @@ async def test_letters_find_models_and_escape_shows_all(providers: Callable[...,
         assert "scripted/better" in shown(app)
         assert "scripted/good" not in shown(app)
         await pilot.press("z")
-        await until_shown(pilot, "No model has these letters. escape shows all.")
+        await until_shown(pilot, "No matching models. Press escape to show all.")
         await pilot.press("escape")
         await until_shown(pilot, "smollm2")
         assert isinstance(app.screen, ModelsPage)

@@ -65,7 +65,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
         await until(pilot, lambda: field.has_focus_within, "the field of the judge")
         await pilot.press(*"scripted/good,qsp=3")
         fault = page.query_one("#field-judge .fault", Static)
-        await until(pilot, lambda: "did you mean qps" in str(fault.visual), "the cure")
+        await until(pilot, lambda: "did you mean qps" in str(fault.visual), "the hint")
         assert "is no setting of a judge" in str(fault.visual)
         assert fault.region.height
         both = "scripted/good,qps=300, scripted/better"
@@ -77,7 +77,7 @@ async def test_a_judge_is_asked_for_first_checked_in_place_and_priced(
         assert "judge/scripted/good: 6 calls" in takes
         assert "judge/scripted/better: 6 calls" in takes
         await pilot.press("f9")
-        await until_shown(pilot, "What this costs is unknown. Start?")
+        await until_shown(pilot, "The cost is unknown. Start?")
         await pilot.press("y")
         folder = (await until(pilot, lambda: all_runs(home / "runs"), "a run folder"))[0]
         await until_shown(pilot, "complete")
@@ -99,7 +99,7 @@ async def test_given_answers_need_no_model(home: Path, tmp_path: Path, shared_da
         await write(pilot, page, "answers", f"mine={tmp_path}/here")
         screen = await until_shown(pilot, "spec-comply × answers/mine")
         state = page.query_one("#result #state", Static)
-        assert str(state.visual) == "no model is asked: the answers are there"
+        assert str(state.visual) == "no model is called: the answers exist already"
         assert "of scripted" not in screen
         assert page.query_one("#field-answers").has_focus_within
         assert "--model" not in page._draft.command()

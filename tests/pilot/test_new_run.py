@@ -84,7 +84,7 @@ async def test_a_run_is_chosen_and_started_by_keyboard_alone(home: Path) -> None
         await until_shown(pilot, "20 samples")
         assert "evalbench run synthetic --model scripted/good --limit 20" in shown(app)
         await pilot.press("f9")
-        await until_shown(pilot, "What this costs is unknown. Start?")
+        await until_shown(pilot, "The cost is unknown. Start?")
         await pilot.press("y")
         folder = (await until(pilot, lambda: all_runs(home / "runs"), "a run folder"))[0]
         await until(pilot, lambda: folder.status().state == "complete", "the end of the run")
@@ -131,7 +131,7 @@ async def test_a_server_of_ones_own_is_set_up_by_what_the_page_offers(
         page(pilot).query_one("#field-base_url Input", Input).value = sim.base_url("vllm")
         # The family goes by what such a server can answer.
         await until(pilot, lambda: "--base-url" in command(pilot), "the address")
-        await until_shown(pilot, "no key, which is often fine")
+        await until_shown(pilot, "no key; often not needed")
         filled = command(pilot)
         await pilot.press("escape", "escape")
         await until(pilot, lambda: not isinstance(app.screen, NewRunPage), "Home")
@@ -146,7 +146,7 @@ async def test_no_is_no(home: Path) -> None:
     async with app.run_test() as pilot:
         await opened(pilot)
         await pilot.press("f9")
-        await until_shown(pilot, "What this costs is unknown. Start?")
+        await until_shown(pilot, "The cost is unknown. Start?")
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, NewRunPage), "the page")
     assert all_runs(home / "runs") == []
@@ -223,7 +223,7 @@ async def test_the_estimate_is_called_off_when_something_changes(home: Path) -> 
         await until_shown(pilot, "500 samples")
         await write(pilot, "limit", "10")
         assert "500 samples" not in shown(app)
-        assert "reckoning what it takes" in shown(app)
+        assert "estimating" in shown(app)
         await until_shown(pilot, "10 samples")
 
 
@@ -339,7 +339,7 @@ async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def no_fresh_list(provider: str, *flags: str) -> ModelList:
-        raise EvalbenchError("[/] no \x1b[2J list", cure="[b]wait")
+        raise EvalbenchError("[/] no \x1b[2J list", hint="[b]wait")
 
     monkeypatch.setattr(offered, "ask_models", no_fresh_list)
     odd = ["[red]x[/]", "[/", "a\x1b[2Jb", "z\u200dj\u202er", "nul\x00", "long" * 5000, "漢字"]
@@ -377,7 +377,7 @@ async def test_names_of_models_are_shown_as_text_whatever_is_in_them(
             picker.take_focus()
         await pilot.press("f8")
         await until(
-            pilot, lambda: "reckoning" not in shown(app), "an estimate or why there is none"
+            pilot, lambda: "estimating" not in shown(app), "an estimate or why there is none"
         )
         await write(pilot, "desc", "[/] \x1b[2J")
         assert "\x1b" not in shown(app)

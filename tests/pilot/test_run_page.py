@@ -22,7 +22,7 @@ from evalbench.tui.screens.dialogs import Trouble
 from evalbench.tui.screens.run import RunPage
 from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.screens.samples import SamplesPage
-from evalbench.tui.state.errand import ErrandFailed
+from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.preferences import Preferences
 from evalbench.tui.widgets.table import Table
 from tests.e2e.commandline import CommandLine, plain_environment
@@ -125,12 +125,12 @@ async def test_why_it_waits_and_what_was_not_sent_as_asked(engine: PretendEngine
     engine.status(gauges=gauges, params=params)
     async with opened(engine) as pilot:
         screen = await until_shown(pilot, "9 × RateLimited")
-        assert "1 of 2 in flight, finds its own level" in screen
-        assert "3 wait to be sent again" in screen
+        assert "1 of 2 in flight, adaptive" in screen
+        assert "3 waiting to be retried" in screen
         assert "17 sent again so far" in screen
         assert "temperature dropped: it takes none" in screen
         engine.status(gauges={**gauges, "paused_s": 3.0, "paused_why": "no requests left"})
-        await until_shown(pilot, "sending pauses for 3.0 s: no requests")
+        await until_shown(pilot, "sending paused for 3.0 s: no requests")
 
 
 async def test_cards_are_shown_where_there_are_any(engine: PretendEngine) -> None:
@@ -170,7 +170,7 @@ async def test_workers_and_cards_are_told_with_their_node(engine: PretendEngine)
     engine.status(gauges={"in_flight": 700, "workers": workers, "gpus": [card]})
     async with opened(engine) as pilot:
         screen = await until_shown(pilot, "node-b: Card 9000")
-        assert "node-a gpu 0: 64 in work, 900 answers" in screen
+        assert "node-a gpu 0: 64 in flight, 900 answers" in screen
         assert "node-b gpu 0: loading the model" in screen
 
 
@@ -233,10 +233,10 @@ async def test_what_changes_is_shown_as_it_changes(engine: PretendEngine) -> Non
         (State.CREATED, True, {"done": 0}, "created"),
         (State.PAUSING, True, {}, "pausing"),
         (State.STOPPING, True, {}, "stopping"),
-        (State.PAUSED, True, {}, "r goes on: only what has no answer yet is asked"),
+        (State.PAUSED, True, {}, "press r to resume: only calls without a reply are sent"),
         (State.STOPPED, True, {}, "r goes on"),
-        (State.BUDGET, True, {}, "b sets another budget and goes on"),
-        (State.RUNNING, False, {}, "its engine ended without a word"),
+        (State.BUDGET, True, {}, "press b to raise the budget and continue"),
+        (State.RUNNING, False, {}, "its engine ended unexpectedly"),
         (State.FAILED, True, {"problem": "bad key\n  try: evalbench keys set"}, "try: evalbench"),
     ],
 )
@@ -342,7 +342,10 @@ async def test_a_budget_needs_known_prices(engine: PretendEngine) -> None:
 
 @pytest.mark.parametrize(
     ("key", "request_left", "said"),
-    [("p", {"do": "pause"}, "pausing: calls in flight"), ("s", {"do": "stop"}, "can be resumed")],
+    [
+        ("p", {"do": "pause"}, "pausing after the calls in flight"),
+        ("s", {"do": "stop"}, "can be resumed"),
+    ],
 )
 async def test_pausing_and_stopping(
     engine: PretendEngine, key: str, request_left: dict[str, Any], said: str
@@ -359,7 +362,7 @@ async def test_calls_in_flight_are_changed(
 ) -> None:
     async with opened(engine) as pilot:
         await pilot.press("c")
-        await until_shown(pilot, "Calls in flight at once")
+        await until_shown(pilot, "Maximum concurrent calls")
         field = pilot.app.screen.query_one(Input)
         assert field.value == "8"
         field.value = "lots"
@@ -498,7 +501,7 @@ async def test_a_run_is_stopped_and_goes_on_on_the_same_page(command_line: Comma
         await until(pilot, lambda: folder.status().done > before, "further scores")
         assert len([page for page in app.screen_stack if isinstance(page, RunPage)]) == 1
         await pilot.press("c")
-        await until_shown(pilot, "Calls in flight at once")
+        await until_shown(pilot, "Maximum concurrent calls")
         app.screen.query_one(Input).value = "50"
         await pilot.press("enter")
         await until_shown(pilot, "concurrency set to 50")
@@ -514,7 +517,7 @@ async def test_a_spent_budget_is_raised_and_the_run_goes_on(command_line: Comman
     async with app.run_test(size=(120, 40)) as pilot:
         await until_shown(pilot, "– budget reached")
         await pilot.press("b")
-        await until_shown(pilot, "the run goes on with it")
+        await until_shown(pilot, "the run continues with it")
         app.screen.query_one(Input).value = "100"
         await pilot.press("enter")
         await until_shown(pilot, "✓ complete")
@@ -560,19 +563,19 @@ async def test_its_report_is_a_command_and_where_it_lies_is_said(
     engine: PretendEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str, ...]] = []
-    answers: list[list[dict[str, Any]] | ErrandFailed] = [
+    answers: list[list[dict[str, Any]] | CommandFailed] = [
         [{"event": "reported", "files": ["/[/foo]/report.html"]}],
-        ErrandFailed("no room", why="the disk is full", cure="make room"),
+        CommandFailed("no room", why="the disk is full", hint="make room"),
     ]
 
-    async def errand(*words: str, **_: Any) -> list[dict[str, Any]]:
+    async def run_command(*words: str, **_: Any) -> list[dict[str, Any]]:
         asked.append(words)
         answer = answers.pop(0)
-        if isinstance(answer, ErrandFailed):
+        if isinstance(answer, CommandFailed):
             raise answer
         return answer
 
-    monkeypatch.setattr(run, "errand", errand)
+    monkeypatch.setattr(run, "run_command", run_command)
     async with opened(engine) as pilot:
         await pilot.press("w")
         await until_shown(pilot, "the report is in /[/foo]/report.html")

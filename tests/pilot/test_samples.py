@@ -16,7 +16,7 @@ from evalbench.engine.benchmark import Sample
 from evalbench.engine.calls import Call, MediaPart, Outcome, Prompt, Reply, TextPart, generate, user
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
-from evalbench.engine.runs.browse import Filter, Samples
+from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.status import State
 from evalbench.tui.app import EvalbenchApp
 from evalbench.tui.screens.choose import Choose
@@ -114,7 +114,7 @@ async def test_filters_narrow_together_and_are_cleared(engine: PretendEngine) ->
         await until_listed(pilot, 11)
         await until_shown(pilot, "only refused, wrong")
         await pilot.press("w")
-        await until_shown(pilot, "No sample is like that. x shows all.")
+        await until_shown(pilot, "No matching samples. Press x to show all.")
         await pilot.press("w")
         await until_listed(pilot, 11)
         await pilot.press("x")
@@ -371,7 +371,7 @@ async def test_the_next_wrong_answer_and_the_next_error(
     engine: PretendEngine, lasting_toasts: None
 ) -> None:
     await engine.answer(13, "Q13", read="Overloaded: x", outcome=Outcome.ERROR)
-    wrong = Samples(engine.folder.journal, "accuracy").matching(Filter(right=False))
+    wrong = SampleBrowser(engine.folder.journal, "accuracy").matching(Filter(right=False))
     async with samples(engine) as pilot:
         await until_listed(pilot, *range(1, 14))
         table = pilot.app.screen.query_one(Table)
@@ -418,7 +418,7 @@ async def test_requests_and_replies_as_they_were(engine: PretendEngine) -> None:
 
 async def test_a_sample_that_is_gone_and_a_journal_that_is(engine: PretendEngine) -> None:
     async with one(engine, 99) as pilot:
-        await until_shown(pilot, "This sample was taken out of the run.")
+        await until_shown(pilot, "This sample is no longer part of the run.")
     engine.folder.journal.unlink()
     async with one(engine, 1) as pilot:
         await until_shown(pilot, "there is no journal")

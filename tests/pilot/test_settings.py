@@ -211,7 +211,7 @@ async def test_no_key_and_all_defaults_again() -> None:
         assert not app.screen.query_one("#filter").has_focus
         await press(pilot, "f6")
         await app.screen.run_action("reset_all")
-        await until_shown(pilot, "Give every command its default keys again?")
+        await until_shown(pilot, "Reset all keys to the defaults?")
         await press(pilot, "y")
         assert kept() == {}
         await press(pilot, "f2", "slash")

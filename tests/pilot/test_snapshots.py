@@ -25,8 +25,8 @@ from evalbench.tui.screens.home import HomePage
 from evalbench.tui.screens.key_entry import Clock
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import run_charts
-from evalbench.tui.state.pace import Left, Pace
 from evalbench.tui.state.preferences import load_preferences
+from evalbench.tui.state.rate_history import RateHistory, TimeLeft
 from evalbench.tui.state.run_view import RunView
 from tests.contrast import ratio
 from tests.pilot.pages import SHOTS, SIZES, settled
@@ -49,8 +49,10 @@ def _still(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setenv("HOME", str(home.parent))
     monkeypatch.setattr(settings, "version", lambda *_: "0.0.0")
     monkeypatch.setattr(RunView, "elapsed", 93.0)
-    monkeypatch.setattr(RunView, "left", Left(262.0, 203.0, 341.0))
-    monkeypatch.setattr(Pace, "history", lambda _pace, _most: [n * 7 % 11 + 1 for n in range(24)])
+    monkeypatch.setattr(RunView, "left", TimeLeft(262.0, 203.0, 341.0))
+    monkeypatch.setattr(
+        RateHistory, "history", lambda _pace, _most: [n * 7 % 11 + 1 for n in range(24)]
+    )
     monkeypatch.setattr(RunView, "clock_time", lambda _view, _event: "12:34:56")
     monkeypatch.setattr(run_charts, "_clock", lambda *_: lambda _x: "12:34:56")
     monkeypatch.setattr(Clock, "_tell", lambda clock: clock.show("3 s"))

@@ -179,7 +179,7 @@ class Scripted(Provider):
     def check_model(self, model: str) -> None:
         if model not in ("good", "better"):
             raise NoSuchModel(
-                f"scripted has no model {model!r}", cure=nearest(model, ("good", "better"))
+                f"scripted has no model {model!r}", hint=nearest(model, ("good", "better"))
             )
 
     async def models(self) -> Sequence[ModelInfo]:

@@ -25,7 +25,7 @@ class Offer:
     Attributes:
         profiles: geographies of its inference profiles.
         on_demand: regions where its own id answers.
-        video: whether it sees films.
+        video: whether it sees videos.
         caches: whether it takes cache points.
         optimized: whether it has optimized latency.
         legacy: whether the control plane calls it LEGACY.

@@ -86,8 +86,8 @@ class Chat:
         self._numbers(value, model)
 
     def _routes(self, value: dict[str, Any], model: Model) -> None:
-        wishes = value.get("provider")
-        if isinstance(wishes, dict) and wishes.get("require_parameters"):
+        batch_settings = value.get("provider")
+        if isinstance(batch_settings, dict) and batch_settings.get("require_parameters"):
             honoured = {*routable(model), *_UNROUTED}
             if not value.keys() <= honoured:
                 raise Refused(word(self.name, "unrouted"))

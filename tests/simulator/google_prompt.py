@@ -146,7 +146,7 @@ def _tiles(width: int, height: int) -> int:
 
 
 def _seconds(data: bytes) -> float:
-    """How long a film lasts by its header; ten seconds when that does not say."""
+    """How long a video lasts by its header; ten seconds when that does not say."""
     at = data.find(b"mvhd")
     if at < 0:
         return 10.0

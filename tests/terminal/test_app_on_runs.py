@@ -23,7 +23,7 @@ def test_a_run_is_left_and_attached_to_again(terminal: OpenTerminal, slow: Comma
     run = slow.answering()
     window.press("q")
     shown = window.wait_for("exit 0")
-    assert f"{run.id} goes on" in shown
+    assert f"{run.id} keeps running" in shown
     assert f"evalbench attach {run.id}" in shown
     assert "score and outcomes" not in shown
     before = run.status().done
@@ -56,7 +56,7 @@ def test_a_resumed_run_is_shown_too(terminal: OpenTerminal, slow: CommandLine) -
     window.type(f"clear; evalbench resume {folder.id}; echo exit $?")
     window.wait_for("▸ running")
     window.press("q")
-    assert f"{folder.id} goes on" in window.wait_for("exit 0")
+    assert f"{folder.id} keeps running" in window.wait_for("exit 0")
 
 
 @pytest.mark.parametrize("flag", ["--no-ui", "--foreground"])
@@ -89,4 +89,4 @@ def test_several_runs_open_the_list(terminal: OpenTerminal) -> None:
     window.wait_for("scripted/better")
     window.press("q")
     shown = window.wait_for("exit 0")
-    assert shown.count("goes on") == 2
+    assert shown.count("keeps running") == 2

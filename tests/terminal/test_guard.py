@@ -48,7 +48,7 @@ def window(terminal: OpenTerminal, slow: CommandLine) -> Terminal:
 def open_app(window: Terminal, command: str = "evalbench") -> tuple[int, int]:
     """Open the app; process ids of its guard and itself."""
     window.type(f"clear; {command}; echo exit $?")
-    window.wait_for("No run yet. n sets one up.")
+    window.wait_for("No runs yet. Press n to start one.")
     assert window.ask("alternate_on") == "1"
     assert window.ask("mouse_any_flag") == "1"
     shell = psutil.Process(int(window.ask("pane_pid")))
@@ -122,7 +122,7 @@ def test_suspending_and_coming_back(window: Terminal) -> None:
     wait_until(lambda: window.ask("alternate_on") == "0", "the shell")
     assert_usable(window)
     window.type("fg; echo exit $?")
-    window.wait_for("No run yet. n sets one up.")
+    window.wait_for("No runs yet. Press n to start one.")
     assert window.ask("alternate_on") == "1"
     window.press("F4")
     window.wait_for("evalbench · Models")

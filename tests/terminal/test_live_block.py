@@ -40,7 +40,7 @@ def test_ctrl_c_asks_and_the_run_goes_on_meanwhile(
     window.wait_for("running")
     run = slow.answering()
     window.press("C-c")
-    window.wait_for("d leave it running, s stop it, c go on watching:")
+    window.wait_for("d detach, s stop it, c keep watching:")
     before = run.status().done
     wait_until(lambda: run.status().done > before, "further scores")
     window.press("c")
@@ -63,7 +63,7 @@ def test_leaving_keeps_the_engine_alive(
     window.wait_for("running")
     run = slow.answering()
     window.press("C-c")
-    window.wait_for("c go on watching:")
+    window.wait_for("c keep watching:")
     window.press(key)
     shown = window.wait_for("exit 0")
     assert f"evalbench attach {run.id}" in shown
@@ -93,7 +93,7 @@ def test_a_tied_run_cannot_be_left(terminal: OpenTerminal, slow: CommandLine) ->
     window.wait_for("Ctrl-C: stop it")
     slow.answering()
     window.press("C-c")
-    shown = window.wait_for("c go on watching:")
+    shown = window.wait_for("c keep watching:")
     assert "leave it running" not in shown.replace("Ctrl-C: leave it running", "")
     window.press("d")
     window.press("s")

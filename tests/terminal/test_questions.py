@@ -21,7 +21,7 @@ OpenTerminal = Callable[..., Terminal]
 def test_an_unknown_price_is_asked_about(terminal: OpenTerminal, slow: CommandLine) -> None:
     window = terminal(SCRIPTED_LATENCY="0")
     window.type(f"clear; {RUN}; echo exit $?")
-    shown = window.wait_for("What this costs is unknown. Start? [y/N]")
+    shown = window.wait_for("The cost is unknown. Start? [y/N]")
     assert "synthetic × scripted/good: 20 samples" in shown
     assert "prices    unknown" in shown
     assert slow.runs() == []
@@ -112,7 +112,7 @@ def test_a_typed_key_is_not_shown(
     assert "keys are made at https://console.groq.com/keys" in shown
     window.type(KEY)
     shown = window.wait_for("exit 0")
-    assert "the keychain holds the groq key 'default' now (gsk…WXYZ)" in shown
+    assert "the groq key 'default' is stored in the keychain (gsk…WXYZ)" in shown
     assert "0123456789" not in shown
     assert json.loads(file.read_text()) == {"evalbench groq/default": KEY}
     # The first question's words are gone when this is there.

@@ -20,16 +20,16 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.short_usage("")
     parser.add_argument(
-        "--web", action="store_true", help="show the app in a browser on this machine instead"
+        "--web", action="store_true", help="serve the app to a browser on this machine"
     )
     parser.add_argument(
         "--port", type=int, metavar="N", help="port for --web (default 8765)", default=8765
     )
-    parser.add_argument("--theme", metavar="NAME", help="colours, this time")
+    parser.add_argument("--theme", metavar="NAME", help="colour theme for this session")
     parser.add_argument(
-        "--low-bandwidth", action="store_true", help="redraw less, as is done over SSH"
+        "--low-bandwidth", action="store_true", help="redraw less often (default over SSH)"
     )
-    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    parser.add_argument("--no-mouse", action="store_true", help="do not capture the mouse")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def execute(args: argparse.Namespace) -> int:
             "the full-screen app needs a terminal",
             why="standard input, output or error is not one, or TERM says that it cannot move"
             " its cursor",
-            cure="evalbench run BENCHMARK --no-ui, or evalbench --help",
+            hint="evalbench run BENCHMARK --no-ui, or evalbench --help",
         )
     return open_app(
         theme=args.theme, low_bandwidth=args.low_bandwidth or None, mouse=not args.no_mouse

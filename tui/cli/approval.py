@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from evalbench.engine.config.spec import RunSpec
-from evalbench.engine.preflight.desk import Checked
+from evalbench.engine.preflight import CheckedSpec
 from evalbench.tui.cli.confirm import Declined, confirmed
 from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import stdout
@@ -16,14 +16,14 @@ from evalbench.tui.state.money_words import total
 
 def approval(
     view: View, specs: Sequence[RunSpec], *, pilot: int | None, yes: bool
-) -> Callable[[Sequence[Checked]], None]:
+) -> Callable[[Sequence[CheckedSpec]], None]:
     """What to call with the checked specs before they start: prints the estimates, may ask.
 
     Runs that cost nothing are not mentioned. A pilot is asked about only if it
     is dear itself, since a question follows it.
     """
 
-    def approve(checked: Sequence[Checked]) -> None:
+    def approve(checked: Sequence[CheckedSpec]) -> None:
         told = [
             (spec, done)
             for spec, done in zip(specs, checked, strict=True)

@@ -1,4 +1,4 @@
-"""``evalbench attach``: watch a run that an engine is driving, as a guest."""
+"""``evalbench attach``: watch a live run, as a guest."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.launch import NO_UI, in_app, make_view, show_app
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
-from evalbench.tui.state.watch import Watch, last_event
+from evalbench.tui.state.run_follower import RunFollower, last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
-    parser.add_argument(
-        "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
-    )
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
+    parser.add_argument("--json", action="store_true", help="print JSON lines (docs/json-lines.md)")
     parser.add_argument("--no-ui", action="store_true", help=NO_UI)
     parser.examples(
         "evalbench attach last",
@@ -32,7 +30,7 @@ def execute(args: argparse.Namespace) -> int:
     folder = find_run(args.run)
     folder.spec()
     if in_app(args):
-        return show_app([Watch(folder)], make_view(json=False))
+        return show_app([RunFollower(folder)], make_view(json=False))
     with Signals() as signals:
-        watch = Watch(folder, after=last_event(folder))
+        watch = RunFollower(folder, after=last_event(folder))
         return follow([watch], make_view(json=args.json), signals, owner=False)

@@ -36,10 +36,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "do", nargs="?", choices=("list", "show", "cancel"), default="list", help="default: list"
     )
     parser.add_argument(
-        "batch", nargs="?", metavar="BATCH", help="its name here, or the provider's id"
+        "batch", nargs="?", metavar="BATCH", help="batch name, or the provider's batch ID"
     )
-    parser.add_argument("--all", action="store_true", help="list also those that are over")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--all", action="store_true", help="include finished batches")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     key_hosts.declare(parser, "a run")
     declare_run_dir(parser)
     parser.examples(
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.do == "list":
         return _list(out, args)
     if not args.batch:
-        raise RunNotFound(f"evalbench batches {args.do} needs a batch", cure="evalbench batches")
+        raise RunNotFound(f"evalbench batches {args.do} needs a batch", hint="evalbench batches")
     folder, batch = _find(args.batch, args.run_dir)
     if args.do == "show":
         _show(out, folder, batch, json=args.json)
@@ -84,7 +84,7 @@ def _find(name: str, run_dir: Path | None) -> tuple[RunFolder, dict[str, Any]]:
     for folder, batch in _every(run_dir):
         if name in (batch.get("name"), batch.get("id")):
             return folder, batch
-    raise RunNotFound(f"there is no batch {name}", cure="see evalbench batches --all")
+    raise RunNotFound(f"there is no batch {name}", hint="see evalbench batches --all")
 
 
 def _list(out: Out, args: argparse.Namespace) -> int:
@@ -97,7 +97,7 @@ def _list(out: Out, args: argparse.Namespace) -> int:
     elif found:
         _print(out, found)
     else:
-        out.line("no batch is out" if not args.all else "no run has sent a batch")
+        out.line("no pending batches" if not args.all else "no run has sent a batch")
         out.line("send some: evalbench run BENCHMARK --model PROVIDER/NAME --mode batch")
     return 0
 

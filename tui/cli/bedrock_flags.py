@@ -25,7 +25,7 @@ def declare_model_id(parser: Parser) -> None:
         dest="model",
         type=lambda name: f"{PROVIDER}/{name}",
         metavar="ID",
-        help=f"the same as --model {PROVIDER}/ID",
+        help=f"same as --model {PROVIDER}/ID",
     )
 
 

@@ -27,15 +27,12 @@ _PROMPTS = Option(
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with ``--prompts`` also the settings of a run, as they decide what is asked."""
     parser.short_usage("[NAME|FILE.toml] [--prompts N [settings of evalbench run NAME]]")
-    parser.add_argument(
-        "target", metavar="NAME|FILE.toml", nargs="?", help="explain this benchmark"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("target", metavar="NAME|FILE.toml", nargs="?", help="benchmark to describe")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.add_argument(
         "--prompts",
         metavar="N",
-        help="show what the first N samples would ask, of models and of judges; takes every"
-        " setting of evalbench run NAME, such as --data and --limit",
+        help="show the prompts of the first N samples; takes every option of evalbench run NAME",
     )
     parser.add_argument(
         "--template",
@@ -59,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.prompts is not None:
         if args.target is None:
             raise UsageError(
-                "--prompts needs a benchmark", cure="evalbench benchmarks NAME --prompts N"
+                "--prompts needs a benchmark", hint="evalbench benchmarks NAME --prompts N"
             )
         from evalbench.tui.cli.prompts import show_prompts
 
@@ -87,12 +84,12 @@ def execute(args: argparse.Namespace) -> int:
 def _print_template(out: Out, name: str) -> None:
     if not name:
         raise UsageError(
-            "--template needs a benchmark", cure="evalbench benchmarks NAME --template"
+            "--template needs a benchmark", hint="evalbench benchmarks NAME --template"
         )
     bench = registry.benchmark_class(name)
     if not bench.prompt_templates:
         cures = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
-        raise UsageError(f"{name} has no templates", cure=cures.get(name, ""))
+        raise UsageError(f"{name} has no templates", hint=cures.get(name, ""))
     out.write(template_file(bench.prompt_templates))
 
 
@@ -175,7 +172,7 @@ def _explain(out: Out, bench: type[Benchmark]) -> None:
         out.line()
         print_columns(
             out,
-            ("setting", "default", "what it does"),
+            ("setting", "default", "description"),
             [
                 (option.flag, default_words(option), _help_with_choices(option))
                 for option in bench.options

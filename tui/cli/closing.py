@@ -9,13 +9,13 @@ from evalbench.tui.state import figures
 from evalbench.tui.state.batch_words import saved
 from evalbench.tui.state.clean import clean, one_line
 from evalbench.tui.state.reuse_words import reused_words
+from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.scores import final_metrics
 from evalbench.tui.state.spending import is_free, spent_words
 from evalbench.tui.state.trace_words import trace_pairs
-from evalbench.tui.state.watch import Watch
 
 
-def print_closing(out: Out, watch: Watch) -> None:
+def print_closing(out: Out, watch: RunFollower) -> None:
     """Print how a run ended."""
     status = watch.status
     took = f" in {figures.duration(status.seconds)}" if status.seconds else ""
@@ -37,7 +37,9 @@ def print_closing(out: Out, watch: Watch) -> None:
         out.line(f"saved     {figures.dollars(less)} by batches")
     if status.possible_usd:
         possible = figures.dollars(status.possible_usd)
-        out.line(f"{'':<10}{possible} possibly billed besides, for calls that were cut or failed")
+        out.line(
+            f"{'':<10}{possible} possibly billed in addition, for calls that were cut or failed"
+        )
     if status.mixed:
         out.line("mixed     settings or data changed along the way: the scores mix two things")
     for name, text in trace_pairs(watch.id, status.traces):
@@ -47,7 +49,7 @@ def print_closing(out: Out, watch: Watch) -> None:
         out.line(f"{'next' if not number else '':<10}{command}")
 
 
-def _next(watch: Watch) -> list[str]:
+def _next(watch: RunFollower) -> list[str]:
     commands = [f"evalbench show {watch.id}"]
     if watch.state == "waiting":
         return [f"evalbench collect {watch.id}", "evalbench batches"]

@@ -19,18 +19,16 @@ from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.signals import Signals
 from evalbench.tui.state.batch_words import is_unfetched
-from evalbench.tui.state.watch import Watch, last_event
+from evalbench.tui.state.run_follower import RunFollower, last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.add_argument(
-        "runs", nargs="*", metavar="RUN", help="runs to look after; without any, all that wait"
+        "runs", nargs="*", metavar="RUN", help="runs to collect (default: all that are waiting)"
     )
-    parser.add_argument("--all", action="store_true", help="every run that waits for batches")
-    parser.add_argument(
-        "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
-    )
+    parser.add_argument("--all", action="store_true", help="collect every waiting run")
+    parser.add_argument("--json", action="store_true", help="print JSON lines (docs/json-lines.md)")
     key_hosts.declare(parser, "a run")
     declare_run_dir(parser)
     parser.examples(
@@ -90,7 +88,7 @@ def collected(folder: RunFolder, args: argparse.Namespace, cancel: Sequence[str]
             view.close()
         assert engine.hold
         try:
-            watches = [Watch(folder, after=last_event(folder))]
+            watches = [RunFollower(folder, after=last_event(folder))]
             return follow(watches, view, signals, owner=True, tied=True)
         finally:
             engine.hold.close()

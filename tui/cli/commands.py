@@ -19,32 +19,32 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "run": Command("run a benchmark, or a suite of them", "run"),
-    "resume": Command("go on with a run: ask only what has no answer yet", "resume"),
-    "attach": Command("watch a run that an engine is driving", "attach"),
-    "pause": Command("let calls in flight finish, then rest", "stop"),
-    "stop": Command("end a run soon; it can be resumed", "stop"),
-    "collect": Command("fetch what provider batches brought, and go on", "collect"),
+    "resume": Command("resume a run: send only calls that have no reply yet", "resume"),
+    "attach": Command("watch a live run", "attach"),
+    "pause": Command("finish calls in flight, then pause", "stop"),
+    "stop": Command("stop a run; it can be resumed", "stop"),
+    "collect": Command("fetch finished provider batches and continue their runs", "collect"),
     "batches": Command("list, show and cancel provider batches", "batches"),
-    "estimate": Command("what a run would take and cost", "estimate"),
+    "estimate": Command("estimate the calls, tokens and cost of a run", "estimate"),
     "runs": Command("list runs", "runs"),
-    "show": Command("scores, settings and single answers of a run", "show"),
-    "compare": Command("is one run better than another? on which samples?", "compare"),
-    "report": Command("write a run, or several side by side, as a page or plots", "report"),
-    "score": Command("score a run anew from its stored replies, for free", "score"),
-    "trace": Command("send a run's calls to Langfuse, Phoenix, Galileo and others", "trace"),
-    "import": Command("take results of other systems over as runs", "importing"),
-    "export": Command("write runs as files for other tools", "export"),
+    "show": Command("show a run's scores, settings and samples", "show"),
+    "compare": Command("compare runs: differences, significance, samples that flip", "compare"),
+    "report": Command("write an HTML or Markdown report of one or more runs", "report"),
+    "score": Command("re-score a run from its stored replies, for free", "score"),
+    "trace": Command("export a run's traces (OpenTelemetry, Langfuse, Galileo)", "trace"),
+    "import": Command("import results from other tools", "importing"),
+    "export": Command("export runs to other tools' formats", "export"),
     "translate": Command("what a command of another system is here", "translate"),
-    "benchmarks": Command("list benchmarks, or explain one", "benchmarks"),
-    "new-benchmark": Command("write an example of a benchmark of your own", "new_benchmark"),
-    "models": Command("list the models that providers offer", "models"),
-    "probe": Command("ask a model one short question", "probe"),
+    "benchmarks": Command("list benchmarks, or describe one", "benchmarks"),
+    "new-benchmark": Command("create an example custom benchmark", "new_benchmark"),
+    "models": Command("list providers' models and prices", "models"),
+    "probe": Command("send one short prompt to a model", "probe"),
     "serve": Command("serve a local model with vLLM or llama.cpp", "serve"),
-    "keys": Command("set, try, list and remove providers' keys", "keys"),
-    "parse": Command("try a benchmark's reply parsers on replies of your own", "parse"),
-    "data": Command("fetch, verify or describe a benchmark's data", "data"),
-    "gpu": Command("read graphics cards and local workers", "gpu"),
-    "completion": Command("print completion for bash, zsh or fish", "completion"),
+    "keys": Command("set, test, list and remove API keys", "keys"),
+    "parse": Command("run a benchmark's reply parsers on your own text", "parse"),
+    "data": Command("download, verify or summarize a benchmark's data", "data"),
+    "gpu": Command("show GPUs and local workers", "gpu"),
+    "completion": Command("print a shell completion script", "completion"),
     "man": Command("print the manual page", "man"),
     "doctor": Command("check this installation", "doctor"),
 }
@@ -52,8 +52,8 @@ COMMANDS: dict[str, Command] = {
 _OVERVIEW = """\
 usage: evalbench COMMAND [...]
 
-Runs LLM benchmarks against any model. A run is its own process: close the
-terminal and it goes on.
+Runs LLM benchmarks against any model. A run is its own process: it keeps going
+when the terminal closes.
 
 commands:
 {commands}

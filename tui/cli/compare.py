@@ -27,25 +27,28 @@ _LONGEST = 72
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.add_argument(
-        "runs", metavar="RUN", nargs="*", help="id, part of it, folder, or: last; two or more"
+        "runs", metavar="RUN", nargs="*", help="run ID, part of an ID, folder, or last; two or more"
     )
-    parser.add_argument("--tag", metavar="TAG", help="compare all runs with this tag, too")
+    parser.add_argument("--tag", metavar="TAG", help="also compare all runs with this tag")
     parser.add_argument(
-        "--metric", metavar="NAME", default="", help="left out, the first run's headline metric"
+        "--metric",
+        metavar="NAME",
+        default="",
+        help="metric to compare (default: the first run's headline metric)",
     )
     parser.add_argument(
         "--cluster",
         metavar="TAG",
-        help="samples with this tag in common are alike; left out, what the benchmark groups"
-        " them by, from ten groups on; none: nothing",
+        help="tag to cluster samples by, or none (default: the benchmark's own groups, if "
+        "there are ten or more)",
     )
     parser.add_argument(
         "--flips",
         metavar="N",
         default=str(_FLIPS),
-        help=f"list so many samples on which the runs differ (default {_FLIPS}); or: all",
+        help=f"number of differing samples to list, or all (default: {_FLIPS})",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.examples(
         "evalbench compare 7854 last",
         "evalbench compare --tag nightly --flips 0",
@@ -84,7 +87,7 @@ def _folders(names: Sequence[str], tag: str | None) -> list[RunFolder]:
             if folder.path.resolve() not in known and tag in folder.status().tags
         ]
         if not tagged:
-            raise UsageError(f"no run has the tag {tag!r}", cure="list them: evalbench runs")
+            raise UsageError(f"no run has the tag {tag!r}", hint="list them: evalbench runs")
         found += tagged
     return found
 
@@ -94,7 +97,7 @@ def _most(text: str) -> int | None:
     if text == "all":
         return None
     if not text.isdecimal():
-        raise UsageError(f"--flips cannot be {text!r}", cure="give a whole number, or: all")
+        raise UsageError(f"--flips cannot be {text!r}", hint="give a whole number, or: all")
     return int(text)
 
 
@@ -161,10 +164,10 @@ def _pair(pair: Pair, runs: Sequence[str]) -> dict[str, Any]:
 
 def _questions(found: Comparison, numbers: Sequence[int]) -> dict[int, str]:
     """The questions of some samples of the first run, by number."""
-    from evalbench.engine.runs.browse import Samples
+    from evalbench.engine.runs.browse import SampleBrowser
     from evalbench.tui.state.sample_words import question_words
 
-    lines = Samples(found.contenders[0].scores.folder.journal).lines(numbers)
+    lines = SampleBrowser(found.contenders[0].scores.folder.journal).lines(numbers)
     return {number: question_words(line.sample.inputs) for number, line in lines.items()}
 
 

@@ -20,7 +20,7 @@ the shell looks, and again after an update or when plug-ins came:
   bash  ~/.local/share/bash-completion/completions/evalbench, or source it in ~/.bashrc
   zsh   a file _evalbench in a folder of $fpath, before compinit
   fish  ~/.config/fish/completions/evalbench.fish"""
-    parser.add_argument("shell", choices=_SHELLS, help="for which shell")
+    parser.add_argument("shell", choices=_SHELLS, help="shell")
     parser.examples(
         "evalbench completion bash > ~/.local/share/bash-completion/completions/evalbench",
         "evalbench completion zsh > ~/.zfunc/_evalbench",

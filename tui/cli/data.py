@@ -17,7 +17,7 @@ from evalbench.engine.config.spec import COMMON, RunSpec, make_spec
 from evalbench.engine.data.dataset import prepared_path, read_header, verify_prepared
 from evalbench.engine.errors import DataError
 from evalbench.engine.paths import cache_dir
-from evalbench.engine.preflight.desk import prepare_data
+from evalbench.engine.preflight import prepare_data
 from evalbench.tui.cli.output import Out, stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.cli.plain import Plain
@@ -35,14 +35,14 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "action",
         metavar="fetch|verify|stats",
         choices=list(_ACTIONS),
-        help="prepare the samples in the cache; check them against their hash; count them",
+        help="download and prepare samples; check their hash; count them",
     )
-    parser.add_argument("benchmark", metavar="BENCHMARK", help="whose data")
+    parser.add_argument("benchmark", metavar="BENCHMARK", help="benchmark")
     section = add_options(parser, [_DATA], "which data")
     for name in bare_words(parser, words)[1:2]:
         add_options(parser, _data_options(registry.benchmark_class(name)), section)
     parser.add_argument(
-        "--again", action="store_true", help="prepare it anew, and the pictures that it shows"
+        "--again", action="store_true", help="prepare the data and its images again"
     )
     parser.examples(
         "evalbench data fetch mmlu",
@@ -93,7 +93,7 @@ def _verify(out: Out, spec: RunSpec) -> None:
     if not path.with_suffix(".json").exists():
         raise DataError(
             f"the data of {spec.benchmark} is not in the cache",
-            cure=f"evalbench data fetch {spec.benchmark}",
+            hint=f"evalbench data fetch {spec.benchmark}",
         )
     count = verify_prepared(path)
     out.line(f"{figures.counted(count, 'sample')} agree with their hash: {path}")

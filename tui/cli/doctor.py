@@ -61,12 +61,12 @@ class Check(NamedTuple):
 
     mark: Literal["ok", "note", "bad"]
     what: str
-    cure: str = ""
+    hint: str = ""
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """No arguments."""
-    parser.epilog = "exit code 1 when something essential is broken"
+    parser.epilog = "exits with 1 if something essential is broken"
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -76,8 +76,8 @@ def execute(args: argparse.Namespace) -> int:
     checks += [Check(*finding) for finding in gpu_findings()]
     for check in checks:
         out.line(f"{check.mark:<5}{one_line(check.what)}")
-        if check.cure:
-            out.line(f"     try: {check.cure}")
+        if check.hint:
+            out.line(f"     try: {check.hint}")
     bad = sum(check.mark == "bad" for check in checks)
     out.line()
     out.line(f"{bad} essential things are broken" if bad else "ready to run")
@@ -91,8 +91,8 @@ def _system() -> Iterator[Check]:
     yield Check("ok", f"{platform.platform()}{wsl}")
     yield Check("ok", f"SQLite {sqlite3.sqlite_version}")
     if warning := logout_warning():
-        what, _, cure = warning.partition("; allow it to stay with: ")
-        yield Check("note", what, cure)
+        what, _, hint = warning.partition("; allow it to stay with: ")
+        yield Check("note", what, hint)
 
 
 def _places() -> Iterator[Check]:
@@ -138,7 +138,7 @@ def _plugins() -> Iterator[Check]:
                 load(name)
                 working.append(name)
             except SpecError as error:
-                yield Check("note", f"{error.what}: {error.why}", error.cure)
+                yield Check("note", f"{error.what}: {error.why}", error.hint)
         if working:
             yield Check("ok", f"{what}: {', '.join(working)}")
         else:
@@ -191,16 +191,16 @@ def _keychain() -> Check:
     backend = f" ({answer.backend})" if answer.backend else ""
     if answer.state in (KeychainState.ABSENT, KeychainState.FOUND):
         return Check("ok", f"keychain: answers{backend}")
-    cure = "keys from environment variables work all the same; see docs/keychains.md"
+    hint = "keys in environment variables still work; see docs/keychains.md"
     match answer.state:
         case KeychainState.NO_KEYCHAIN:
             what = "there is none here"
         case KeychainState.TIMED_OUT:
             what = f"no answer within {answer.limit_s:g} s: locked and waiting for you, or broken"
-            cure = f"evalbench keys test PROVIDER waits for its dialog; {cure}"
+            hint = f"evalbench keys test PROVIDER waits for its dialog; {hint}"
         case state:
             what = f"{state.value}{backend}" + (f": {answer.why}" if answer.why else "")
-    return Check("note", f"keychain: {what}", cure)
+    return Check("note", f"keychain: {what}", hint)
 
 
 def _extras() -> Iterator[Check]:

@@ -17,7 +17,7 @@ from evalbench.engine.installed import pip_words
 from evalbench.tui.state import figures
 
 Finding = tuple[Literal["ok", "note", "bad"], str, str]
-"""Mark, what, cure, as a check of the doctor."""
+"""Mark, what, hint, as a check of the doctor."""
 
 _PCI = Path("/sys/bus/pci/devices")
 _NVIDIA = "0x10de"
@@ -59,8 +59,8 @@ def _card(card: Mapping[str, Any], driver: str) -> Finding:
         told.append(f"driver {driver}")
     what = "GPU: " + ", ".join(told)
     if capability and tuple(capability) < _TORCH_FROM:
-        cure = "use --device cpu, or a server such as llama.cpp (docs/local-models.md)"
-        return "note", f"{what}: too old for today's torch", cure
+        hint = "use --device cpu, or a server such as llama.cpp (docs/local-models.md)"
+        return "note", f"{what}: too old for today's torch", hint
     if capability and tuple(capability) < _BF16_FROM:
         return "ok", f"{what}; older card: float16 instead of bfloat16, no flash-attn", ""
     return "ok", what, ""
@@ -71,23 +71,23 @@ def _none(trouble: str) -> Finding:
     if "not installed" in trouble and shutil.which("nvidia-smi"):
         return _by_tool()
     if "no NVIDIA driver" in trouble and _card_in_sight():
-        cure = "install NVIDIA's driver, or leave it: everything works without, more slowly"
-        return "note", f"GPU: there is an NVIDIA card, but no driver; {cpu}", cure
+        hint = "install NVIDIA's driver, or leave it: everything works without, more slowly"
+        return "note", f"GPU: there is an NVIDIA card, but no driver; {cpu}", hint
     if "not loaded" in trouble or "does not answer" in trouble:
-        cure = "restart the machine, or reinstall the driver; nvidia-smi tells more"
-        return "note", f"GPU: {trouble}; {cpu}", cure
+        hint = "restart the machine or reinstall the driver; nvidia-smi shows details"
+        return "note", f"GPU: {trouble}; {cpu}", hint
     return "ok", f"GPU: none found; {cpu}", ""
 
 
 def _by_tool() -> Finding:
     """Cards by NVIDIA's own tool, where the package that reads them is missing."""
     query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"]
-    cure = f"{shlex.join([*pip_words('install'), 'nvidia-ml-py'])}, to see their memory and load"
+    hint = f"{shlex.join([*pip_words('install'), 'nvidia-ml-py'])}, to see their memory and load"
     try:
         done = subprocess.run(query, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return "note", f"GPU: nvidia-smi does not answer: {error}", "check the driver"
-    return "note", "GPU: " + "; ".join(done.stdout.strip().splitlines()), cure
+    return "note", "GPU: " + "; ".join(done.stdout.strip().splitlines()), hint
 
 
 def _card_in_sight(devices: Path = _PCI) -> bool:

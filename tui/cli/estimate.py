@@ -1,4 +1,4 @@
-"""``evalbench estimate``: what a run would take and cost. Needs no key.
+"""``evalbench estimate``: estimate the calls, tokens and cost of a run. Needs no key.
 
 It asks no provider either, except for a price that only the provider's own list has.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from evalbench.engine.preflight import desk
+from evalbench.engine import preflight
 from evalbench.engine.process.run_keys import price_keys
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
@@ -20,7 +20,7 @@ from evalbench.tui.cli.target import declare_target, declare_target_settings, wa
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """The arguments of ``run``, without those about how to run."""
     declare_target(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object for each run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
     key_hosts.declare(parser)
     declare_target_settings(parser, words)
     parser.examples(
@@ -37,7 +37,7 @@ def execute(args: argparse.Namespace) -> int:
         stderr().line(note)
     # Looking at a file of somebody else is not yet trusting it.
     withheld = key_hosts.not_allowed(args, specs)
-    found = desk.estimates(specs, Plain(stderr()).preparing, price_keys(specs, withheld))
+    found = preflight.estimates(specs, Plain(stderr()).preparing, price_keys(specs, withheld))
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -25,12 +25,13 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     lines = [f"  {name:<17}{one.summary}" for name, one in FORMATS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
     parser.add_argument(
-        "runs", metavar="RUN", nargs="+", help="id, part of it, folder, or: last; one or several"
+        "runs", metavar="RUN", nargs="+", help="run ID, part of an ID, folder, or last; one or more"
     )
     parser.add_argument(
         "--format",
         metavar="FORMAT",
-        help="one of those above; left out: by the ending of -o, else the benchmark's own, or json",
+        help="output format (default: from the extension of -o, else the benchmark's own, "
+        "else json)",
     )
     parser.add_argument(
         "-o",
@@ -46,7 +47,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         help="in other systems' own formats: models without their provider, gpt-4.1 for"
         " openai/gpt-4.1",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.examples(
         "evalbench export last -o run.json",
         "evalbench export last --format inspect -o logs",
@@ -93,13 +94,13 @@ def _to_standard_output(args: argparse.Namespace, folders: Sequence[RunFolder]) 
 
     name = args.format or "json"
     if args.json:
-        raise UsageError("--json and -o - both want standard output", cure="leave one of them out")
+        raise UsageError("--json and -o - both want standard output", hint="leave one of them out")
     ending = FORMATS[name].suffix if name in FORMATS else ".json"
     if not ending:
-        raise UsageError(f"{name} makes several files", cure="name a folder with -o")
+        raise UsageError(f"{name} makes several files", hint="name a folder with -o")
     if ending in _BINARY and stdout().isatty():
         raise UsageError(
-            f"{name} is no text that a terminal could show", cure=f"name a file: -o run{ending}"
+            f"{name} is no text that a terminal could show", hint=f"name a file: -o run{ending}"
         )
     with TemporaryDirectory(prefix="evalbench-") as scratch:
         place = Path(scratch) / f"run{ending}"

@@ -13,7 +13,7 @@ from evalbench.tui.cli import menu
 from evalbench.tui.cli.output import stderr
 from evalbench.tui.cli.signals import Signals
 from evalbench.tui.state.clean import clean
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 
 _POLL_S = 0.1
 
@@ -27,16 +27,16 @@ class View(Protocol):
     def preparing(self, what: str, done: int, total: int | None) -> None:
         """Data or a model is being made ready, before there is a run."""
 
-    def begin(self, watches: Sequence[Watch]) -> None:
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         """These runs are followed from now on."""
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         """Something about a run changed."""
 
-    def ended(self, watch: Watch) -> None:
+    def ended(self, watch: RunFollower) -> None:
         """A run came to rest, or lost its engine."""
 
-    def detached(self, watches: Sequence[Watch]) -> None:
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         """These runs go on without being followed."""
 
     def close(self) -> None:
@@ -44,7 +44,7 @@ class View(Protocol):
 
 
 def follow(
-    watches: Sequence[Watch], view: View, signals: Signals, *, owner: bool, tied: bool = False
+    watches: Sequence[RunFollower], view: View, signals: Signals, *, owner: bool, tied: bool = False
 ) -> int:
     """Show runs until all have ended; returns the highest of their exit codes.
 
@@ -92,12 +92,12 @@ class _Stops:
         self.begun: dict[str, Stop] = {}
         self._view = view
 
-    def begin(self, watches: Sequence[Watch]) -> None:
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         """Ask the engines."""
         self._view.note("stopping: calls in flight get a few seconds")
         self.begun = {watch.id: Stop(watch.folder) for watch in watches}
 
-    def go_on(self, watches: Sequence[Watch], *, insist: bool) -> None:
+    def go_on(self, watches: Sequence[RunFollower], *, insist: bool) -> None:
         """Go further with those that still run, at once or where their time is over."""
         for watch in watches:
             stop = self.begun[watch.id]
@@ -113,7 +113,7 @@ def _insisted(signals: Signals) -> bool:
 
 
 def _wish(
-    signals: Signals, view: View, going: Sequence[Watch], *, owner: bool, tied: bool
+    signals: Signals, view: View, going: Sequence[RunFollower], *, owner: bool, tied: bool
 ) -> menu.Choice:
     """What the oldest pending signal asks for."""
     number = signals.take()
@@ -127,7 +127,7 @@ def _wish(
     return "detach"
 
 
-def _any_going(going: Sequence[Watch]) -> bool:
+def _any_going(going: Sequence[RunFollower]) -> bool:
     for watch in going:
         watch.look()
     return not all(watch.ended for watch in going)

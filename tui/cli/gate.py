@@ -66,7 +66,7 @@ def _gate(text: str) -> Gate:
         raise UsageError(
             f"--fail-under cannot be {one_line(text)!r}",
             why="it names a metric and the least that it may be",
-            cure="for example --fail-under accuracy=0.8, or accuracy.low=0.8",
+            hint="for example --fail-under accuracy=0.8, or accuracy.low=0.8",
         )
     return Gate(name, bound, least)  # type: ignore[arg-type]
 
@@ -83,7 +83,7 @@ def judged(wanted: Sequence[Gate], metrics: Metrics) -> list[str]:
         if metric is None:
             raise UsageError(
                 f"--fail-under: there is no metric {gate.metric!r}",
-                cure=nearest(gate.metric, metrics) or "evalbench show RUN --json | jq .metrics",
+                hint=nearest(gate.metric, metrics) or "evalbench show RUN --json | jq .metrics",
             )
         found = metric.get(gate.bound)
         name = gate.metric if gate.bound == "value" else f"{gate.metric}.{gate.bound}"

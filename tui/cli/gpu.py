@@ -25,14 +25,14 @@ _EVERY = Option("every", float, 1.0, "seconds between readings", minimum=0.5, ma
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("--watch", action="store_true", help="read again and again, until Ctrl-C")
+    parser.add_argument("--watch", action="store_true", help="repeat until Ctrl-C")
     parser.add_argument(
         "--every",
         metavar="S",
         default="1",
-        help="with --watch: seconds between readings (default 1, at least 0.5)",
+        help="seconds between readings with --watch (default: 1, minimum: 0.5)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a reading")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per reading")
     parser.examples(
         "evalbench gpu",
         "evalbench gpu --watch",

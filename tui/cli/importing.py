@@ -40,23 +40,29 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     lines = [f"  {name:<17}{what}" for name, what in _KINDS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
-    parser.add_argument("kind", metavar="KIND", choices=list(_KINDS), help="whose results")
-    parser.add_argument("path", metavar="PATH", type=Path, help="the file or folder")
+    parser.add_argument("kind", metavar="KIND", choices=list(_KINDS), help="format to import")
+    parser.add_argument("path", metavar="PATH", type=Path, help="file or folder")
     parser.add_argument(
-        "--data", type=Path, metavar="PATH", help="questions, specification or problems"
+        "--data",
+        type=Path,
+        metavar="PATH",
+        help="file or folder with the questions, specification or problems",
     )
     parser.add_argument(
-        "--answers", type=Path, metavar="PATH", help="fastchat: the models' answers, file or folder"
+        "--answers",
+        type=Path,
+        metavar="PATH",
+        help="with fastchat: file or folder with the models' answers",
     )
     parser.add_argument(
         "--as",
         dest="benchmark",
         choices=("recorded", "mmlu"),
         default="recorded",
-        help="inspect and lm-eval: mmlu makes a run of mmlu, to be compared with those made here",
+        help="with inspect and lm-eval: import MMLU results as an mmlu run",
     )
     declare_run_dir(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON object for each run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per run")
     parser.examples(
         "evalbench import fastchat model_judgment/gpt-4_single.jsonl --data mt_bench",
         "evalbench import json run.json",
@@ -151,7 +157,7 @@ def _existing(
         UsageError: something is missing, or does not belong.
     """
     if (what := _NEEDS_DATA.get(kind)) and data is None:
-        raise UsageError(f"the {what} are not in it", cure=f"name the {what} with --data PATH")
+        raise UsageError(f"the {what} are not in it", hint=f"name the {what} with --data PATH")
     if data is not None and kind not in _TAKES_DATA:
         raise UsageError(f"--data does not go with {kind}: its files hold the questions")
     if answers is not None and kind != "fastchat":
@@ -162,8 +168,8 @@ def _existing(
             str(one).encode()  # fails for a name that no run could carry
             there = one is None or one.exists()
         except UnicodeEncodeError:
-            cure = "rename it, or make a link to it"
-            raise DataError("its name is not UTF-8 text", path=str(one), cure=cure) from None
+            hint = "rename it, or make a link to it"
+            raise DataError("its name is not UTF-8 text", path=str(one), hint=hint) from None
         except OSError as error:
             raise DataError("it cannot be read", path=str(one), why=error.strerror or "") from None
         if not there:
@@ -175,7 +181,7 @@ def _existing(
         raise DataError(
             f"this is a {'file' if wants_folder else 'folder'}",
             path=str(place),
-            cure=f"{kind}: {_KINDS[kind]}",
+            hint=f"{kind}: {_KINDS[kind]}",
         )
     return place, found[1], found[2]
 

@@ -102,7 +102,7 @@ def choose_kind(model: str, name: str | None) -> Kind:
         UsageError: it is not installed, or the model is not there.
     """
     if model.startswith((".", "/", "~")) and not expand(model).exists():
-        raise UsageError(f"there is no {model}", cure="name a folder, a GGUF file or org/name")
+        raise UsageError(f"there is no {model}", hint="name a folder, a GGUF file or org/name")
     gguf = "gguf" in model.lower()
     kind = KINDS[name] if name else LLAMA_CPP if gguf else VLLM
     if kind.path():
@@ -112,8 +112,8 @@ def choose_kind(model: str, name: str | None) -> Kind:
     if not name:
         why += "; a GGUF model needs it" if gguf else "; models that are not GGUF need it"
         if other.path():
-            why += f" ({other.title} is there; --engine {other.name} tries it all the same)"
-    raise UsageError(f"{kind.title} is not installed", why=why, cure=kind.install)
+            why += f" ({other.title} is there; --engine {other.name} can be tried anyway)"
+    raise UsageError(f"{kind.title} is not installed", why=why, hint=kind.install)
 
 
 def served_name(model: str) -> str:
@@ -195,8 +195,8 @@ class InferenceServer:
         said = "".join(f"\n    {line}" for line in self._lines)
         raise WorkerFailed(
             f"{self.kind.title} has ended {how}",
-            why=f"it said last:{said}" if said else "it said nothing",
-            cure=f"{self.kind.program} --help tells its options; give them after --",
+            why=f"it said last:{said}" if said else "no output",
+            hint=f"{self.kind.program} --help lists its options; pass them after --",
         )
 
     def healthy(self) -> bool:

@@ -8,11 +8,13 @@ from typing import Any
 
 import orjson
 
+from evalbench.engine.compat import override
 from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import Status
+from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
+from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import forecast
-from evalbench.tui.state.watch import Watch, eta
 
 _EVERY_S = 1.0
 _METRIC_FIELDS = ("value", "low", "high", "k", "n", "bound_low", "bound_high")
@@ -31,7 +33,7 @@ def metrics_json(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str
     }
 
 
-class JsonLines:
+class JsonLines(View):
     """A :class:`evalbench.tui.cli.follow.View` for programs."""
 
     def __init__(self, out: Out) -> None:
@@ -42,17 +44,17 @@ class JsonLines:
     def _write(self, event: str, **fields: Any) -> None:
         write(self._out, event, **fields)
 
+    @override
     def note(self, text: str) -> None:
-        """See :class:`View`."""
         self._write("note", text=text)
 
+    @override
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        """See :class:`View`."""
         if self._is_due(what):
             self._write("prepare", what=what, done=done, total=total)
 
-    def begin(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         for watch in watches:
             self._write(
                 "start",
@@ -63,8 +65,8 @@ class JsonLines:
                 spec=watch.spec,
             )
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
-        """See :class:`View`."""
+    @override
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         for event in events:
             self._write(
                 event.kind,
@@ -80,8 +82,8 @@ class JsonLines:
             self._told[watch.id] = progress
             self._write("progress", run=watch.id, **progress)
 
-    def ended(self, watch: Watch) -> None:
-        """See :class:`View`."""
+    @override
+    def ended(self, watch: RunFollower) -> None:
         status = watch.status
         self._write(
             "end",
@@ -103,13 +105,14 @@ class JsonLines:
             traces=status.traces,
         )
 
-    def detached(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         for watch in watches:
             self._write("detached", run=watch.id, pid=watch.folder.live_pid(watch.status))
 
+    @override
     def close(self) -> None:
-        """See :class:`View`."""
+        """Do nothing."""
 
     def _is_due(self, what: str) -> bool:
         now = time.monotonic()

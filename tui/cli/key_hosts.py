@@ -14,7 +14,7 @@ from evalbench.engine.calls import NETWORK_OPTIONS
 from evalbench.engine.config.spec import COMMON, RunSpec
 from evalbench.engine.process.run_keys import (
     AskHosts,
-    Bound,
+    KeyDestination,
     bound_words,
     check_hosts,
     environment_variables,
@@ -35,11 +35,11 @@ def declare(parser: argparse._ActionsContainer, of: str = "a suite or a .yaml") 
         action="append",
         default=[],
         metavar="HOST",
-        help=f"of {of}: keys may go to this host, which it names; remembered for that key",
+        help=f"allow keys to be sent to this host, named by {of}; remembered for the key",
     )
 
 
-def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[Bound]:
+def not_allowed(args: argparse.Namespace, specs: Sequence[RunSpec]) -> list[KeyDestination]:
     """Keys that the target's file alone sends where they have never been; none for no file."""
     flags = typed(args)
     allowed = {host.strip().lower() for host in args.allow_host}
@@ -93,7 +93,7 @@ def asks(args: argparse.Namespace, who: str) -> AskHosts | None:
     return lambda bound: ask(who, bound)
 
 
-def ask(who: str, bound: Sequence[Bound]) -> bool:
+def ask(who: str, bound: Sequence[KeyDestination]) -> bool:
     """Ask whether keys may go to hosts that ``who`` names.
 
     Raises:
@@ -104,7 +104,7 @@ def ask(who: str, bound: Sequence[Bound]) -> bool:
     return True
 
 
-def _tell(who: str, bound: Sequence[Bound]) -> bool:
+def _tell(who: str, bound: Sequence[KeyDestination]) -> bool:
     from evalbench.tui.cli import jsonlines
 
     hosts = list(dict.fromkeys(one.host for one in bound))

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Timer
 from typing import NamedTuple
 
+from evalbench.engine import preflight
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.errors import (
     BadKey,
@@ -38,7 +39,6 @@ from evalbench.engine.keys import (
     remove_key,
     set_key,
 )
-from evalbench.engine.preflight import desk
 from evalbench.tui.cli.key_listing import ref_json, tell_keys
 from evalbench.tui.cli.output import Out, stderr, stdout
 from evalbench.tui.cli.parser import Parser, bare_words
@@ -49,8 +49,8 @@ _SAY_SO_AFTER_S = 2.0
 
 _ACTIONS = {
     "list": "where keys are; shows none of them",
-    "set": "put a key into the keychain; asks for it, or reads one line from a pipe",
-    "test": "try a key by the cheapest real request; without PROVIDER, all of them",
+    "set": "store a key in the keychain; asks for it, or reads one line from a pipe",
+    "test": "test a key with the cheapest real request; without PROVIDER, all of them",
     "rm": "remove a key from the keychain",
 }
 
@@ -59,31 +59,33 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments, with the flags of the action that is among ``words``."""
     lines = [f"  {name:<5}{what}" for name, what in _ACTIONS.items()]
     parser.description = "\n".join([f"{parser.description}", "", *lines])
-    parser.add_argument("action", metavar="|".join(_ACTIONS), help="what to do")
+    parser.add_argument("action", metavar="|".join(_ACTIONS), help="action")
     parser.add_argument(
         "provider",
         metavar="PROVIDER",
         nargs="?",
-        help=f"whose key: {', '.join(key_needs())}",
+        help=f"provider: {', '.join(key_needs())}",
     )
     action = next(iter(bare_words(parser, words)), "")
     if action in ("set", "test", "rm", ""):
         parser.add_argument(
             "--name",
             metavar="NAME",
-            help=f"which of the provider's keys in the keychain (default {DEFAULT_NAME})",
+            help=f"name of the key in the keychain (default: {DEFAULT_NAME})",
         )
     if action in ("set", "test", ""):
         declare_place(parser, words)
     if action in ("set", ""):
-        parser.add_argument("--no-check", action="store_true", help="keep it without trying it")
+        parser.add_argument(
+            "--no-check", action="store_true", help="store the key without testing it"
+        )
     if action in ("test", ""):
         parser.add_argument(
-            "--env-file", type=Path, metavar="FILE", help="look for the key in this .env file first"
+            "--env-file", type=Path, metavar="FILE", help="read the key from this .env file first"
         )
     if action in ("list", ""):
-        parser.add_argument("--all", action="store_true", help="also what has no key yet")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+        parser.add_argument("--all", action="store_true", help="include providers without a key")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     if len(bare_words(parser, words)) > 2:
         # Told before argparse would quote the word.
         raise not_here()
@@ -102,12 +104,12 @@ def execute(args: argparse.Namespace) -> int:
         raise (
             not_here()
             if looks_like_key(args.action)
-            else UsageError("keys has no such action", cure="one of: " + ", ".join(_ACTIONS))
+            else UsageError("keys has no such action", hint="one of: " + ", ".join(_ACTIONS))
         )
     if args.provider is None and args.action in ("set", "rm"):
         raise UsageError(
             f"whose key is it? evalbench keys {args.action} PROVIDER",
-            cure="one of: " + ", ".join(key_needs()),
+            hint="one of: " + ", ".join(key_needs()),
         )
     return act(args)
 
@@ -121,13 +123,13 @@ def _need(provider: str) -> KeyNeed:
         raise SpecError(
             "provider",
             "there is no provider of that name that takes a key",
-            cure=nearest(provider, needs) or "one of: " + ", ".join(needs),
+            hint=nearest(provider, needs) or "one of: " + ", ".join(needs),
         )
     return needs[provider]
 
 
 @contextmanager
-def _patience(*, json: bool) -> Iterator[None]:
+def _waiting_notice(*, json: bool) -> Iterator[None]:
     """Says that the keychain is waited for, once that takes long enough to be noticed."""
 
     def say() -> None:
@@ -173,7 +175,7 @@ def _set(args: argparse.Namespace) -> int:
     if warning := implausible(need, secret):
         notes.append(f"warning: {warning}")
     told = "" if args.no_check else _try_before_keeping(args, secret, notes)
-    with _patience(json=args.json):
+    with _waiting_notice(json=args.json):
         set_key(provider, secret, name)
     for variable in need.variables:
         if os.environ.get(variable, "").strip() and name == DEFAULT_NAME:
@@ -189,7 +191,7 @@ def _set(args: argparse.Namespace) -> int:
         stderr().line(note)
     if told:
         out.line(told)
-    out.line(f"the keychain holds the {provider} key {name!r} now ({masked(secret)})")
+    out.line(f"the {provider} key {name!r} is stored in the keychain ({masked(secret)})")
     return 0
 
 
@@ -214,7 +216,7 @@ def _read_secret(provider: str, need: KeyNeed) -> str:
             raise UsageError(
                 "no key was read from the terminal",
                 why="it was closed, or cannot hide what is typed",
-                cure=f"pipe it: … | evalbench keys set {provider}",
+                hint=f"pipe it: … | evalbench keys set {provider}",
             ) from None
 
 
@@ -227,7 +229,7 @@ def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str])
     try:
         return one_line(_try(args, args.provider, secret))
     except BadKey as error:
-        error.cure = "; ".join(filter(None, [error.cure, "nothing was kept"]))
+        error.hint = "; ".join(filter(None, [error.hint, "nothing was kept"]))
         raise
     except EvalbenchError as error:
         notes.append("note: the key could not be tried: " + clean(str(error)))
@@ -237,7 +239,7 @@ def _try_before_keeping(args: argparse.Namespace, secret: str, notes: list[str])
 def _try(args: argparse.Namespace, provider: str, secret: str) -> str:
     settings = place(args, provider)
     remember(args, provider, settings, secret)
-    return desk.check_key(provider, secret, settings)
+    return preflight.check_key(provider, secret, settings)
 
 
 # -- test ----------------------------------------------------------------------
@@ -256,11 +258,11 @@ def _test(args: argparse.Namespace) -> int:
         if args.name or args.base_url or args.env_file:
             raise UsageError(
                 "--name, --base-url and --env-file are about one provider",
-                cure="evalbench keys test PROVIDER …",
+                hint="evalbench keys test PROVIDER …",
             )
         refs = list_keys()
         if not refs:
-            raise UsageError("no key is set", cure="evalbench keys set PROVIDER")
+            raise UsageError("no key is set", hint="evalbench keys set PROVIDER")
         tried = _try_all(args, refs)
     else:
         tried = iter([_try_one(args)])
@@ -273,7 +275,7 @@ def _test(args: argparse.Namespace) -> int:
 
 def _try_one(args: argparse.Namespace) -> _Tried:
     need = _need(args.provider)
-    with _patience(json=args.json):
+    with _waiting_notice(json=args.json):
         profile = place(args, args.provider).get("profile")
         ref, secret = find_key(args.provider, need, args.name, ATTENDED_S, args.env_file, profile)
     return _tried(args, ref, secret)
@@ -301,7 +303,7 @@ def _secret(ref: KeyRef, *, json: bool) -> str:
         return clean_key(secret, f"the environment variable {ref.variable}")
     if ref.source is KeySource.PROFILE:
         return ""
-    with _patience(json=json):
+    with _waiting_notice(json=json):
         return find_key(ref.provider, _need(ref.provider), ref.name, ATTENDED_S)[1]
 
 
@@ -324,7 +326,7 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
             ok=error is None,
             what=error.what if error else tried.told,
             why=error.why if error else "",
-            **{"try": error.cure if error else ""},
+            **{"try": error.hint if error else ""},
         )
         return
     told = str(error).replace("\n", "\n   ") if error else tried.told
@@ -337,12 +339,12 @@ def _tell(out: Out, tried: _Tried, *, json: bool) -> None:
 def _remove(args: argparse.Namespace) -> int:
     need = _need(args.provider)
     name = args.name or DEFAULT_NAME
-    with _patience(json=args.json):
+    with _waiting_notice(json=args.json):
         held = remove_key(args.provider, name)
     if not held:
         raise UsageError(
             f"the keychain holds no {args.provider} key of that name",
-            cure=f"evalbench keys list {args.provider}",
+            hint=f"evalbench keys list {args.provider}",
         )
     notes = [
         f"note: {variable} is still set here"

@@ -19,40 +19,36 @@ from evalbench.tui.cli.output import plain_terminal, stderr, stdout
 from evalbench.tui.cli.parser import Parser
 from evalbench.tui.cli.pilot import PilotView, tell
 from evalbench.tui.cli.signals import Cancelled, Signals
-from evalbench.tui.state.watch import Watch, last_event
+from evalbench.tui.state.run_follower import RunFollower, last_event
 
 NO_UI = "no full-screen app: a live block on a terminal, plain lines elsewhere"
 
 
 def declare_following(parser: Parser) -> argparse._ArgumentGroup:
     """Flags of every command that starts an engine and follows it, in a section of their own."""
-    section = parser.add_argument_group("how to run")
+    section = parser.add_argument_group("execution")
     section.add_argument(
-        "--json", action="store_true", help="JSON lines on standard output (docs/json-lines.md)"
+        "--json", action="store_true", help="print JSON lines (docs/json-lines.md)"
     )
     section.add_argument("--no-ui", action="store_true", help=NO_UI)
-    section.add_argument(
-        "--detach", action="store_true", help="return as soon as the run has started"
-    )
+    section.add_argument("--detach", action="store_true", help="return once the run has started")
     section.add_argument(
         "--foreground",
         action="store_true",
-        help="end the run when this command ends, however it ends; for containers",
+        help="tie the run to this command, for containers: it ends when the command does",
     )
     section.add_argument(
         "--submit-only",
         action="store_true",
-        help="with batches: end once all that can be sent is sent; later: evalbench collect",
+        help="submit batches and exit; fetch results later with evalbench collect",
     )
-    section.add_argument(
-        "--yes", action="store_true", help="answer yes to every question; for scripts"
-    )
+    section.add_argument("--yes", action="store_true", help="answer yes to all questions")
     return section
 
 
 def declare_run_dir(parser: Parser) -> None:
     """The flag that chooses where run folders are."""
-    parser.add_argument("--run-dir", type=Path, metavar="DIR", help="folder that holds the runs")
+    parser.add_argument("--run-dir", type=Path, metavar="DIR", help="folder for run folders")
 
 
 class StoppedBeforeStart(EvalbenchError):
@@ -99,7 +95,7 @@ def launch(
         EvalbenchError: whatever ``start`` raises; nothing runs then.
     """
     if args.detach and args.foreground:
-        raise UsageError("--detach and --foreground contradict each other", cure="give one of them")
+        raise UsageError("--detach and --foreground contradict each other", hint="give one of them")
     view = make_view(json=args.json, tied=args.foreground)
     for text in notes:
         view.note(text)
@@ -108,7 +104,7 @@ def launch(
     shown = pilot is None and not args.foreground and not args.submit_only and in_app(args)
     with Signals() as signals:
         engine = _started(start, view, signals)
-        watches = [Watch(folder, after=after) for folder in engine.runs]
+        watches = [RunFollower(folder, after=after) for folder in engine.runs]
         if args.detach:
             view.begin(watches)
             view.detached(watches)
@@ -127,7 +123,7 @@ def in_app(args: argparse.Namespace) -> bool:
     return can_show() and not (args.json or args.no_ui)
 
 
-def show_app(watches: Sequence[Watch], view: View) -> int:
+def show_app(watches: Sequence[RunFollower], view: View) -> int:
     """Show runs in the app until it is left, then tell how they ended or that they go on.
 
     Returns:
@@ -145,7 +141,7 @@ def show_app(watches: Sequence[Watch], view: View) -> int:
     return max((watch.exit_code for watch in ended), default=code)
 
 
-def _follow(engine: Engine, watches: Sequence[Watch], view: View, signals: Signals) -> int:
+def _follow(engine: Engine, watches: Sequence[RunFollower], view: View, signals: Signals) -> int:
     try:
         return follow(watches, view, signals, owner=True, tied=engine.hold is not None)
     finally:
@@ -157,7 +153,7 @@ def _follow(engine: Engine, watches: Sequence[Watch], view: View, signals: Signa
 def _follow_pilot(
     args: argparse.Namespace,
     engine: Engine,
-    watches: Sequence[Watch],
+    watches: Sequence[RunFollower],
     view: View,
     signals: Signals,
     samples: int,
@@ -171,7 +167,7 @@ def _follow_pilot(
 
 
 def _after_pilot(
-    args: argparse.Namespace, paused: Sequence[Watch], view: View, signals: Signals
+    args: argparse.Namespace, paused: Sequence[RunFollower], view: View, signals: Signals
 ) -> int:
     """Tell what a pilot measured, ask where somebody can answer, and follow the rest."""
     tell(stdout(), paused, json=args.json)
@@ -193,7 +189,7 @@ def _after_pilot(
         signals,
         "stopped after the pilot; go on with: evalbench resume RUN",
     )
-    watches = [Watch(folder, after=last_event(folder)) for folder in folders]
+    watches = [RunFollower(folder, after=last_event(folder)) for folder in folders]
     return _follow(engine, watches, view, signals)
 
 

@@ -9,14 +9,16 @@ from rich.console import Group
 from rich.live import Live as RichLive
 from rich.text import Text
 
+from evalbench.engine.compat import override
 from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli.closing import print_closing
+from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.watch import Watch, eta
 from evalbench.tui.state.wording import activity_words, event_words, holdup_words, step_words
 
 _BAR = 80
@@ -32,7 +34,7 @@ _STATE_STYLES = {
 }
 
 
-class Live:
+class Live(View):
     """A :class:`evalbench.tui.cli.follow.View` that redraws one block in place.
 
     It is drawn at most once a second and when something ends, which keeps it
@@ -44,51 +46,51 @@ class Live:
         self._console = out.console()
         self._tied = tied
         self._live: RichLive | None = None
-        self._watches: list[Watch] = []
-        self._last_words: dict[str, tuple[float, str]] = {}
+        self._watches: list[RunFollower] = []
+        self._last_log_line: dict[str, tuple[float, str]] = {}
         self._due = 0.0
         self._begun = time.monotonic()
 
+    @override
     def note(self, text: str) -> None:
-        """See :class:`View`."""
         self._out.line(text) if self._live is None else self._live.console.print(Text(text))
 
+    @override
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        """See :class:`View`."""
         if self._is_due():
             self._draw(Group(_line(step_words(what, done, total)), *self._bar(done, total)))
 
-    def begin(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         self._watches = list(watches)
         self._draw(self._block())
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
-        """See :class:`View`."""
+    @override
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         for event in events:
             if words := event_words(event):
-                self._last_words[watch.id] = time.monotonic(), words
+                self._last_log_line[watch.id] = time.monotonic(), words
         if self._is_due():
             self._draw(self._block())
 
-    def ended(self, watch: Watch) -> None:
-        """See :class:`View`."""
+    @override
+    def ended(self, watch: RunFollower) -> None:
         self.close()
         print_closing(self._out, watch)
         self._watches.remove(watch)
         if self._watches:
             self._draw(self._block())
 
-    def detached(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         self.close()
         for watch in watches:
-            self._out.line(f"{watch.id} goes on")
+            self._out.line(f"{watch.id} keeps running")
             self._out.line(f"watch it: evalbench attach {watch.id}")
             self._out.line(f"end it:   evalbench stop {watch.id}")
 
+    @override
     def close(self) -> None:
-        """See :class:`View`."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -128,7 +130,7 @@ class Live:
         parts.append(_line(f"Ctrl-C: {what}", "dim"))
         return Group(*parts)
 
-    def _run(self, watch: Watch) -> list[Text]:
+    def _run(self, watch: RunFollower) -> list[Text]:
         status = watch.status
         head = _line(f"{one_line(status.benchmark)} × {one_line(status.model)}", "bold")
         head.append(f"  {watch.state}", _STATE_STYLES.get(watch.state, "yellow"))
@@ -165,8 +167,8 @@ class Live:
                 parts.append(_line(words, "yellow"))
         return parts
 
-    def _recent(self, watch: Watch) -> str:
-        when, words = self._last_words.get(watch.id, (0.0, ""))
+    def _recent(self, watch: RunFollower) -> str:
+        when, words = self._last_log_line.get(watch.id, (0.0, ""))
         return words if time.monotonic() - when < _EVENT_STAYS_S else ""
 
     def _bar(self, done: int, total: int | None) -> list[Text]:

@@ -88,12 +88,12 @@ def _dispatch(words: list[str]) -> int:
         if name.startswith("python") or name.endswith((".py", ".sh")):
             raise UsageError(
                 f"{name} starts a script of another system",
-                cure="evalbench translate " + " ".join(words) + "   prints the command of ours",
+                hint="evalbench translate " + " ".join(words) + "   prints the command of ours",
             )
         raise UsageError(
             f"there is no {what} {name!r}",
             why="flags of a command come after it" if what == "flag" else "",
-            cure=nearest(name, known) or "evalbench --help",
+            hint=nearest(name, known) or "evalbench --help",
         )
     from importlib import import_module
 

@@ -38,8 +38,8 @@ def ask(signals: Signals, *, tied: bool, still_running: Callable[[], bool]) -> C
     run, which cannot be left, it stops.
     """
     out = stderr()
-    leave = "" if tied else "d leave it running, "
-    out.write(f"\nThe run goes on. {leave}s stop it, c go on watching: ")
+    leave = "" if tied else "d detach, "
+    out.write(f"\nThe run is still going. {leave}s stop it, c keep watching: ")
     out.flush()
     choice = _wait(signals, tied, still_running)
     out.line(choice)

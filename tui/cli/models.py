@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine import preflight
 from evalbench.engine.calls import KeyNeed
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import with_address
@@ -20,7 +21,6 @@ from evalbench.engine.errors import (
     SpecError,
 )
 from evalbench.engine.keys import find_key
-from evalbench.engine.preflight import desk
 from evalbench.engine.process.run_keys import remember_place
 from evalbench.tui.cli import models_fit
 from evalbench.tui.cli.output import stderr, stdout
@@ -44,14 +44,14 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "provider",
         metavar="PROVIDER|fit",
         nargs="?",
-        help="ask this provider only; fit tells whether local models fit into memory",
+        help="list only this provider's models; fit checks whether local models fit in memory",
     )
     declare_place(parser, words)
-    parser.add_argument("--key", metavar="NAME", help="use the key of this name from the keychain")
+    parser.add_argument("--key", metavar="NAME", help="name of the keychain key to use")
     parser.add_argument(
-        "--env-file", type=Path, metavar="FILE", help="look for keys in this .env file first"
+        "--env-file", type=Path, metavar="FILE", help="read keys from this .env file first"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.examples(
         "evalbench models",
         "evalbench models anthropic",
@@ -68,7 +68,7 @@ def execute(args: argparse.Namespace) -> int:
         raise SpecError(
             "provider",
             "--base-url and --key are about one provider",
-            cure="evalbench models PROVIDER …",
+            hint="evalbench models PROVIDER …",
         )
     found = _one(args) if args.provider else _all(args)
     out = stdout()
@@ -119,7 +119,7 @@ def _one(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
         profile = settings.get("profile")
         _, secret = find_key(args.provider, need, args.key, env_file=args.env_file, profile=profile)
     remember(args, args.provider, settings, secret)
-    yield args.provider, desk.models(args.provider, secret, settings)
+    yield args.provider, preflight.models(args.provider, secret, settings)
 
 
 def _all(args: argparse.Namespace) -> Iterator[tuple[str, Listed]]:
@@ -151,7 +151,7 @@ def _listed(name: str, env_file: Path | None) -> Listed:
                 return KeyUnavailable(f"{ref}")
         settings = with_address(name, {})
         remember_place(name, settings, secret, typed=False)
-        return desk.models(name, secret, settings)
+        return preflight.models(name, secret, settings)
     except BadKey as error:
         # Whose SDK looks for credentials itself is asked, and may find none.
         return KeyUnavailable(error.what) if need and need.profile and not secret else error

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalbench.engine import preflight
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config import registry
 from evalbench.engine.hardware.fit import Fit
-from evalbench.engine.preflight import desk
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, flag_values, given
 from evalbench.tui.cli.plain import Plain
@@ -29,22 +29,21 @@ _OPTIONS = (
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.short_usage("fit [MODEL]... [--benchmark NAME [settings]] [--memory-limit 6GB]")
-    parser.add_argument("provider", metavar="fit", help="the word fit")
+    parser.add_argument("provider", metavar="fit", help="literally fit")
     parser.add_argument(
         "models",
         metavar="MODEL",
         nargs="*",
-        help="a name, org/name of the Hugging Face hub, a folder or a GGUF file; left out,"
-        " every model known by name",
+        help="model name, Hugging Face org/name, folder or GGUF file (default: all known models)",
     )
     parser.add_argument(
         "--benchmark",
         metavar="NAME",
         choices=registry.benchmark_names(),
-        help="reckon with the longest prompt and answer of this benchmark; its settings,"
-        " --data too, are those of evalbench run",
+        help="size for this benchmark's longest prompt and answer; takes its options from "
+        "evalbench run",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     add_options(parser, _options(), "how it would be loaded")
     for name in flag_values(words, "--benchmark"):
         if name in registry.benchmark_names():
@@ -62,9 +61,9 @@ def execute(args: argparse.Namespace) -> int:
     settings = given(args, registry.provider_class(PROVIDER).options)
     asked = new_specs(args, args.benchmark, [f"{PROVIDER}/any"])[0] if args.benchmark else None
     names = [_name(word) for word in args.models] or [
-        model["name"] for model in desk.models(PROVIDER)
+        model["name"] for model in preflight.models(PROVIDER)
     ]
-    found = desk.fit_models(PROVIDER, names, settings, asked, Plain(stderr()).preparing)
+    found = preflight.fit_models(PROVIDER, names, settings, asked, Plain(stderr()).preparing)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -17,7 +17,9 @@ _NAME = re.compile(r"[\w][\w.-]*")
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("name", metavar="NAME", help="of the files to write: NAME.toml, NAME.csv")
+    parser.add_argument(
+        "name", metavar="NAME", help="name of the files to create: NAME.toml and NAME.csv"
+    )
     parser.add_argument(
         "--template",
         choices=tuple(TEMPLATES),
@@ -40,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
         )
     files = {Path(name): body for name, body in files_of(args.template, name).items()}
     if there := [path for path in files if path.exists()]:
-        raise UsageError(f"{there[0]} exists already", cure="choose another name")
+        raise UsageError(f"{there[0]} exists already", hint="choose another name")
     for path, body in files.items():
         try:
             path.write_bytes(body)

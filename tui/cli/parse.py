@@ -39,10 +39,10 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "name",
         metavar="NAME|FILE.toml",
         nargs="?",
-        help="which parsers, see above; or a benchmark of your own, whose lines have reply and"
+        help="parser name, from the list above; or a benchmark of your own, whose lines have reply and"
         " sample (its number, from 1), and which prints outcome, values and what was read",
     )
-    parser.add_argument("--json", action="store_true", help="as ever: one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.examples(
         "evalbench parse mt-bench-single < replies.jsonl",
         'echo \'{"sample": 1, "reply": "B"}\' | evalbench parse capitals.toml',
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError(
             "say whose parsers to try",
             why=f"there are {', '.join(KINDS)}",
-            cure="evalbench parse NAME < replies.jsonl",
+            hint="evalbench parse NAME < replies.jsonl",
         )
     if args.name.endswith(".toml"):
         return _tried(expand(args.name))
@@ -88,7 +88,7 @@ def _tried(file: Path) -> int:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise DataError(
                 f"line {number} of standard input names no sample and reply",
-                cure='write lines such as {"sample": 1, "reply": "…"}',
+                hint='write lines such as {"sample": 1, "reply": "…"}',
             ) from None
         score = asyncio.run(trial.score(place, reply))
         told = {
@@ -138,7 +138,7 @@ def _cases(stream: IO[bytes], chosen: ReplyKind) -> Iterator[_Case]:
 def _case(text: bytes, number: int, chosen: ReplyKind) -> _Case:
     def refuse(what: str, why: str = "") -> DataError:
         return DataError(
-            f"line {number} of standard input {what}", why=why, cure=f"write lines such as {_LINE}"
+            f"line {number} of standard input {what}", why=why, hint=f"write lines such as {_LINE}"
         )
 
     try:

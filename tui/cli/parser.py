@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found wrong."""
-        raise UsageError(f"{self.prog}: {message}", cure=f"{self.prog} --help")
+        raise UsageError(f"{self.prog}: {message}", hint=f"{self.prog} --help")
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Parse, with the nearest known flag for every unknown one.
@@ -60,13 +60,13 @@ class Parser(argparse.ArgumentParser):
             if flag.startswith("-"):
                 raise UsageError(
                     f"{self.prog} has no flag {flag}",
-                    cure=_known_elsewhere(flag)
+                    hint=_known_elsewhere(flag)
                     or nearest(flag, self.flags())
                     or f"{self.prog} --help",
                 )
         if rest:
             raise UsageError(
-                f"{self.prog}: {rest[0]!r} is one word too many", cure=f"{self.prog} --help"
+                f"{self.prog}: {rest[0]!r} is one word too many", hint=f"{self.prog} --help"
             )
         if self._passes_on:
             args.passed_on = passed_on
@@ -238,7 +238,7 @@ def _help(option: Option) -> str:
     if option.minimum is not None and option.maximum is not None:
         notes.append(f"{option.minimum:g} to {option.maximum:g}")
     if option.many:
-        notes.append("may be repeated")
+        notes.append("repeatable")
     text = option.help
     if text[1:2].islower() or text[1:2] == " ":
         text = text[0].lower() + text[1:]

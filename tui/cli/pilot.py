@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from evalbench.engine.compat import override
 from evalbench.engine.cost.estimated import Range
 from evalbench.engine.journal import Event, JournalReader
 from evalbench.engine.preflight.estimate import project
@@ -16,7 +17,7 @@ from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.money_words import Pair, money_range, rough_range, total
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Measured:
         }
 
 
-def measure(watch: Watch) -> Measured:
+def measure(watch: RunFollower) -> Measured:
     """Read from a run's journal what its scored samples took."""
     with JournalReader(watch.folder.journal) as journal:
         taken = journal.taken()
@@ -65,7 +66,7 @@ def _pair(held: Range) -> list[float]:
     return [float(held.low), float(held.high)]
 
 
-class PilotView:
+class PilotView(View):
     """A :class:`View` of runs in their pilot: one that pauses after it has not ended.
 
     Attributes:
@@ -75,43 +76,44 @@ class PilotView:
     def __init__(self, view: View, samples: int) -> None:
         self._view = view
         self._samples = samples
-        self.paused: list[Watch] = []
+        self.paused: list[RunFollower] = []
 
+    @override
     def note(self, text: str) -> None:
-        """See :class:`View`."""
         self._view.note(text)
 
+    @override
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        """See :class:`View`."""
         self._view.preparing(what, done, total)
 
-    def begin(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         self._view.begin(watches)
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
-        """See :class:`View`."""
+    @override
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         self._view.show(watch, events)
 
-    def ended(self, watch: Watch) -> None:
-        """See :class:`View`; keeps a run whose pilot is complete."""
+    @override
+    def ended(self, watch: RunFollower) -> None:
+        """Keeps a run whose pilot is complete."""
         wanted = self._samples * watch.folder.spec().get("epochs")
         if watch.state == State.PAUSED and watch.status.done >= wanted:
             self.paused.append(watch)
         else:
             self._view.ended(watch)
 
-    def detached(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         self._view.detached(watches)
         self._view.note("they pause after their pilot; go on then with: evalbench resume RUN")
 
+    @override
     def close(self) -> None:
-        """See :class:`View`."""
         self._view.close()
 
 
-def tell(out: Out, watches: Sequence[Watch], *, json: bool) -> Pair:
+def tell(out: Out, watches: Sequence[RunFollower], *, json: bool) -> Pair:
     """Print what pilots measured; the cost of all runs together, None when unknown."""
     costs: list[Pair] = []
     for watch in watches:
@@ -128,7 +130,7 @@ def tell(out: Out, watches: Sequence[Watch], *, json: bool) -> Pair:
     return total(costs)
 
 
-def _print(out: Out, watch: Watch, measured: Measured) -> None:
+def _print(out: Out, watch: RunFollower, measured: Measured) -> None:
     status = watch.status
     spent = measured.spent_usd
     out.line()

@@ -18,7 +18,7 @@ from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 
 def declare_place(parser: Parser, words: Sequence[str]) -> None:
     """``--base-url``, and what else places the provider that is among ``words``."""
-    parser.add_argument("--base-url", metavar="URL", help="ask at another address")
+    parser.add_argument("--base-url", metavar="URL", help="base URL of the API")
     named = set(bare_words(parser, words)) & set(registry.provider_names())
     for name in sorted(named):
         add_options(parser, _placing(name), f"where {name} is asked, and as whom")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from evalbench.engine.compat import override
 from evalbench.engine.journal import Event
 from evalbench.tui.cli.closing import print_closing
+from evalbench.tui.cli.follow import View
 from evalbench.tui.cli.output import Out
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
+from evalbench.tui.state.run_follower import RunFollower, eta
 from evalbench.tui.state.spending import spend_line
-from evalbench.tui.state.watch import Watch, eta
 from evalbench.tui.state.wording import activity_words, event_words, step_words
 
 _EVERY_S = 10.0
@@ -20,7 +22,7 @@ _LEAST_S = 1.0
 _SAME_WAIT_S = 60.0
 
 
-class Plain:
+class Plain(View):
     """A :class:`evalbench.tui.cli.follow.View` of plain lines.
 
     A run's progress is told every 5 %, but at most once a second and at least
@@ -33,19 +35,19 @@ class Plain:
         self._told: dict[str, tuple[float, float]] = {}
         self._activity: dict[str, str] = {}
 
+    @override
     def note(self, text: str) -> None:
-        """See :class:`View`."""
         self._out.line(text)
 
+    @override
     def preparing(self, what: str, done: int, total: int | None) -> None:
-        """See :class:`View`."""
         last, _ = self._told.get(what, (-_EVERY_S, 0))
         if time.monotonic() - last >= _EVERY_S:
             self._told[what] = time.monotonic(), 0
             self._out.line(one_line(step_words(what, done, total)))
 
-    def begin(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         self._several = len(watches) > 1
         for watch in watches:
             status = watch.status
@@ -55,8 +57,8 @@ class Plain:
             )
             self._told[watch.id] = time.monotonic(), 0
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
-        """See :class:`View`."""
+    @override
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         for event in events:
             if (words := event_words(event)) and not self._said_lately(watch, event):
                 self._say(watch, words)
@@ -68,7 +70,7 @@ class Plain:
         if not watch.ended:
             self._progress(watch)
 
-    def _said_lately(self, watch: Watch, event: Event) -> bool:
+    def _said_lately(self, watch: RunFollower, event: Event) -> bool:
         """Whether the same wait was told less than a minute ago; its count goes up meanwhile."""
         if event.kind != "wait":
             return False
@@ -79,7 +81,7 @@ class Plain:
         self._told[what] = time.monotonic(), 0.0
         return False
 
-    def _progress(self, watch: Watch) -> None:
+    def _progress(self, watch: RunFollower) -> None:
         status = watch.status
         now = time.monotonic()
         share = status.done / status.total if status.total else 0.0
@@ -103,20 +105,21 @@ class Plain:
             parts.append(f"{figures.count(status.failed)} failed")
         self._say(watch, " · ".join(parts))
 
-    def _say(self, watch: Watch, text: str) -> None:
+    def _say(self, watch: RunFollower, text: str) -> None:
         self._out.line(f"{watch.id.rpartition('-')[2]}: {text}" if self._several else text)
 
-    def ended(self, watch: Watch) -> None:
-        """See :class:`View`."""
+    @override
+    def ended(self, watch: RunFollower) -> None:
         print_closing(self._out, watch)
 
-    def detached(self, watches: Sequence[Watch]) -> None:
-        """See :class:`View`."""
+    @override
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         for watch in watches:
             pid = watch.folder.live_pid(watch.status)
-            self._out.line(f"{watch.id} goes on in process {pid}")
+            self._out.line(f"{watch.id} keeps running in process {pid}")
             self._out.line(f"watch it: evalbench attach {watch.id}")
             self._out.line(f"end it:   evalbench stop {watch.id}")
 
+    @override
     def close(self) -> None:
-        """See :class:`View`."""
+        """Do nothing."""

@@ -21,7 +21,7 @@ def listen(port: int, again: str) -> socket.socket:
         UsageError: the port cannot be had.
     """
     if not 0 <= port <= 65535:
-        raise UsageError(f"--port cannot be {port}", cure="a number from 1024 to 65535")
+        raise UsageError(f"--port cannot be {port}", hint="a number from 1024 to 65535")
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     # A server that has just ended does not hold up the next one.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -34,7 +34,7 @@ def listen(port: int, again: str) -> socket.socket:
         raise UsageError(
             f"port {port} on {HOST} cannot be used",
             why="something else listens there" if taken else error.strerror or str(error),
-            cure=f"{again} --port {port + 1 if 1024 <= port < 65535 else 8765}",
+            hint=f"{again} --port {port + 1 if 1024 <= port < 65535 else 8765}",
         ) from None
     return listener
 

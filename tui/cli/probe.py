@@ -1,4 +1,4 @@
-"""``evalbench probe``: ask a model one short question, with the settings of a run."""
+"""``evalbench probe``: send one short prompt to a model, with the settings of a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalbench.engine import preflight
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config import registry
 from evalbench.engine.config.roles import PARAMS, with_address
 from evalbench.engine.config.spec import COMMON, parse_model
 from evalbench.engine.keys import find_key, looks_like_key, not_here
-from evalbench.engine.preflight import desk
 from evalbench.tui.cli.output import stdout
 from evalbench.tui.cli.parser import Parser, add_options, bare_words, given
 from evalbench.tui.cli.place import remember
@@ -24,8 +24,8 @@ _OPTIONS = [option for option in COMMON if option.name in (*PARAMS, "price", "ke
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a model among ``words`` the settings of its provider too."""
     parser.short_usage("PROVIDER/NAME [settings]")
-    parser.add_argument("model", metavar="PROVIDER/NAME", help="whom to ask")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("model", metavar="PROVIDER/NAME", help="model")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_options(parser, _OPTIONS, "settings, as for run")
     for model in (word for word in bare_words(parser, words)[:1] if "/" in word):
         name = parse_model(model).provider
@@ -50,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
     secret = _secret(model.provider, common["key"], common["env_file"], settings.get("profile"))
     settings = with_address(model.provider, settings)
     remember(args, model.provider, settings, secret)
-    told = desk.probe_model(model, secret, settings, params, common["price"])
+    told = preflight.probe_model(model, secret, settings, params, common["price"])
     out, probe = stdout(), _probe_json(args.model, told)
     if args.json:
         from evalbench.tui.cli import jsonlines

@@ -32,7 +32,7 @@ def report(error: Exception, words: Sequence[str]) -> int:
             "event": "error",
             "what": error.what,
             "why": error.why,
-            "try": error.cure,
+            "try": error.hint,
             "exit_code": error.exit_code,
             "setting": error.field if isinstance(error, SpecError) else "",
         }
@@ -55,7 +55,7 @@ def _crash(error: Exception, words: Sequence[str]) -> Crash:
     except (OSError, EvalbenchError) as failure:
         why = getattr(failure, "strerror", None) or str(failure)
         return Crash(what, why=f"no report could be written: {why}")
-    return Crash(what, cure=f"report it, with {file} (it holds no keys and no answers)")
+    return Crash(what, hint=f"report it, with {file} (it holds no keys and no answers)")
 
 
 def _write_report(file: Path, error: Exception, words: Sequence[str]) -> None:

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from evalbench.engine import preflight
 from evalbench.engine.config import registry
 from evalbench.engine.config.spec import RunSpec
-from evalbench.engine.preflight import desk
 from evalbench.tui.cli.output import Out, stderr
 from evalbench.tui.cli.plain import Plain
 from evalbench.tui.cli.target import benchmark_name, wanted_specs
@@ -20,7 +20,7 @@ from evalbench.tui.state.clean import clean, one_line
 def show_prompts(out: Out, args: argparse.Namespace, count: int) -> None:
     """Print the prompts of the first ``count`` samples that the arguments select."""
     spec = _spec(args)
-    found = desk.prompts(spec, count, Plain(stderr()).preparing)
+    found = preflight.prompts(spec, count, Plain(stderr()).preparing)
     if args.json:
         from evalbench.tui.cli import jsonlines
 
@@ -43,7 +43,7 @@ def _print(out: Out, number: int, sample: Mapping[str, Any]) -> None:
         out.line()
         _print_call(out, call)
     if not sample["calls"] and not sample["unfinished"]:
-        out.line("  nobody is asked")
+        out.line("  no calls")
     if sample["unfinished"]:
         out.line(f"  not followed any further: {one_line(sample['unfinished'])}")
     out.line()

@@ -1,4 +1,4 @@
-"""What a run will take and cost, in words: estimates as the desk gives them."""
+"""What a run will take and cost, in words: estimates as the preflight gives them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _print_one(out: Out, spec: RunSpec, found: Estimate) -> None:
     if found["epochs"] > 1:
         size += f" × {found['epochs']} epochs"
     if found["counted"] < found["samples"]:
-        size += f", reckoned from {found['counted']} drawn at random"
+        size += f", estimated from {found['counted']} drawn at random"
     out.line(f"{one_line(spec.label)} × {one_line(spec.model)}: {size}")
     _print_roles(out, found["roles"])
     if found["unfinished"]:

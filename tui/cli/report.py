@@ -27,7 +27,10 @@ _UNLIMITED = 100
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     parser.add_argument(
-        "run", metavar="RUN", nargs="+", help="id, part of it, folder, or: last; several: compared"
+        "run",
+        metavar="RUN",
+        nargs="+",
+        help="run ID, part of an ID, folder, or last; several are compared",
     )
     parser.add_argument(
         "-o",
@@ -46,15 +49,15 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--plots",
         metavar="FOLDER",
-        help="write every plot as SVG and PNG into a folder; - draws them here",
+        help="write plots as SVG and PNG to this folder; - draws them in the terminal",
     )
     parser.add_argument(
         "--samples",
         metavar="N",
         type=int,
-        help="show N samples of each kind: failed, unread, wrong, flipped (default 8)",
+        help="samples to show of each kind: failed, unparsed, wrong, flipped (default: 8)",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.examples(
         "evalbench report last",
         "evalbench report last -o report.html -o report.md --samples 20",
@@ -70,9 +73,9 @@ def execute(args: argparse.Namespace) -> int:
 
     samples = SAMPLES if args.samples is None else args.samples
     if samples < 0:
-        raise UsageError("--samples cannot be less than 0", cure="--samples 0 shows none")
+        raise UsageError("--samples cannot be less than 0", hint="--samples 0 shows none")
     if args.json and args.plots == _TERMINAL:
-        raise UsageError("--plots - is for people, --json for programs", cure="--plots FOLDER")
+        raise UsageError("--plots - is for people, --json for programs", hint="--plots FOLDER")
     folders = [find_run(name) for name in args.run]
     piped = [str(file) == _TERMINAL for file in args.output]
     if any(piped) and (len(piped) > 1 or args.json or args.plots):
@@ -115,7 +118,7 @@ def _files(args: argparse.Namespace, folders: Sequence[RunFolder]) -> list[Path]
         return [absolute(expand(file)) for file in args.output]
     if len(folders) > 1:
         raise UsageError(
-            "where to write a report over several runs is not said", cure="-o report.html"
+            "where to write a report over several runs is not said", hint="-o report.html"
         )
     return [folders[0].path / f"report.{args.format or 'html'}"]
 

@@ -15,35 +15,34 @@ from evalbench.tui.cli.launch import declare_following, launch
 from evalbench.tui.cli.parser import Parser, bare_words, given
 from evalbench.tui.cli.settings import changed, declare_settings
 from evalbench.tui.state.batch_words import resend_words
-from evalbench.tui.state.watch import last_event
+from evalbench.tui.state.run_follower import last_event
 
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; with a run among ``words`` the flags of its benchmark and provider too."""
     parser.short_usage("RUN [--accept-changes] [--retry KIND]... [--resend-unfetched] [settings]")
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
     parser.add_argument(
         "--accept-changes",
         action="store_true",
-        help="go on although settings, data or templates changed; marks the run mixed",
+        help="continue even if settings, data or templates changed; marks the run as mixed",
     )
     parser.add_argument(
         "--accept-loss",
         action="store_true",
-        help="go on although replies that were paid for are missing; they are paid again",
+        help="continue even if paid replies are missing from the journal; pays for them again",
     )
     parser.add_argument(
         "--retry",
         action="append",
         default=[],
         choices=[outcome.value for outcome in RETRY],
-        help="ask answers of this kind again; may be repeated (failed ones always are)",
+        help="retry samples with this outcome; repeatable (failed ones are always retried)",
     )
     parser.add_argument(
         "--resend-unfetched",
         action="store_true",
-        help="send calls again whose batch has ended and whose results still cannot be fetched;"
-        " they may be paid twice",
+        help="resend calls whose batch ended but whose results cannot be fetched; may pay twice",
     )
     key_hosts.declare(declare_following(parser), "a run")
     declare_settings(parser, None, ())
@@ -57,7 +56,7 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.examples(
         "evalbench resume last",
         "evalbench resume 7854 --retry refused      ask refused samples again",
-        "evalbench resume 7854 --concurrency 4      with fewer calls at once",
+        "evalbench resume 7854 --concurrency 4      with lower concurrency",
         "evalbench resume 7854 --limit 1000 --accept-changes    with more samples",
     )
 
@@ -95,4 +94,4 @@ def execute(args: argparse.Namespace) -> int:
 def _notes(folder: RunFolder) -> tuple[str, ...]:
     """What sending calls again may cost."""
     words = resend_words(folder.status().batches)
-    return (f"results not fetched, tried once more now: {words}",) if words else ()
+    return (f"results not fetched yet, trying again: {words}",) if words else ()

@@ -36,7 +36,9 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     declare_run_dir(parser)
     following = declare_following(parser)
     following.add_argument(
-        "--again", action="store_true", help="of a suite, also the runs that are complete already"
+        "--again",
+        action="store_true",
+        help="with a suite, also repeat runs that are already complete",
     )
     key_hosts.declare(following)
     declare_gate(following)
@@ -60,12 +62,12 @@ def execute(args: argparse.Namespace) -> int:
     wanted = gates(args.fail_under)
     if wanted and args.detach:
         raise UsageError(
-            "--fail-under is for a command that waits for its runs", cure="leave --detach out"
+            "--fail-under is for a command that waits for its runs", hint="leave --detach out"
         )
     specs, notes = wanted_specs(args)
     if args.again and not is_suite(args.target):
         raise SpecError(
-            "again", "--again is for suites: whatever else is run, is run anew", cure="leave it out"
+            "again", "--again is for suites: whatever else is run, is run anew", hint="leave it out"
         )
     begun: dict[int, RunFolder] = {}
     complete: list[RunFolder] = []
@@ -82,8 +84,8 @@ def execute(args: argparse.Namespace) -> int:
         raise SpecError(
             "pilot",
             "--pilot and --detach contradict each other",
-            why="somebody must be there to go on after the pilot",
-            cure="leave one of them out",
+            why="the pilot asks before it continues",
+            hint="leave one of them out",
         )
 
     key_hosts.check(args, specs)
@@ -168,7 +170,7 @@ def _missing(
     told = [
         f"{number} of the suite's {len(specs)} runs {what}"
         for number, what in (
-            (len(complete), "are complete already; --again runs them anew"),
+            (len(complete), "are already complete; --again repeats them"),
             (running, "are running already"),
             (len(begun), "go on where they stopped"),
         )

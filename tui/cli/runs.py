@@ -27,8 +27,8 @@ _LEAST_NAME, _GAP = 12, 2
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
     declare_run_dir(parser)
-    parser.add_argument("--tag", metavar="TAG", help="only runs with this tag")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--tag", metavar="TAG", help="list only runs with this tag")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.examples(
         "evalbench runs",
         "evalbench runs --tag nightly",

@@ -10,7 +10,7 @@ from evalbench.engine.calls.messages import prompt_to_json
 from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.errors import UsageError
 from evalbench.engine.journal import CallRow, JournalReader
-from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.cli import jsonlines
 from evalbench.tui.cli.output import Out
@@ -46,8 +46,8 @@ def show_sample(out: Out, folder: RunFolder, which: str, *, json: bool) -> None:
         _print(out, line, calls)
 
 
-def _find(folder: RunFolder, which: str) -> tuple[Line, list[CallRow]]:
-    samples = Samples(folder.journal)
+def _find(folder: RunFolder, which: str) -> tuple[SampleLine, list[CallRow]]:
+    samples = SampleBrowser(folder.journal)
     if which.isdecimal():
         number = int(which)
     else:
@@ -58,12 +58,12 @@ def _find(folder: RunFolder, which: str) -> tuple[Line, list[CallRow]]:
     if found is None:
         raise UsageError(
             f"the run has no sample {which!r}",
-            cure=f"give a number from 1 to {last}, or a whole sample id",
+            hint=f"give a number from 1 to {last}, or a whole sample id",
         )
     return found
 
 
-def _as_json(row: Line, calls: list[CallRow]) -> dict[str, Any]:
+def _as_json(row: SampleLine, calls: list[CallRow]) -> dict[str, Any]:
     return {
         "number": row.row,
         "id": row.sample.id,
@@ -91,7 +91,7 @@ def _as_json(row: Line, calls: list[CallRow]) -> dict[str, Any]:
     }
 
 
-def _print(out: Out, row: Line, calls: list[CallRow]) -> None:
+def _print(out: Out, row: SampleLine, calls: list[CallRow]) -> None:
     out.line(f"sample {row.row}, {row.sample.id}")
     for tag, text in row.sample.tags.items():
         out.line(f"{tag}: {one_line(text)}")

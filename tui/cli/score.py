@@ -17,8 +17,8 @@ from evalbench.tui.state import figures
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.examples("evalbench score last", "evalbench score 7854 --json | jq .after.accuracy")
 
 
@@ -53,7 +53,7 @@ async def _anew(folder: RunFolder) -> Rescored:
 
 def _print(out: Out, done: Rescored) -> None:
     out.line(
-        f"{figures.count(done.scored)} scores made anew from stored replies,"
+        f"{figures.count(done.scored)} scores recomputed from stored replies,"
         f" {figures.count(done.changed)} of them changed"
     )
     if done.kept:

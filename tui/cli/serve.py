@@ -33,22 +33,23 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="org/name of the Hugging Face hub, a folder, or a GGUF file; for llama.cpp"
-        " org/name-GGUF[:quant]",
+        help="Hugging Face org/name, folder or GGUF file; for llama.cpp also org/name-GGUF[:quant]",
     )
     parser.add_argument(
         "--engine",
         choices=sorted(KINDS),
-        help="which server; left out: llama.cpp for GGUF, else vLLM",
+        help="server to start (default: llama.cpp for GGUF, otherwise vLLM)",
     )
     parser.add_argument(
         "--port",
         type=int,
         metavar="N",
-        help="on 127.0.0.1; left out: the server's usual one, or another if that is taken",
+        help="port on 127.0.0.1 (default: the server's own, or a free one)",
     )
-    parser.add_argument("--verbose", action="store_true", help="show all that the server prints")
-    parser.add_argument("--json", action="store_true", help="one JSON object when it is ready")
+    parser.add_argument("--verbose", action="store_true", help="show the server's output")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object when the server is ready"
+    )
     parser.passes_on()
     parser.examples(
         "evalbench serve Qwen/Qwen3-0.6B",
@@ -64,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
             raise UsageError(
                 f"{word} cannot be given after --",
                 why="the server is for this machine only, at a port that evalbench knows",
-                cure="evalbench serve MODEL --port N; or start the server by yourself",
+                hint="evalbench serve MODEL --port N; or start the server by yourself",
             )
     kind = choose_kind(args.model, args.engine)
     port = _port(args.port, kind.port)

@@ -59,7 +59,7 @@ def suite_specs(args: argparse.Namespace, suite: Path) -> list[RunSpec]:
         SpecError: for a fault in the file or a flag.
     """
     if args.model:
-        raise SpecError("model", "a suite names its own models", cure="leave --model out")
+        raise SpecError("model", "a suite names its own models", hint="leave --model out")
     return [changed(spec, args) for spec in load_suite(suite)]
 
 

@@ -33,13 +33,13 @@ from evalbench.tui.state.worker_words import doing_words
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
     parser.add_argument(
         "--sample",
         metavar="N|ID",
-        help="show one sample instead: its number in the run (from 1), or its id",
+        help="show one sample, by its number in the run (from 1) or its ID",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     declare_gate(parser)
     parser.examples(
         "evalbench show last",
@@ -53,7 +53,7 @@ def execute(args: argparse.Namespace) -> int:
     wanted = gates(args.fail_under)
     if wanted and args.sample:
         raise UsageError(
-            "--fail-under is about a run, not one of its samples", cure="leave --sample out"
+            "--fail-under is about a run, not one of its samples", hint="leave --sample out"
         )
     folder = find_run(args.run)
     spec = folder.spec()
@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
             "workers": {place: held.to_json() for place, held in facts.workers.items()},
             "judges": [
                 {"model": part.model, "prices": facts.prices.get(role), "key": facts.keys.get(role)}
-                for role, part in spec.cast().items()
+                for role, part in spec.roles().items()
                 if role != CANDIDATE
             ],
         }
@@ -97,7 +97,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
     out.line(f"{folder.id}: {state}" + (f", process {pid} on {status.host}" if pid else ""))
     out.line(f"{one_line(spec.label)} × {one_line(spec.model)}")
     if facts.imported:
-        out.line(f"imported from {one_line(facts.imported['source'])}; nobody was asked here")
+        out.line(f"imported from {one_line(facts.imported['source'])}; no calls were made here")
         for note in facts.imported["notes"]:
             out.line(f"  note: {one_line(note)}")
     if status.problem:
@@ -106,7 +106,7 @@ def _print(out: Out, folder: RunFolder, spec: RunSpec, status: Status, facts: Ru
         out.line(f"it cannot be read: {one_line(why)}")
         out.line(f"try: {one_line(folder.how_to_remove)}")
     if state == INTERRUPTED:
-        out.line(f"its engine is gone; go on with: evalbench resume {folder.id}")
+        out.line(f"its engine is gone; resume it with: evalbench resume {folder.id}")
     if status.mixed:
         out.line("mixed: settings or data changed along the way; the scores mix two things")
     out.line()

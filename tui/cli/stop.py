@@ -23,12 +23,12 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments; ``stop`` has one more than ``pause``."""
     name = parser.prog.rpartition(" ")[2]
     parser.set_defaults(pause=name == "pause", now=False)
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
     if name == "stop":
         parser.add_argument(
             "--now",
             action="store_true",
-            help="give calls in flight no time, and an engine that does not answer a few seconds",
+            help="cancel calls in flight; kill the engine if it does not respond within seconds",
         )
     parser.examples(f"evalbench {name} last", f"evalbench {name} 7854 && evalbench resume 7854")
 
@@ -47,7 +47,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError(
             f"{folder.id} is over: it is {folder.shown_state(before)}",
             why="no engine drives it",
-            cure=""
+            hint=""
             if before.state is State.COMPLETE
             else f"go on with it: evalbench resume {short_id(folder)}",
         )

@@ -35,9 +35,9 @@ def declare_target(parser: Parser) -> None:
     parser.add_argument(
         "target",
         metavar="BENCHMARK|FILE.toml",
-        help="what to run: "
+        help="benchmark, suite or benchmark file: "
         + ", ".join(registry.benchmark_names())
-        + ", a file that describes one of your own, a suite, or a .yaml of MT-bench or SpecEval",
+        + ", a benchmark file, a suite, or an MT-bench or SpecEval .yaml",
     )
     # The second of two files that belong together.
     parser.add_argument("more", nargs="*", metavar="FILE.yaml", help=argparse.SUPPRESS)
@@ -50,7 +50,7 @@ def declare_model(parser: Parser) -> None:
         "--model",
         action="append",
         metavar="PROVIDER/NAME",
-        help=f"model to ask; repeat it to run several (default {DEFAULT_MODEL})",
+        help=f"model to run; repeatable (default: {DEFAULT_MODEL})",
     )
     declare_model_id(parser)
 
@@ -115,7 +115,7 @@ def wanted_specs(args: argparse.Namespace) -> tuple[list[RunSpec], tuple[str, ..
     """
     more: Sequence[str] = getattr(args, "more", None) or ()
     if more and not all(word.endswith(SUFFIXES) for word in (args.target, *more)):
-        raise UsageError(f"{more[0]!r} is one word too many", cure="evalbench run --help")
+        raise UsageError(f"{more[0]!r} is one word too many", hint="evalbench run --help")
     if is_suite(args.target):
         return suite_specs(args, Path(args.target)), ()
     if args.target.endswith(SUFFIXES):
@@ -177,6 +177,6 @@ def _unbatched(spec: RunSpec) -> list[str]:
         return []
     return [
         f"{part.ref.provider} takes no batches: {part.model} is asked at once"
-        for part in spec.cast().values()
+        for part in spec.roles().values()
         if not part.batched and part.ref.provider != ANSWERS and part.batch_terms() is None
     ]

@@ -11,7 +11,7 @@ from evalbench.engine.config.traces import TRACE_OPTIONS, completed
 from evalbench.engine.errors import UsageError
 from evalbench.engine.process.run_keys import check_hosts
 from evalbench.engine.runs.folder import find_run
-from evalbench.engine.telemetry.afterwards import tell_run
+from evalbench.engine.telemetry.backfill import export_traces
 from evalbench.tui.cli import key_hosts
 from evalbench.tui.cli.output import stderr, stdout
 from evalbench.tui.cli.parser import Parser, add_options, given
@@ -22,13 +22,13 @@ _NOT_ALL_SENT = 2
 
 def declare(parser: Parser, words: Sequence[str]) -> None:
     """Arguments."""
-    parser.add_argument("run", metavar="RUN", help="id, part of it, folder, or: last")
-    add_options(parser, TRACE_OPTIONS, "where to (left out: where the run itself sent them)")
+    parser.add_argument("run", metavar="RUN", help="run ID, part of an ID, folder, or last")
+    add_options(parser, TRACE_OPTIONS, "destination (default: the run's own)")
     parser.add_argument(
-        "--again", action="store_true", help="also what was sent there before; ids stay the same"
+        "--again", action="store_true", help="also send what was sent before; IDs stay the same"
     )
     key_hosts.declare(parser, "a run")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.examples(
         "evalbench trace last --otlp http://localhost:6006",
         "evalbench trace 7854 --otlp http://localhost:6006 --otlp-content",
@@ -43,7 +43,7 @@ def execute(args: argparse.Namespace) -> int:
     if not spec.get("otlp") and not spec.get("enable_galileo"):
         raise UsageError(
             f"run {folder.id} names no place that takes traces",
-            cure=f"evalbench trace {folder.id} --otlp http://localhost:4318",
+            hint=f"evalbench trace {folder.id} --otlp http://localhost:4318",
         )
     # The models of the run are not asked, and what was typed is the user's own word.
     typed = ("base_url", "judge", "address", *given(args, TRACE_OPTIONS))
@@ -51,7 +51,7 @@ def execute(args: argparse.Namespace) -> int:
     check_hosts([spec], who, typed=typed, allow=args.allow_host, ask=key_hosts.asks(args, who))
     if not args.json and stderr().isatty():
         stderr().line("sending …")
-    told = tell_run(folder, spec, again=args.again)
+    told = export_traces(folder, spec, again=args.again)
     out = stdout()
     if args.json:
         from evalbench.tui.cli import jsonlines

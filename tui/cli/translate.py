@@ -38,7 +38,7 @@ def execute(args: argparse.Namespace) -> int:
         _print(args.command)
         return 0
     if sys.stdin.isatty():
-        raise UsageError("there is no command", cure="evalbench translate python script.py …")
+        raise UsageError("there is no command", hint="evalbench translate python script.py …")
     code = 0
     for words in split_commands(sys.stdin.read(_MOST)):
         stdout().line(f"# {one_line(shlex.join(words))}")

@@ -49,7 +49,7 @@ def serve(port: int) -> int:
         raise UsageError(
             "the app cannot be shown in a browser",
             why="textual-serve is not installed",
-            cure=install_command("web"),
+            hint=install_command("web"),
         ) from None
     with listen(port, "evalbench --web") as listener:
         asyncio.run(_serve(listener, stdout()))

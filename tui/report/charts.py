@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
-from evalbench.engine.runs.harmless import without_keys
+from evalbench.engine.runs.sanitize import without_keys
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import Heatmap

@@ -119,7 +119,7 @@ def _part(run: ReadRun) -> RunPart:
     if run.status.mixed:
         notes.append("mixed: settings or data changed along the way; scores mix two things")
     if run.facts.imported:
-        notes.append(f"imported from {run.facts.imported['source']}; nobody was asked here")
+        notes.append(f"imported from {run.facts.imported['source']}; no calls were made here")
         notes += run.facts.imported["notes"]
     return RunPart(
         run.label,

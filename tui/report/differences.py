@@ -29,7 +29,10 @@ def difference_table(comparison: Comparison, labels: Sequence[str]) -> Table:
         ("", *head),
         rows,
         note="; ".join(
-            [*sorted(kinds), "detectable: the smallest true difference that so many samples show"]
+            [
+                *sorted(kinds),
+                "detectable: the smallest true difference that this many samples can show",
+            ]
         ),
     )
 

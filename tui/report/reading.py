@@ -11,7 +11,7 @@ from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import SpecError, UsageError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
-from evalbench.tui.report.samples import Shelf
+from evalbench.tui.report.samples import ReportSamples
 from evalbench.tui.state.clean import one_line
 from evalbench.tui.state.heatmap import Heatmap, heatmaps
 from evalbench.tui.state.run_facts import RunFacts, run_facts
@@ -53,10 +53,10 @@ class ReadRun:
         """The model's own name."""
         return one_line(self.spec.model).rpartition("/")[2]
 
-    def shelf(self) -> Shelf | None:
+    def samples(self) -> ReportSamples | None:
         """Its samples; None where it has no journal."""
         there = self.folder.journal.exists()
-        return Shelf(self.folder, self.headline, self.label) if there else None
+        return ReportSamples(self.folder, self.headline, self.label) if there else None
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ def read_runs(folders: Sequence[RunFolder]) -> ReadRuns:
         JournalError: a journal cannot be read.
     """
     if len({folder.path.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run is named twice", cure="name each run once")
+        raise UsageError("a run is named twice", hint="name each run once")
     if len(folders) > MOST_RUNS:
         raise UsageError(
             f"{len(folders)} runs do not fit side by side",
-            cure=f"name at most {MOST_RUNS}, or write several reports",
+            hint=f"name at most {MOST_RUNS}, or write several reports",
         )
     read = ReadRuns([_read(folder, at, len(folders)) for at, folder in enumerate(folders)])
     if len(folders) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from evalbench.engine.compare.scores import RunScores
-from evalbench.engine.runs.browse import Filter, Samples
+from evalbench.engine.runs.browse import Filter, SampleBrowser
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_view import CallView, media_words, sample_view
@@ -43,7 +43,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReportSample:
     """A sample and what became of it."""
 
     name: str
@@ -59,11 +59,11 @@ class SampleList:
 
     title: str
     total: int
-    samples: tuple[Shown, ...]
+    samples: tuple[ReportSample, ...]
     kind: str = "samples"
 
 
-class Shelf:
+class ReportSamples:
     """The samples of one run, as a report shows them."""
 
     def __init__(self, folder: RunFolder, value: str, label: str) -> None:
@@ -71,13 +71,13 @@ class Shelf:
         self.label = label
         self._run = folder.id
         self._value = value
-        self._samples = Samples(folder.journal, value)
+        self._samples = SampleBrowser(folder.journal, value)
 
     def having(self, outcome: str) -> set[int]:
         """Numbers of the samples with an outcome."""
         return set(self._samples.matching(Filter(outcome=outcome)))
 
-    def show(self, row: int) -> Shown | None:
+    def show(self, row: int) -> ReportSample | None:
         """One sample, and what the run has on it; None when it was taken out of the run."""
         found = self._samples.sample(row)
         if found is None:
@@ -99,7 +99,7 @@ class Shelf:
         asked = [view.question, choice_words(line.sample, detail), *media]
         question = "\n".join(filter(None, asked))
         tags = ", ".join(f"{tag} {value}" for tag, value in view.tags)
-        return Shown(f"sample {row}", tags, cut(question), cut(view.gold), (answer,))
+        return ReportSample(f"sample {row}", tags, cut(question), cut(view.gold), (answer,))
 
 
 def _texts(calls: Sequence[CallView]) -> Iterator[tuple[str, str]]:
@@ -122,23 +122,23 @@ def cut(text: str) -> str:
     return f"{kept.rstrip()} … ({figures.count(left)} characters more)" if left else kept
 
 
-def worst(shelf: Shelf, scores: RunScores | None, most: int) -> list[SampleList]:
+def worst(samples: ReportSamples, scores: RunScores | None, most: int) -> list[SampleList]:
     """Failed samples, those whose replies could not be read, and the wrong or lowest ones.
 
     Without ``scores`` of single samples the last are left out.
     """
-    failed = shelf.having("error")
-    unread = set().union(*map(shelf.having, UNREAD)) - failed
+    failed = samples.having("error")
+    unread = set().union(*map(samples.having, UNREAD)) - failed
     lists = [
-        _listed(shelf, "Failed", sorted(failed), most),
-        _listed(shelf, "Cut off, refused, filtered or unread", sorted(unread), most),
+        _listed(samples, "Failed", sorted(failed), most),
+        _listed(samples, "Cut off, refused, filtered or unread", sorted(unread), most),
     ]
     if scores is not None:
-        lists.append(_low(shelf, scores, failed | unread, most))
+        lists.append(_low(samples, scores, failed | unread, most))
     return [one for one in lists if one.samples]
 
 
-def _low(shelf: Shelf, scores: RunScores, apart: set[int], most: int) -> SampleList:
+def _low(samples: ReportSamples, scores: RunScores, apart: set[int], most: int) -> SampleList:
     read = [
         (value, row)
         for ident, value in scores.scores.items()
@@ -148,7 +148,7 @@ def _low(shelf: Shelf, scores: RunScores, apart: set[int], most: int) -> SampleL
     if scores.share:
         read = [one for one in read if one[0] < 1]
         title = "Wrong" if all(value == 0 for value, _ in read) else "Not wholly right"
-    return _listed(shelf, title, _lowest(read, most), most, len(read))
+    return _listed(samples, title, _lowest(read, most), most, len(read))
 
 
 def _lowest(read: list[tuple[float, int]], most: int) -> list[int]:
@@ -169,21 +169,21 @@ def spread(rows: Sequence[T], most: int) -> list[T]:
 
 
 def _listed(
-    shelf: Shelf, title: str, rows: Sequence[int], most: int, total: int | None = None
+    samples: ReportSamples, title: str, rows: Sequence[int], most: int, total: int | None = None
 ) -> SampleList:
     shown = []
     for row in spread(rows, most):
-        if (found := shelf.show(row)) is not None:
+        if (found := samples.show(row)) is not None:
             shown.append(found)
-    named = f"{title}, {shelf.label}" if shelf.label else title
+    named = f"{title}, {samples.label}" if samples.label else title
     return SampleList(named, len(rows) if total is None else total, tuple(shown))
 
 
 def flips(
-    shelves: tuple[Shelf, Shelf], scores: tuple[RunScores, RunScores], most: int
+    sides: tuple[ReportSamples, ReportSamples], scores: tuple[RunScores, RunScores], most: int
 ) -> list[SampleList]:
     """Samples that one run has right and the other wrong; of grades those furthest apart."""
-    (first, second), (a, b) = (shelf.label for shelf in shelves), scores
+    (first, second), (a, b) = (samples.label for samples in sides), scores
     both = [ident for ident in a.scores if ident in b.scores]
     right = a.share and b.share
     titles = (
@@ -200,18 +200,20 @@ def flips(
         idents = [ident for _, ident in apart]
         shown = spread(idents, most) if right else idents[:most]
         rows = [(a.rows[ident], b.rows[ident]) for ident in shown]
-        found.append(SampleList(title, len(idents), tuple(_pairs(shelves, rows))))
+        found.append(SampleList(title, len(idents), tuple(_pairs(sides, rows))))
     return [one for one in found if one.samples]
 
 
-def _pairs(shelves: tuple[Shelf, Shelf], rows: Sequence[tuple[int, int]]) -> Iterator[Shown]:
+def _pairs(
+    sides: tuple[ReportSamples, ReportSamples], rows: Sequence[tuple[int, int]]
+) -> Iterator[ReportSample]:
     for places in rows:
-        one, other = (shelf.show(row) for shelf, row in zip(shelves, places, strict=True))
+        one, other = (samples.show(row) for samples, row in zip(sides, places, strict=True))
         if one is None or other is None:
             continue
         if places[0] == places[1]:
             name = one.name
         else:
-            first, second = (shelf.label for shelf in shelves)
+            first, second = (samples.label for samples in sides)
             name = f"sample {places[0]} in {first}, {places[1]} in {second}"
         yield replace(one, name=name, answers=one.answers + other.answers)

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalbench.engine.compare.sameness import NOTHING
 from evalbench.engine.journal import JournalReader
-from evalbench.engine.runs.harmless import without_logins
+from evalbench.engine.runs.sanitize import without_logins
 from evalbench.tui.report.charts import (
     Chart,
     Paces,
@@ -185,7 +185,7 @@ def _differences(read: ReadRuns) -> Iterator[Section]:
             "Differences",
             (table,),
             intro=f"{what} the samples that all these runs have scored, paired by their content."
-            " evalbench compare tells more.",
+            " See evalbench compare for details.",
         )
 
 
@@ -226,14 +226,14 @@ def _judges(runs: Sequence[ReadRun]) -> Iterator[Section]:
 def _samples(read: ReadRuns, most: int) -> Iterator[Section]:
     if not most:
         return
-    held = [(run, shelf) for run in read.runs if (shelf := run.shelf())]
+    held = [(run, samples) for run in read.runs if (samples := run.samples())]
     flipped = []
-    for run, shelf in held[1:] if read.comparison else ():
+    for run, samples in held[1:] if read.comparison else ():
         first, other = held[0][0].scores, run.scores
         if first and other:
-            flipped += flips((held[0][1], shelf), (first, other), most)
+            flipped += flips((held[0][1], samples), (first, other), most)
     yield Section("Samples on which runs differ", tuple(flipped))
-    lists = [one for run, shelf in held for one in worst(shelf, run.scores, most)]
+    lists = [one for run, samples in held for one in worst(samples, run.scores, most)]
     yield Section(
         "Samples to look at",
         tuple(lists),
@@ -292,11 +292,11 @@ def _how(read: ReadRuns) -> Iterator[Section]:
         intro="Sent: on the wire. Dropped: the model does not take it. Refused: the provider"
         " rejected it, and the call went without.",
     )
-    cast = [{role: str(part.model) for role, part in run.spec.cast().items()} for run in runs]
+    roles = [{role: str(part.model) for role, part in run.spec.roles().items()} for run in runs]
     yield Section(
         "Settings",
         _there(
-            facts("Who was asked", cast),
+            facts("Who was asked", roles),
             facts("Settings", [without_logins(settings_pairs(run.spec)) for run in runs]),
         ),
     )

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import write_file
-from evalbench.engine.runs.harmless import without_keys
+from evalbench.engine.runs.sanitize import without_keys
 from evalbench.tui.report.bars import bars
 from evalbench.tui.report.charts import Chart
 from evalbench.tui.report.content import Report
@@ -90,7 +90,7 @@ def check_name(path: Path, kind: str | None = None) -> None:
         raise UsageError(
             f"what {one_line(path.name)!r} is to be is not clear",
             why="a report's name ends in .html or .md, or --format says what it is",
-            cure="-o report.html",
+            hint="-o report.html",
         )
     try:
         with path.open("rb") as file:
@@ -101,7 +101,7 @@ def check_name(path: Path, kind: str | None = None) -> None:
         raise UsageError(f"{path} cannot be written", why=error.strerror or "") from None
     if not mine:
         raise UsageError(
-            f"{path} is there already and is no report", cure="name another file with -o"
+            f"{path} is there already and is no report", hint="name another file with -o"
         )
 
 
@@ -132,7 +132,7 @@ def write_report(report: Report, path: Path, kind: str | None = None) -> None:
 def _write(
     name: str, report: Report, safe: Callable[[Any], Any], *, autoescape: bool, style: str
 ) -> str:
-    shelf = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=autoescape,  # noqa: S701  (Markdown is escaped by its own rules)
         finalize=safe,
@@ -141,11 +141,11 @@ def _write(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    shelf.filters |= {"svg": svg, "bars": _bars, "fenced": _fenced}
-    shelf.tests["chart"] = lambda item: isinstance(item, Chart)
+    environment.filters |= {"svg": svg, "bars": _bars, "fenced": _fenced}
+    environment.tests["chart"] = lambda item: isinstance(item, Chart)
     # The style sheet is a file of ours.
     sheet = Markup(style)  # noqa: S704
-    return shelf.get_template(name).render(report=report, style=sheet)
+    return environment.get_template(name).render(report=report, style=sheet)
 
 
 def _clean(value: Any) -> Any:

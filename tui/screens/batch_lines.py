@@ -30,7 +30,7 @@ class BatchLines(Dialog[None]):
         """All of them, one below the other."""
         with VerticalScroll(id="box"):
             if not self._calls:
-                yield Plain("Nothing of this sample went out in a batch.")
+                yield Plain("No call of this sample was sent in a batch.")
             for call in self._calls:
                 yield from _told(call)
 
@@ -43,6 +43,6 @@ def _told(call: BatchedCall) -> Iterator[Widget]:
     where = f"batch {call.batch}, line {call.line}" + (f" ({call.job})" if call.job else "")
     yield Plain(f"{call.role} {call.model} · {call.step} · {where}", classes="title")
     yield Plain("sent", classes="what")
-    yield Plain(call.request.strip() or "its file is not in the run's folder")
-    yield Plain("came back", classes="what")
+    yield Plain(call.request.strip() or "its file is missing from the run's folder")
+    yield Plain("received", classes="what")
     yield Plain(call.result.strip() or "nothing yet")

@@ -15,7 +15,7 @@ from evalbench.tui.screens.dialogs import Confirm, Trouble
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.batch_list import BatchLine, BatchList
 from evalbench.tui.state.batch_words import is_unfetched
-from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.cli_child import Line, run_command
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Cell, Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -31,8 +31,8 @@ _COLUMNS = (
     Column("ends", 14, right=True, drop=1),
 )
 _EMPTY = (
-    "No batch is out. A run with --mode batch sends some: half the price, within hours.\n"
-    "x shows those that are over."
+    "No pending batches. Runs with --mode batch create them: half the price, within "
+    "hours.\nPress x to show finished batches."
 )
 _ENDINGS = tuple(range(8))
 """Exit codes of collecting: however the run stands, its page tells."""
@@ -76,7 +76,7 @@ class BatchesPage(Page):
             if before and before.name in names:
                 table.cursor = names.index(before.name)
             out = sum(line.open for line in self._lines)
-            self.query_one(TopLine).tell(right="1 is out" if out == 1 else f"{out} are out")
+            self.query_one(TopLine).tell(right="1 pending" if out == 1 else f"{out} pending")
             self._tell()
 
     def _current(self) -> BatchLine | None:
@@ -117,7 +117,7 @@ class BatchesPage(Page):
     async def action_fetch(self) -> None:
         """See the commands."""
         if line := self._current():
-            await self._do(f"looking at the batches of {line.folder.id}", "collect", line)
+            await self._do(f"checking the batches of {line.folder.id}", "collect", line)
 
     @work(exclusive=True, group="act")
     async def action_cancel(self) -> None:
@@ -126,7 +126,7 @@ class BatchesPage(Page):
         if line is None or not line.open or is_unfetched(line.batch):
             return
         question = f"Cancel batch {line.name}?"
-        note = "What is done already is kept, and paid. The rest counts as failed; r asks it again."
+        note = "Finished calls are kept and billed. The rest count as failed; r retries them."
         if await self.app.push_screen_wait(Confirm(question, yes="Cancel it", note=note)):
             await self._do(f"cancelling {line.name}", "cancel", line)
 
@@ -135,7 +135,7 @@ class BatchesPage(Page):
         try:
             collect, cancel = ("collect", str(line.folder.path)), ("batches", "cancel", line.name)
             command = collect if what == "collect" else cancel
-            await errand(*command, ask=self._may_send, accept=_ENDINGS)
+            await run_command(*command, ask=self._may_send, accept=_ENDINGS)
         except EvalbenchError as error:
             await self.app.push_screen_wait(Trouble(error))
         self.tick()

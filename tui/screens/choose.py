@@ -42,7 +42,7 @@ class Choose(Dialog[str]):
         with Vertical(id="box"):
             yield Plain(self._title, classes="title")
             yield Picker("", self._columns, hint=self._hint, id="choices")
-            yield Plain("enter: take it · escape: leave it as it is", classes="dim")
+            yield Plain("enter: accept · escape: cancel", classes="dim")
 
     def on_mount(self) -> None:
         """The list is there, and the keyboard in its filter."""

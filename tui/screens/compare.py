@@ -13,8 +13,8 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.compared import Compared, score_words
-from evalbench.tui.state.errand import errand
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.table import Cell, Column, Table
@@ -51,7 +51,7 @@ class ComparePage(Page):
 
     def compose(self) -> ComposeResult:
         """Top line, result, samples, footer."""
-        yield TopLine("Compare", "comparing ...")
+        yield TopLine("Compare", "comparing…")
         with VerticalScroll(id="result", can_focus=True):
             yield Lines(id="about")
             yield Lines(id="standings")
@@ -72,9 +72,9 @@ class ComparePage(Page):
     async def _compare(self) -> None:
         paths = [str(folder.path) for folder in self._folders]
         try:
-            found = Compared.of(await errand("compare", *paths, "--flips", str(MOST_FLIPS)))
+            found = Compared.of(await run_command("compare", *paths, "--flips", str(MOST_FLIPS)))
         except EvalbenchError as error:
-            told = [error.what, error.why, error.cure]
+            told = [error.what, error.why, error.hint]
             self.query_one("#about", Lines).show([[(words, "bad")] for words in told if words])
             self.query_one(TopLine).tell(right="cannot be compared")
             self.query_one(Table).show(empty=" ")

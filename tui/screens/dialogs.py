@@ -18,7 +18,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import TURN_S
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.widgets.behind import Behind
+from evalbench.tui.widgets.backdrop import Backdrop
 from evalbench.tui.widgets.text import Plain, plain
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class Dialog(ModalScreen[Answer]):
     """
     BINDINGS = [Binding("escape", "dismiss_it", "Cancel", show=False)]
 
-    _behind: Behind | None = None
+    _behind: Backdrop | None = None
 
     def render(self) -> RenderableType:
         """The page below, dimmed."""
         shown = super().render()
         if not isinstance(shown, BackgroundScreen):
             return shown
-        self._behind = self._behind or Behind()
+        self._behind = self._behind or Backdrop()
         return cast("RenderableType", self._behind.of(shown, self.app.theme))
 
     @on(events.Resize)
@@ -154,7 +154,7 @@ class Enter(Dialog[str]):
                 yield Plain(self._note, classes="dim")
             yield Input(one_line(self._value), password=self._password, id="value")
             yield Plain(id="refused", classes="bad")
-            yield Plain("enter: take it · escape: leave it as it is", classes="dim")
+            yield Plain("enter: accept · escape: cancel", classes="dim")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -183,13 +183,13 @@ class Trouble(Dialog[bool]):
         self._error, self._way_out = error, way_out
 
     def compose(self) -> ComposeResult:
-        """What, why, cure."""
+        """What, why, hint."""
         with Vertical(id="box"):
             yield Plain(self._error.what, classes="title bad")
             if self._error.why:
                 yield Plain(f"why: {self._error.why}")
-            if self._error.cure:
-                yield Plain(f"try: {self._error.cure}")
+            if self._error.hint:
+                yield Plain(f"try: {self._error.hint}")
             with Horizontal(id="buttons"):
                 if self._way_out:
                     words = self._way_out[:1].upper() + self._way_out[1:]

@@ -18,46 +18,46 @@ from evalbench.tui.widgets.text import Plain
 from evalbench.tui.widgets.topline import TopLine
 
 _ABOUT: Mapping[str, str] = {
-    "home": "Every run on this machine, newest first, with its score and what it cost. "
-    "Runs are processes of their own: they go on when the app is closed.",
-    "compare": "How far runs of one benchmark are apart over the samples that all of them have "
-    "scored, whether that is more than chance, what differs besides the model, and on which "
-    "samples they part.",
-    "new": "Choose a benchmark, a provider and a model, see what it will take and cost, "
-    "and start. The command line that does the same stands below, to be copied.",
-    "run": "How far a run is, what it scored so far and how sure that is, what it spent "
-    "and why it waits. Pause, stop and change it here; leaving it changes nothing.",
+    "home": "All runs on this machine, newest first, with score and cost. Runs are separate "
+    "processes: they keep going when the app is closed.",
+    "compare": "Differences between runs of one benchmark over the samples they share: size, "
+    "significance, what else differs, and the samples that flip.",
+    "new": "Choose a benchmark, provider and model, check the estimate, and start. The "
+    "equivalent command is shown below, ready to copy.",
+    "run": "Progress, scores with intervals, spend and waits of a run. Pause, stop or change "
+    "it here; leaving the page does not affect it.",
     "charts": "How a run went so far: its score with the interval that narrows, speed, "
     "latency, spend, failures, and groups.",
     "leaderboard": "Models against benchmarks over all runs of this machine, each score with "
     "its interval.",
     "raw": "Requests and replies of one sample as they went over the wire, with characters that "
     "show nothing written out.",
-    "samples": "Every question of a run and what came of it. Narrow the list by outcome, "
-    "score, group or text; open one to read all of it.",
-    "sample": "One question as it was sent, the answer as it came, and how it was read and scored.",
+    "samples": "All samples of a run with their outcomes. Filter by outcome, score, group or "
+    "text; open one to see everything.",
+    "sample": "One sample: the prompts as sent, the replies as received, and how they were "
+    "parsed and scored.",
     "batches": (
-        "What providers are working off, over all runs or of one: where each batch stands,"
-        " how far it is, and until when. Fetching looks at a run's batches and goes on with it."
+        "Provider batches of all runs or of one: state, progress and deadline. Fetching "
+        "polls a run's batches and continues the run."
     ),
-    "models": "What the providers offer today, with prices and the day a model is retired, "
-    "and which models fit this machine.",
-    "keys": "Where each provider's key was found. A key that you put in goes to the system's "
-    "keychain and is never shown again.",
+    "models": "Models that providers offer today, with prices and retirement dates, and "
+    "which local models fit this machine.",
+    "keys": "Where each provider's key was found. Keys you enter go to the system keychain "
+    "and are never shown again.",
     "own": "The first prompts of a benchmark file of your own, and the score of a reply that you "
     "paste. The file is read again whenever it is saved.",
-    "settings": "Colours, drawing over thin lines, the mouse and every key. "
-    "Changes hold at once and are kept in config.toml.",
+    "settings": "Theme, bandwidth, mouse and key bindings. Changes take effect at once and "
+    "are saved in config.toml.",
 }
 
-_COLUMNS = (Column("keys", 18), Column("command", 14), Column("what it does"))
+_COLUMNS = (Column("keys", 18), Column("command", 14), Column("description"))
 
 
 class HelpPage(FilteredPage):
     """Commands of one page, of lists and of the whole app, from the registry and the keymap."""
 
     SCOPE: ClassVar[str] = "help"
-    FILTER = "words of a command, or a key"
+    FILTER = "Type to filter"
     DEFAULT_CSS = """
     HelpPage #about { padding: 0 1 1 1; }
     HelpPage Table { margin-left: 1; }
@@ -74,7 +74,9 @@ class HelpPage(FilteredPage):
         yield TopLine(f"Help · {name}" if name else "Help")
         if about := _ABOUT.get(self._scope):
             yield Plain(about, id="about")
-        yield Table(_COLUMNS, empty="No command has these words. escape shows all.", id="commands")
+        yield Table(
+            _COLUMNS, empty="No matching commands. Press escape to show all.", id="commands"
+        )
         yield Footer()
 
     def on_mount(self) -> None:

@@ -33,7 +33,7 @@ _COLUMNS = (
     Column("age", 7, right=True, drop=1),
 )
 
-_EMPTY = "No run yet. n sets one up."
+_EMPTY = "No runs yet. Press n to start one."
 _NO_MATCH = "No run is like that. escape shows all."
 _NEWEST = ("age", False)
 """The order that runs have by themselves."""

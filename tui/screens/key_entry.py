@@ -15,7 +15,7 @@ from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.keys import KeychainState, probe
 from evalbench.engine.keys.keychain import Answer as Keychain
 from evalbench.tui.screens.dialogs import Confirm, Dialog, Enter, Trouble
-from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.cli_child import Line, run_command
 from evalbench.tui.state.key_places import KeyPlaces
 from evalbench.tui.state.session_keys import drop, hold
 from evalbench.tui.widgets.text import Plain
@@ -58,7 +58,7 @@ class KeyWork(Dialog[Line]):
             yield Plain(self._title, classes="title")
             yield Plain("asking", id="step")
             yield Clock()
-            yield Plain("escape: call it off", classes="dim")
+            yield Plain("escape: cancel", classes="dim")
 
     def on_mount(self) -> None:
         """Begin at once."""
@@ -67,7 +67,7 @@ class KeyWork(Dialog[Line]):
     @work
     async def _run(self) -> None:
         secret, self._secret = self._secret, ""
-        asked = errand("keys", *self._words, secret=secret, on_line=self._tell, accept=(0, 5))
+        asked = run_command("keys", *self._words, secret=secret, on_line=self._tell, accept=(0, 5))
         del secret
         try:
             lines = await asked
@@ -78,7 +78,7 @@ class KeyWork(Dialog[Line]):
         told = [line for line in lines if line["event"].startswith("key")]
         failed = next((line for line in lines if line["event"] == "error"), None)
         if failed and not told:
-            trouble = EvalbenchError(failed["what"], why=failed["why"], cure=failed["try"])
+            trouble = EvalbenchError(failed["what"], why=failed["why"], hint=failed["try"])
             await self.app.push_screen_wait(Trouble(trouble))
         self.dismiss(told[0] if told else failed)
 
@@ -95,7 +95,7 @@ class Looking(Dialog[Keychain]):
         with Vertical(id="box"):
             yield Plain("Looking for this machine's keychain", classes="title")
             yield Clock()
-            yield Plain("escape: call it off", classes="dim")
+            yield Plain("escape: cancel", classes="dim")
 
     def on_mount(self) -> None:
         """Begin at once."""
@@ -139,7 +139,7 @@ async def set_key(
         kept = not session
     note = f"Keys are made at {places.page}. " if places.page else ""
     note += (
-        "It goes to the keychain and is never shown again."
+        "It is stored in the keychain and never shown again."
         if kept
         else "It is used until this app closes, and by runs that are started until then."
     )
@@ -155,7 +155,7 @@ async def set_key(
     told = await app.push_screen_wait(asking)
     if told is None or told["event"] == "error":
         return False
-    said = told["what"] or "the keychain holds the key now"
+    said = told["what"] or "the key is stored in the keychain"
     app.notify(said, timeout=6, markup=False)
     for one in told["notes"]:
         app.notify(one, severity="warning", timeout=10, markup=False)
@@ -176,7 +176,7 @@ async def _agrees_to_session(
         error = EvalbenchError(
             "there is no keychain here, and only a keychain keeps several keys of one provider",
             why=keychain.why,
-            cure="see docs/keychains.md, Machines without a keychain",
+            hint="see docs/keychains.md, Machines without a keychain",
         )
         await app.push_screen_wait(Trouble(error))
         return None
@@ -214,7 +214,7 @@ async def _use_for_session(
     if told is None or not told.get("ok"):
         drop(held)
         if told is not None and told["event"] != "error":
-            trouble = EvalbenchError(told["what"], why=told["why"], cure=told["try"])
+            trouble = EvalbenchError(told["what"], why=told["why"], hint=told["try"])
             await app.push_screen_wait(Trouble(trouble))
         return False
     app.notify(f"{told['what']}; it is used until the app closes", timeout=6, markup=False)

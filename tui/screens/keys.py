@@ -48,7 +48,7 @@ class KeysPage(Page):
     def compose(self) -> ComposeResult:
         """Top line, table, more about the line under the cursor."""
         yield TopLine("Keys")
-        yield Table(_COLUMNS, empty="looking for keys…", id="keys")
+        yield Table(_COLUMNS, empty="loading keys…", id="keys")
         yield Plain(id="about")
         yield Footer()
 
@@ -75,7 +75,7 @@ class KeysPage(Page):
         here = self._current()
         self._lines = key_lines(self._places, self._tried)
         table = self.query_one(Table)
-        table.show(_Rows(self._lines), empty="nothing here takes a key")
+        table.show(_Rows(self._lines), empty="no provider here takes a key")
         places = [(line.provider, line.name) for line in self._lines]
         if here and (here.provider, here.name) in places:
             table.cursor = places.index((here.provider, here.name))
@@ -157,7 +157,7 @@ class KeysPage(Page):
         self._tried[line.provider, line.name] = ("✓ " if works else "✗ ") + told["what"]
         self._show()
         if not works and told["event"] != "error":
-            trouble = EvalbenchError(told["what"], why=told["why"], cure=told["try"])
+            trouble = EvalbenchError(told["what"], why=told["why"], hint=told["try"])
             await self.app.push_screen_wait(Trouble(trouble))
 
     @work(exclusive=True, group="act")
@@ -167,7 +167,7 @@ class KeysPage(Page):
         if line is None or not line.in_keychain:
             return
         question = f"Remove the {line.provider} key {line.name!r} from the keychain?"
-        note = "Runs that are going on keep it; to get it back, you need it from the provider."
+        note = "Running runs keep using it. To get it back, you need it from the provider."
         if not await self.app.push_screen_wait(Confirm(question, yes="Remove", note=note)):
             return
         words = ("rm", line.provider, "--name", line.name)
@@ -183,7 +183,7 @@ class KeysPage(Page):
 def _no_key(text: str) -> None:
     """Refuse a key where its name belongs: names are shown, and stand on command lines."""
     if looks_like_key(text.strip()):
-        raise ValueError("that is a key; first comes a name for it")
+        raise ValueError("that is a key; enter a name for it first")
 
 
 class _Rows:

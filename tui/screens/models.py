@@ -14,7 +14,7 @@ from textual.widgets import Input
 from evalbench.engine.config import registry
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware import devices as room
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.tui.commands import commands
 from evalbench.tui.screens.filtered import FilteredPage
 from evalbench.tui.state.figures import count
@@ -51,14 +51,14 @@ _AT_ONCE = 4
 """Providers that are asked at the same time: each takes a process."""
 
 _KEYS = next(command for command in commands("app") if command.id == "app.keys")
-_NO_MATCH = "No model has these letters. escape shows all."
+_NO_MATCH = "No matching models. Press escape to show all."
 
 
 class ModelsPage(FilteredPage):
     """The catalogue. Lists from disk are there at once; providers are asked at the same time."""
 
     SCOPE: ClassVar[str] = "models"
-    FILTER = "letters of a model, best match first"
+    FILTER = "Type to filter, best match first"
     DEFAULT_CSS = """
     ModelsPage #detail { height: 2; padding: 0 1; color: $text-muted; }
     ModelsPage.-tall #detail { height: 4; }
@@ -70,7 +70,7 @@ class ModelsPage(FilteredPage):
         self._rows: list[Row] = []
         self._few = asyncio.Semaphore(_AT_ONCE)
         self._usable = False
-        self._room: Room | None = None
+        self._memory: DeviceMemory | None = None
 
     def compose(self) -> ComposeResult:
         """Top line, table, more about the line under the cursor, footer."""
@@ -115,7 +115,7 @@ class ModelsPage(FilteredPage):
     @work(exclusive=True, group="room")
     async def _look_for_room(self) -> None:
         """Find out how much memory is free for local models; a driver may be slow to tell."""
-        self._room = await asyncio.to_thread(room.find_room)
+        self._memory = await asyncio.to_thread(room.device_memory)
         self._show()
 
     def action_reload(self) -> None:
@@ -136,7 +136,7 @@ class ModelsPage(FilteredPage):
         here = self._current()
         self._rows = self._catalogue.rows(self.narrowed_by)
         table = self.query_one(Table)
-        table.show(_Rows(self._rows, self._room, self._keys_key()))
+        table.show(_Rows(self._rows, self._memory, self._keys_key()))
         if (place := self._place(here)) is not None:
             # Lists that come in above must not move the cursor to another line.
             table.cursor = place
@@ -159,7 +159,7 @@ class ModelsPage(FilteredPage):
         self.query_one(TopLine).tell(right=words + asking)
         row = self._current()
         self.query_one("#detail", Plain).show(
-            detail_words(row, fits=_fits(row, self._room)[0], keys_key=self._keys_key())
+            detail_words(row, fits=_fits(row, self._memory)[0], keys_key=self._keys_key())
             if row
             else ""
         )
@@ -213,9 +213,9 @@ def _name(row: Row) -> str:
 class _Rows:
     """Providers and models as rows of the table."""
 
-    def __init__(self, rows: Sequence[Row], room: Room | None, keys_key: str) -> None:
+    def __init__(self, rows: Sequence[Row], room: DeviceMemory | None, keys_key: str) -> None:
         self._rows = rows
-        self._room = room
+        self._memory = room
         self._keys_key = keys_key
 
     def __len__(self) -> int:
@@ -238,12 +238,12 @@ class _Rows:
 
     def _notes(self, row: Model) -> Cell:
         """Whether it fits comes first: the column may be cut."""
-        fits, tone = _fits(row, self._room)
+        fits, tone = _fits(row, self._memory)
         words = " · ".join(filter(None, [fits, row.title, row.notes]))
         return words, tone if tone in ("warn", "bad") else ""
 
 
-def _fits(row: Row, room: Room | None) -> tuple[str, str]:
+def _fits(row: Row, room: DeviceMemory | None) -> tuple[str, str]:
     """Whether a model of this machine fits, and the tone to say it in; empty for others."""
     found = fit_here(row.footprint, room) if isinstance(row, Model) else None
     return fit_words(found) if found else ("", "")

@@ -13,7 +13,7 @@ from textual.containers import Container
 from evalbench.engine.config.spec import RunSpec
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.hardware import devices as room
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.keys import looks_like_key
 from evalbench.tui.clipboard import copy
 from evalbench.tui.commands import commands
@@ -93,7 +93,7 @@ class NewRunPage(Page):
         self._preset, self._spec, self._preset_benchmark = model, spec, benchmark
         self._offered = Offered()
         self._keys_seen = 0
-        self._room: Room | None = None
+        self._room: DeviceMemory | None = None
         self._framed = ""
         self._asked: tuple[str, ...] = ()
         self._fix: Fix | None = None
@@ -207,7 +207,7 @@ class NewRunPage(Page):
     @work(exclusive=True, group="room")
     async def _look_for_room(self) -> None:
         """Find out how much memory is free for local models; a driver may be slow to tell."""
-        self._room = await asyncio.to_thread(room.find_room)
+        self._room = await asyncio.to_thread(room.device_memory)
         self._show_models()
 
     def _place(self) -> Place:
@@ -241,7 +241,7 @@ class NewRunPage(Page):
     @on(Picker.Chosen, "#model")
     async def _model_chosen(self, event: Picker.Chosen) -> None:
         if looks_like_key(event.ident):
-            words = "that is a key, not a model: ctrl+t takes keys"
+            words = "that is a key, not a model; press ctrl+t to set a key"
             self.notify(words, severity="error", markup=False)
             event.picker.clear()
             event.picker.take_focus()
@@ -356,7 +356,7 @@ class NewRunPage(Page):
         lines = [f"✗ {error.what}"]
         lines += [f"why: {error.why}"] if error.why else []
         if not self._fix:
-            lines += [f"try: {error.cure}"] if error.cure else []
+            lines += [f"try: {error.hint}"] if error.hint else []
         return [*map(self._draft.as_fields, lines), *self._fix_words()]
 
     def _offer(self, fix: Fix | None) -> None:
@@ -394,7 +394,7 @@ class NewRunPage(Page):
         """Say why the run could not be started, and lead to what has to be changed."""
         self._offer(self._draft.fix(error, self._model()))
         words = self._draft.as_fields
-        shown = EvalbenchError(words(error.what), why=words(error.why), cure=words(error.cure))
+        shown = EvalbenchError(words(error.what), why=words(error.why), hint=words(error.hint))
         if await self.app.push_screen_wait(Trouble(shown, self._fix.words if self._fix else "")):
             await self.action_fix()
 
@@ -471,7 +471,7 @@ class NewRunPage(Page):
 
     def action_copy(self) -> None:
         """See the commands."""
-        copy(self.the_app, self._draft.command(), "the command line")
+        copy(self.the_app, self._draft.command(), "command")
 
     @work(exclusive=True, group="key")
     async def action_key(self) -> None:

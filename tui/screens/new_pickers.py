@@ -39,19 +39,19 @@ class Pickers(Horizontal):
     def compose(self) -> ComposeResult:
         """In the order of choosing."""
         yield Picker(
-            "benchmark", (Column("name"),), hint="letters of it", id="benchmark", goes_on=True
+            "benchmark", (Column("name"),), hint="Type to filter", id="benchmark", goes_on=True
         )
         yield Picker(
             "provider",
             (Column("name"), Column("key", 8)),
-            hint="letters of it",
+            hint="Type to filter",
             id="provider",
             goes_on=True,
         )
         yield Picker(
             "model",
             _MODEL_COLUMNS[:1],
-            hint="letters, or any model's name",
+            hint="Type to filter, or enter a model name",
             id="model",
             typed="use",
             goes_on=True,

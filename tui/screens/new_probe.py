@@ -10,7 +10,7 @@ from textual.widgets import Button
 
 from evalbench.engine.errors import EvalbenchError
 from evalbench.tui.screens.dialogs import Dialog
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.probe_words import probe_facts
 from evalbench.tui.widgets.text import Plain
 
@@ -36,7 +36,7 @@ class Probe(Dialog[None]):
         with Vertical(id="box"):
             yield Plain(f"Probe of {self._model}", classes="title")
             with VerticalScroll(id="facts"):
-                yield Plain("asking one short question…", id="asking")
+                yield Plain("sending one short prompt…", id="asking")
             with Horizontal(id="buttons"):
                 yield Button("Close", id="close", variant="primary")
 
@@ -48,9 +48,9 @@ class Probe(Dialog[None]):
     @work
     async def _ask(self) -> None:
         try:
-            (probe,) = await errand("probe", *self._words)
+            (probe,) = await run_command("probe", *self._words)
         except EvalbenchError as error:
-            facts = [("failed", error.what), ("why", error.why), ("try", error.cure)]
+            facts = [("failed", error.what), ("why", error.why), ("try", error.hint)]
         else:
             facts = probe_facts(probe)
         await self.query_one("#asking").remove()

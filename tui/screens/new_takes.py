@@ -11,7 +11,7 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.estimate_words import Estimate, estimate_lines
 from evalbench.tui.widgets.text import Plain
 
@@ -36,7 +36,7 @@ class Takes(VerticalScroll, can_focus=False):
         """``told`` says in lines why there is no estimate."""
         super().__init__(id=id)
         self._told = told
-        self.border_title = "what it takes"
+        self.border_title = "estimate"
         self._settling: Timer | None = None
         self._reckoning: Worker[None] | None = None
         self._known: tuple[tuple[str, ...], Estimate] | None = None
@@ -44,7 +44,7 @@ class Takes(VerticalScroll, can_focus=False):
     def compose(self) -> ComposeResult:
         """Three texts."""
         yield Plain(id="state")
-        yield Plain("looking at what is installed…", id="takes")
+        yield Plain("loading…", id="takes")
         yield Plain(id="command")
 
     def tell_state(self, words: str) -> None:
@@ -72,7 +72,7 @@ class Takes(VerticalScroll, can_focus=False):
 
     def reckon(self, words: tuple[str, ...]) -> None:
         """Estimate this run as soon as nothing was changed for a moment."""
-        self.tell(["reckoning what it takes…"])
+        self.tell(["estimating…"])
         self._known = None
         self._settling = self.set_timer(SETTLED_S, lambda: self._begin(words))
 
@@ -90,11 +90,11 @@ class Takes(VerticalScroll, can_focus=False):
         """The estimate of this run: the one that is shown, or one that is asked for now.
 
         Raises:
-            ErrandFailed: it cannot be estimated; so it could not be started either.
+            CommandFailed: it cannot be estimated; so it could not be started either.
         """
         if self._known and self._known[0] == words:
             return self._known[1]
-        self.tell(["reckoning what it takes before it starts…"])
+        self.tell(["estimating before the start…"])
         try:
             found = await self._ask(words)
         except EvalbenchError as error:
@@ -104,7 +104,7 @@ class Takes(VerticalScroll, can_focus=False):
         return found
 
     async def _ask(self, words: tuple[str, ...]) -> Estimate:
-        lines = await errand("estimate", *words)
+        lines = await run_command("estimate", *words)
         found = next(line for line in lines if line["event"] == "estimate")
         self._known = words, found
         return found

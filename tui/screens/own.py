@@ -15,8 +15,8 @@ from textual.widgets import Input, TextArea
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.paths import expand
 from evalbench.tui.screens.page import Page
-from evalbench.tui.state.errand import Line as JsonLine
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.cli_child import Line as JsonLine
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
 from evalbench.tui.widgets.text import Plain
@@ -90,7 +90,7 @@ class OwnPage(Page):
         prompt = self.query_one("#prompt", Plain)
         self.query_one(TopLine).tell(right="reading ...")
         try:
-            found = await errand("benchmarks", self._file, "--prompts", str(SHOWN))
+            found = await run_command("benchmarks", self._file, "--prompts", str(SHOWN))
         except EvalbenchError as error:
             self._samples = []
             prompt.show("\n".join(_words(error)))
@@ -131,7 +131,7 @@ class OwnPage(Page):
         await asyncio.sleep(_SETTLED_S)
         case = orjson.dumps({"sample": self._at + 1, "reply": reply}).decode()
         try:
-            (told,) = await errand("parse", self._file, secret=case)
+            (told,) = await run_command("parse", self._file, secret=case)
         except EvalbenchError as error:
             score.show([[(words, "bad")] for words in _words(error)])
             return
@@ -160,7 +160,7 @@ class OwnPage(Page):
 
 
 def _words(error: EvalbenchError) -> list[str]:
-    return [words for words in (error.what, error.why, error.cure) if words]
+    return [words for words in (error.what, error.why, error.hint) if words]
 
 
 def _prompt(sample: JsonLine) -> str:

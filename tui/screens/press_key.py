@@ -61,7 +61,7 @@ class PressKey(Dialog[str]):
             self._say(f"No: {why}.")
         elif (against := advice(key)) and key != self._doubted:
             self._doubted = key
-            self._say(f"{key_words(key)}: {against}. Press it again to take it all the same.")
+            self._say(f"{key_words(key)}: {against}. Press it again to use it anyway.")
         else:
             self.dismiss(key)
 

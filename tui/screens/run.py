@@ -22,7 +22,7 @@ from evalbench.tui.screens.page import Page
 from evalbench.tui.screens.run_compared import Compared
 from evalbench.tui.screens.starting import start
 from evalbench.tui.state.answers import Answer
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.cli_child import run_command
 from evalbench.tui.state.run_view import RunView
 from evalbench.tui.state.scores import ScoreLine, score_lines
 from evalbench.tui.state.steering import read_budget, read_concurrency
@@ -115,11 +115,11 @@ class RunPage(Page):
                         yield _section("money", "money")
                         yield _section("batches", "batches")
                         yield _section("limits", "limits and waits")
-                        yield _section("params", "parameters not as asked")
+                        yield _section("params", "adjusted parameters")
             yield Compared(id="compared")
             with Container(id="lower"):
-                yield Table(run_tables.SCORES, empty="It has no metric.", id="scores")
-                yield Table(run_tables.ANSWERS, empty="No answer was scored yet.", id="answers")
+                yield Table(run_tables.SCORES, empty="No metrics.", id="scores")
+                yield Table(run_tables.ANSWERS, empty="No scores yet.", id="answers")
                 yield Table(run_tables.LOG, empty="Nothing to report yet.", id="log")
         yield Footer()
 
@@ -278,7 +278,7 @@ class RunPage(Page):
     def action_pause(self) -> None:
         """See the commands."""
         if stop_run(self.view.folder, pause=True):
-            self._say("pausing: calls in flight are answered first")
+            self._say("pausing after the calls in flight")
 
     def action_stop(self) -> None:
         """See the commands."""
@@ -303,9 +303,9 @@ class RunPage(Page):
         now = self.view.gauges.get("concurrency") or ""
         typed = await self.app.push_screen_wait(
             Enter(
-                "Calls in flight at once",
+                "Maximum concurrent calls",
                 value=str(now),
-                note="a number keeps it there; auto lets it find its own level",
+                note="a number, or auto for adaptive",
                 check=read_concurrency,
             )
         )
@@ -321,7 +321,7 @@ class RunPage(Page):
             Enter(
                 "Budget for the whole run, in US dollars",
                 value=held,
-                note="none takes it away" if self.view.live else "the run goes on with it",
+                note="none removes the budget" if self.view.live else "the run continues with it",
                 check=lambda text: read_budget(text, status),
             )
         )
@@ -338,7 +338,7 @@ class RunPage(Page):
         """See the commands."""
         self._say("writing the report")
         try:
-            *_, line = await errand("report", str(self.view.folder.path))
+            *_, line = await run_command("report", str(self.view.folder.path))
         except EvalbenchError as error:
             await self.app.push_screen_wait(Trouble(error))
         else:

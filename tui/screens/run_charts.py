@@ -16,7 +16,7 @@ from evalbench.engine.runs.history import History, read_history
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state.chart import draw_chart
 from evalbench.tui.state.run_charts import charts, group_bars
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.widgets.bar import Bar
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.lines import Line, Lines
@@ -48,7 +48,7 @@ class RunChartsPage(Page):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__()
-        self._watch = Watch(folder)
+        self._watch = RunFollower(folder)
         self._history: History | None = None
         self._due = 0.0
 

@@ -44,7 +44,7 @@ def head_lines(view: RunView) -> list[Line]:
         after = "in" if view.state == "complete" else "after"
         words.append(f" {after} {figures.duration(view.elapsed)}")
     if status.mixed:
-        words.append(("  mixed: settings or data changed along the way", "warn"))
+        words.append(("  mixed: settings or data changed during the run", "warn"))
     share = status.done / status.total if status.total else 0.0
     done = f"{figures.count(status.done)}/{figures.count(status.total)}"
     counts: list[Piece] = [f"  {figures.percent(share):>5}  {done} samples"]
@@ -66,9 +66,9 @@ def trouble_words(view: RunView) -> str:
     """Why a run that is not complete stands still, and the way on; empty for one that goes."""
     if view.live or view.state == "complete":
         return ""
-    way = "r goes on: only what has no answer yet is asked"
+    way = "press r to resume: only calls without a reply are sent"
     if view.state == "budget":
-        way = "b sets another budget and goes on"
+        way = "press b to raise the budget and continue"
     return "\n".join(filter(None, [view.problem, way]))
 
 
@@ -124,7 +124,7 @@ def work_lines(view: RunView, *, compact: bool, plain: bool) -> list[Line]:
         if role.from_journal and not compact:
             lines.append([(f"{figures.count(role.from_journal)} taken from the journal", "dim")])
         if role.reused:
-            lines.append([f"{figures.count(role.reused)} taken from earlier runs, for nothing"])
+            lines.append([f"{figures.count(role.reused)} reused from earlier runs, free"])
     if activity := activity_words(gauges.get("progress")):
         progress = gauges["progress"]
         lines.append([(activity, "warn")])
@@ -203,11 +203,13 @@ def money_lines(view: RunView) -> list[Line]:
     if view.live and status.done < status.total and (whole := forecast(status)) is not None:
         over = status.budget_usd is not None and whole > status.budget_usd
         words = f"about {figures.dollars(whole)} in all"
-        lines.append([(f"{words}: more than the budget", "warn") if over else words])
+        lines.append([(f"{words}: over budget", "warn") if over else words])
     if less := saved(status.batches):
         lines.append([f"{figures.dollars(less)} saved by batches"])
     if status.possible_usd:
-        lines.append([(f"{figures.dollars(status.possible_usd)} possibly billed besides", "warn")])
+        lines.append(
+            [(f"{figures.dollars(status.possible_usd)} possibly billed in addition", "warn")]
+        )
     return lines
 
 
@@ -217,7 +219,7 @@ def limit_lines(view: RunView, *, compact: bool) -> list[Line]:
     lines: list[Line] = []
     flying = figures.count(gauges.get("in_flight") or 0)
     if (most := gauges.get("concurrency")) is not None:
-        level = ", finds its own level" if gauges.get("fixed") is False else ""
+        level = ", adaptive" if gauges.get("fixed") is False else ""
         if (gauges.get("in_flight") or 0) > most:
             # The limit was lowered; what was sent before still has to be answered.
             lines.append([f"{flying} in flight, limit lowered to {figures.count(most)}"])

@@ -17,7 +17,7 @@ ANSWERS = (
     Column("gold", 16, drop=1),
     Column("read as", 16),
 )
-LOG = (Column("time", 8), Column("what happened"))
+LOG = (Column("time", 8), Column("events"))
 SCORES = (
     Column("metric"),
     Column("score", 9, right=True),

@@ -15,15 +15,15 @@ from textual.widget import Widget
 
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.browse import Filter, Line, Samples
+from evalbench.engine.runs.browse import Filter, SampleBrowser, SampleLine
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.clipboard import copy
 from evalbench.tui.screens.page import Page
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_folders import epochs_of
+from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.sample_rows import next_among
 from evalbench.tui.state.sample_view import Block, SampleView, sample_view
-from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.pairs import Pair, Pairs
 from evalbench.tui.widgets.picture import Picture
@@ -119,12 +119,12 @@ class SamplePage(Page):
         """``rows``: numbers of the samples to step through, in order; by default all."""
         super().__init__()
         self.number = row
-        self._watch = Watch(folder)
-        self._samples = Samples(folder.journal, next(iter(self._watch.status.metrics), ""))
+        self._watch = RunFollower(folder)
+        self._samples = SampleBrowser(folder.journal, next(iter(self._watch.status.metrics), ""))
         self._epochs = epochs_of(folder)
         self._rows = rows
         self._view: SampleView | None = None
-        self._shown: tuple[Line, list[CallRow], bool] | None = None
+        self._shown: tuple[SampleLine, list[CallRow], bool] | None = None
         self._ticks = 0
 
     def compose(self) -> ComposeResult:
@@ -166,7 +166,7 @@ class SamplePage(Page):
             return
         if found is None:
             self._view = self._shown = None
-            await self._draw([Plain("This sample was taken out of the run.", classes="dim")])
+            await self._draw([Plain("This sample is no longer part of the run.", classes="dim")])
         elif (*found, live) != self._shown:
             self._shown = (*found, live)
             self._view = sample_view(*found, self._samples.value, live=live)
@@ -297,7 +297,7 @@ def _parts(view: SampleView) -> Iterator[Widget]:
     """Everything about a sample: what came of it, then its calls."""
     yield Pairs(list(_facts(view)), id="facts")
     if not view.calls:
-        yield Plain("Nothing was asked yet. The question:", classes="part")
+        yield Plain("No calls yet. The question:", classes="part")
         yield Plain(view.question, classes="body")
     for call in view.calls:
         yield Plain(call.title, classes="call")

@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runs.browse import Facets, Filter, Samples, TextSearch
+from evalbench.engine.runs.browse import Facets, Filter, SampleBrowser, TextSearch
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.choose import Choose
 from evalbench.tui.screens.page import Page
@@ -24,9 +24,9 @@ from evalbench.tui.screens.sample import SamplePage
 from evalbench.tui.state import figures
 from evalbench.tui.state.run_choices import Choice
 from evalbench.tui.state.run_folders import epochs_of
+from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.sample_rows import SampleRows, next_among
 from evalbench.tui.state.sample_words import STATE_WORDS
-from evalbench.tui.state.watch import Watch
 from evalbench.tui.widgets.footer import Footer
 from evalbench.tui.widgets.table import Column, Table
 from evalbench.tui.widgets.text import Plain
@@ -53,9 +53,9 @@ _SCAN_AGAIN_S = 1.0
 _SCAN_SHARE = 20
 """A live run is scanned again after so many times the time that it took."""
 
-_NOTHING_YET = "No sample yet: the run is still reading its data."
+_NOTHING_YET = "No samples yet: the run is still reading its data."
 _NONE = "This run has no samples."
-_NO_MATCH = "No sample is like that. x shows all."
+_NO_MATCH = "No matching samples. Press x to show all."
 
 
 class SamplesPage(Page):
@@ -72,9 +72,9 @@ class SamplesPage(Page):
 
     def __init__(self, folder: RunFolder) -> None:
         super().__init__()
-        self._watch = Watch(folder)
+        self._watch = RunFollower(folder)
         status = self._watch.status
-        self._samples = Samples(folder.journal, next(iter(status.metrics), ""))
+        self._samples = SampleBrowser(folder.journal, next(iter(status.metrics), ""))
         self._epochs = epochs_of(folder)
         self._tags: tuple[str, ...] = ()
         self._filter = Filter()
@@ -298,7 +298,7 @@ class SamplesPage(Page):
             for place, (name, value, count) in enumerate(tags)
         ]
         now = next((str(at) for at, tag in enumerate(tags) if tag[:2] == self._filter.tag), "")
-        dialog = Choose("Show one group", _GROUP, choices, chosen=now, hint="letters of its name")
+        dialog = Choose("Show one group", _GROUP, choices, chosen=now, hint="Type to filter")
         chosen = await self.app.push_screen_wait(dialog)
         if chosen is not None:
             self._set_filter(replace(self._filter, tag=tags[int(chosen)][:2]))

@@ -30,7 +30,7 @@ _KEY_COLUMNS = (
     Column("", 1),
     Column("keys", 16),
     Column("command", 14),
-    Column("what it does", 44, drop=1),
+    Column("description", 44, drop=1),
 )
 
 
@@ -208,9 +208,7 @@ class SettingsPage(Page):
     @work
     async def action_reset_all(self) -> None:
         """See the commands."""
-        if await self.app.push_screen_wait(
-            Confirm("Give every command its default keys again?", yes="Reset")
-        ):
+        if await self.app.push_screen_wait(Confirm("Reset all keys to the defaults?", yes="Reset")):
             self.the_app.prefer(keymap={})
             self._show()
 

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from evalbench.engine.errors import EvalbenchError
 from evalbench.engine.runs.folder import RunFolder
 from evalbench.tui.screens.dialogs import Dialog
-from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.cli_child import Line, run_command
 from evalbench.tui.state.wording import step_words
 from evalbench.tui.widgets.text import Plain
 
@@ -42,7 +42,7 @@ class Starting(Dialog[RunFolder]):
         with Vertical(id="box"):
             yield Plain("Starting", classes="title")
             yield Plain("checking the request", id="step")
-            yield Plain("escape: call it off", classes="dim")
+            yield Plain("escape: cancel", classes="dim")
 
     def on_mount(self) -> None:
         """Begin at once."""
@@ -52,7 +52,7 @@ class Starting(Dialog[RunFolder]):
     async def _start(self) -> None:
         try:
             words = (*self._words, "--detach", "--yes")
-            lines = await errand(*words, ask=self._may_send, on_line=self._tell)
+            lines = await run_command(*words, ask=self._may_send, on_line=self._tell)
         except EvalbenchError as error:
             self.error = error
             self.dismiss(None)
@@ -68,7 +68,7 @@ class Starting(Dialog[RunFolder]):
             words = step_words(line["what"], line["done"], line["total"])
             self.query_one("#step", Plain).show(words)
         elif line["event"] == "start":
-            self.query_one("#step", Plain).show("the engine is up")
+            self.query_one("#step", Plain).show("the engine is running")
 
 
 async def may_send(app: App[Any], line: Line) -> bool:
@@ -78,7 +78,7 @@ async def may_send(app: App[Any], line: Line) -> bool:
     sure = Confirm(
         f"{line['text']}. Is that right?",
         yes="Send",
-        note="The run's folder names that address, and this key has never been used there.",
+        note="The run's folder names this address, and the key has never been sent there.",
     )
     return await app.push_screen_wait(sure) is True
 

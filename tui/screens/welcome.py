@@ -12,14 +12,14 @@ from evalbench.tui.screens.dialogs import Dialog
 from evalbench.tui.widgets.text import Plain, plain
 
 _WHAT = (
-    "evalbench asks a model the questions of a benchmark and tells how well it answered, "
-    "how sure that is and what it cost. A run goes on when this window closes; "
-    "nothing about you is sent anywhere."
+    "evalbench runs a benchmark against a model and reports its score, the score's "
+    "interval and the cost. Runs keep going when this window closes. No telemetry is "
+    "sent."
 )
 
 _CHOICES = (
-    ("demo", "Try it: ten questions to a small local model (t)"),
-    ("keys", "Put in a provider's key (k)"),
+    ("demo", "Try it: ten questions with a small local model (t)"),
+    ("keys", "Set an API key (k)"),
     ("new", "Set up a run (n)"),
 )
 
@@ -51,7 +51,7 @@ class Welcome(Dialog[str]):
                     plain(words), id=name, variant="primary" if first else "default", compact=True
                 )
             yield Plain(
-                "enter: choose · escape: look around first",
+                "enter: choose · escape: close",
                 classes="dim",
                 id="hint",
             )

@@ -28,7 +28,7 @@ def at_most(
 def question(cost: Pair, pilot: int | None = None) -> str:
     """What to ask; empty when it is too little to ask about."""
     if cost is None:
-        return "" if pilot else "What this costs is unknown. Start?"
+        return "" if pilot else "The cost is unknown. Start?"
     if cost[1] <= ASK_FROM_USD:
         return ""
     what = "The pilot" if pilot else "This"

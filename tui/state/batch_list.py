@@ -66,7 +66,7 @@ class BatchLine:
         """What else there is to say of it, in lines."""
         batch = self.batch
         cost = float(batch.get("cost") or 0)
-        provider = batch.get("id") or "the provider has not named it yet"
+        provider = batch.get("id") or "no provider ID yet"
         lines = [
             f"{batch.get('role')} of {self.folder.id}",
             f"{provider} · {figures.amount(batch.get('bytes') or 0, 'B')} of requests"

@@ -10,15 +10,15 @@ from evalbench.tui.state import figures
 FINAL = ("done", "cancelled", "expired", "failed")
 
 _STAGES = {
-    "collecting": "being collected",
+    "collecting": "collecting",
     "prepared": "ready to send",
-    "uploaded": "sent, not begun",
+    "uploaded": "sent, not started",
     "submitting": "being made",
-    "submitted": "taken, waiting for its turn",
+    "submitted": "accepted, queued",
     "running": "running",
-    "ended": "ended, to be fetched",
+    "ended": "ended, ready to fetch",
     "unfetched": "ended, results not fetched",
-    "fetched": "fetched, being read",
+    "fetched": "fetched, reading",
     "done": "done",
     "cancelled": "cancelled",
     "expired": "expired before all were answered",
@@ -53,7 +53,7 @@ def resend_words(batches: Sequence[Mapping[str, Any]]) -> str:
         return ""
     costs = [batch.get("resend_cost") for batch in held]
     worst = sum(float(cost) for cost in costs if cost)
-    price = f"at most {figures.dollars(worst)}" if all(costs) else "a price that is not known"
+    price = f"at most {figures.dollars(worst)}" if all(costs) else "an unknown price"
     return f"{figures.count(unfetched_calls(held))} calls; sending them again costs {price}"
 
 

@@ -69,7 +69,7 @@ class Compared:
         if what == "nothing":
             same = not self.head["differences"]
             return (
-                "compared: the same thing twice; a gap is noise"
+                "compared: the same configuration twice; differences are noise"
                 if same
                 else "one model, and several things differ"
             )
@@ -89,7 +89,7 @@ class Compared:
             return ""
         things = "one thing differs" if count == 1 else f"{count} things differ"
         more = " besides" if self.head["compared"] != "nothing" else ""
-        return f"WARNING: {things}{more}; a gap may come from there"
+        return f"WARNING: {things}{more}; differences may come from that"
 
     def standings(self) -> list[tuple[str, ...]]:
         """Rows of the ranking: letter, model, score, interval, places, failed, run."""
@@ -141,7 +141,7 @@ class Compared:
     def verdict(self, pair: Line) -> str:
         """Who is higher, by the p-value that is corrected for all pairs."""
         if pair["p_holm"] is None or pair["p_holm"] >= LEVEL:
-            return "not told apart"
+            return "no significant difference"
         higher = pair["second"] if pair["difference"] > 0 else pair["first"]
         return f"{self.letter(higher)} higher"
 
@@ -166,7 +166,7 @@ class Compared:
         found.append(("higher on", self._who(pair, first, second)))
         if pair["detectable"] is not None:
             least = self.gap(pair["detectable"]).lstrip("+")
-            found.append(("detectable", f"{least} at least, with so many samples (80 % power)"))
+            found.append(("detectable", f"{least} at least, with this many samples (80 % power)"))
         if pair["bounds"] and pair["bounds"][0] != pair["bounds"][1]:
             found.append(("with failed", f"{self.between(*pair['bounds'])} if wrong or right"))
         if doubt := self.doubt(pair):

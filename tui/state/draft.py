@@ -235,7 +235,7 @@ class Draft:
         text = self.typed.get(option.name, "")
         if option.type is str and text and looks_like_key(text.strip()):
             what = f"{option.flag} is no place for a key"
-            return SpecError(option.name, what, cure="put it into the keychain")
+            return SpecError(option.name, what, hint="put it into the keychain")
         try:
             value = parsed(option, text)
             if option.name == JUDGE:
@@ -264,11 +264,11 @@ class Draft:
         if error is None:
             return None
         options = self.options()
-        for flag, value in re.findall(r"--([a-z][a-z-]*)[ =]([\w./-]+)", error.cure):
+        for flag, value in re.findall(r"--([a-z][a-z-]*)[ =]([\w./-]+)", error.hint):
             option = options.get(flag.replace("-", "_"))
             if option and value in option.choices:
                 return Fix(option.name, value)
-        named = [getattr(error, "setting", ""), *re.findall(r"--([a-z][a-z-]*)", error.cure)]
+        named = [getattr(error, "setting", ""), *re.findall(r"--([a-z][a-z-]*)", error.hint)]
         names = [name.replace("-", "_") for name in named]
         return next((Fix(name) for name in names if name in options), None)
 
@@ -395,7 +395,7 @@ def default_words(option: Option) -> str:
 
 _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
     "limit": "all samples",
-    "concurrency": "finds its own",
+    "concurrency": "adaptive",
     "budget": "no limit",
     "data": "its own",
     "mode": "realtime",
@@ -416,8 +416,8 @@ _UNSET = {name: parameter.unset for name, parameter in PARAMETERS.items()} | {
 
 def fault_words(error: SpecError) -> str:
     """What is wrong with a setting, and what to do."""
-    cure = f"try: {error.cure}" if error.cure else ""
-    return "; ".join(filter(None, [error.what, error.why, cure]))
+    hint = f"try: {error.hint}" if error.hint else ""
+    return "; ".join(filter(None, [error.what, error.why, hint]))
 
 
 def help_words(option: Option) -> str:

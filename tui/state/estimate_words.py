@@ -44,7 +44,7 @@ def _size(found: Estimate) -> str:
     if found["epochs"] > 1:
         words += f" × {found['epochs']} epochs"
     if found["counted"] < found["samples"]:
-        words += f", reckoned from {figures.count(found['counted'])}"
+        words += f", estimated from {figures.count(found['counted'])}"
     return words
 
 

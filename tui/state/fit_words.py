@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Fit, Footprint, Loading, Verdict, fit
 from evalbench.tui.state import figures
 
@@ -15,19 +15,21 @@ FORMS = {"8bit": "8-bit", "4bit": "4-bit"}
 
 
 def fit_here(
-    footprint: Footprint | None, room: Room | None, options: Mapping[str, Any] | None = None
+    footprint: Footprint | None,
+    memory: DeviceMemory | None,
+    options: Mapping[str, Any] | None = None,
 ) -> Fit | None:
     """Whether a model fits when loaded with a provider's options, given raw.
 
     None when its footprint, or the free memory, is not known.
     """
-    if footprint is None or room is None:
+    if footprint is None or memory is None:
         return None
     try:
-        loading = Loading.chosen(options or {}, room)
+        loading = Loading.chosen(options or {}, memory)
     except SpecError:
         return None
-    return fit(footprint, room, loading)
+    return fit(footprint, memory, loading)
 
 
 def fit_words(found: Fit) -> tuple[str, str]:

@@ -35,7 +35,7 @@ def read_judges(text: str) -> list[RoleSpec]:
     for one in split_judges(text):
         if any(looks_like_key(word) for word in re.split(r"[,=\s]", one)):
             what = "--judge is no place for a key"
-            raise SpecError(JUDGE, what, cure="put it into the keychain")
+            raise SpecError(JUDGE, what, hint="put it into the keychain")
         judge = parse_judge(one)
         if judge.model in (other.model for other in judges):
             raise SpecError(JUDGE, f"the judge {judge.model} is named twice")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalbench.engine.paths import config_dir
-from evalbench.tui.state.errand import errand
+from evalbench.tui.state.cli_child import run_command
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class KeyPlaces:
             places.append(f"keychain, {', '.join(self.names)}")
         if places:
             return "key: " + "; ".join(places)
-        lacking = "no key, and one is needed" if self.required else "no key, which is often fine"
+        lacking = "no key, and one is needed" if self.required else "no key; often not needed"
         return lacking + (f"; {self.variable} would do too" if self.variable else "")
 
 
@@ -84,6 +84,6 @@ async def ask_key_places() -> dict[str, KeyPlaces]:
     """Where keys are now. Asks no keychain, so it never waits.
 
     Raises:
-        ErrandFailed: the command failed.
+        CommandFailed: the command failed.
     """
-    return key_places(await errand("keys", "list", "--all"))
+    return key_places(await run_command("keys", "list", "--all"))

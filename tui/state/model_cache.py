@@ -14,7 +14,7 @@ import orjson
 from evalbench.engine.files import parse_json, read_plain
 from evalbench.engine.hardware.fit import Footprint
 from evalbench.engine.paths import cache_dir, make_private, write_file
-from evalbench.tui.state.errand import Line, errand
+from evalbench.tui.state.cli_child import Line, run_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,11 @@ async def ask_models(provider: str, *flags: str) -> ModelList:
         flags: where it is and which key to use; what is said then is not kept.
 
     Raises:
-        ErrandFailed: it cannot be asked; with the cure.
+        CommandFailed: it cannot be asked; with the hint.
     """
-    lines = [line for line in await errand("models", provider, *flags) if line["event"] == "model"]
+    lines = [
+        line for line in await run_command("models", provider, *flags) if line["event"] == "model"
+    ]
     found = ModelList(provider, time.time(), _models(lines))
     if flags:
         return found

@@ -16,7 +16,7 @@ FRESH_S = 24 * 3600.0
 """A list younger than this is not asked for anew unless the user says so."""
 
 _SET_KEY = "evalbench keys set"
-"""Begins the cure of a key that is missing and could be kept."""
+"""Begins the hint of a key that is missing and could be kept."""
 
 SOON_DAYS = 90
 """A retirement within so many days is told as a number of days."""
@@ -52,7 +52,7 @@ class Offer:
             parts.append("asking now")
         elif self.trouble:
             parts.append(self.trouble.what)
-            parts.append(_cure(self.trouble, keys_key).partition(";")[0])
+            parts.append(_hint(self.trouble, keys_key).partition(";")[0])
         elif not self.listed:
             parts.append("not asked yet")
         return _joined(parts)
@@ -148,18 +148,18 @@ def detail_words(row: Row, now: float | None = None, fits: str = "", keys_key: s
         first = row.words(time.time() if now is None else now, keys_key)
         if not row.trouble or row.asking:
             return first
-        why, cure = row.trouble.why, _cure(row.trouble, keys_key)
-        second = [f"why: {why}" if why else "", f"try: {cure}" if cure else ""]
+        why, hint = row.trouble.why, _hint(row.trouble, keys_key)
+        second = [f"why: {why}" if why else "", f"try: {hint}" if hint else ""]
         return f"{row.provider}: {row.trouble.what}\n{_joined(second)}"
     second = [row.retires and f"retires {row.retires}", fits, row.notes]
     return f"{_joined([row.id, row.title])}\n{_joined(second)}"
 
 
-def _cure(trouble: EvalbenchError, keys_key: str) -> str:
+def _hint(trouble: EvalbenchError, keys_key: str) -> str:
     """What to do about it; in the app no command is needed to set a key."""
-    if keys_key and trouble.cure.startswith(_SET_KEY):
+    if keys_key and trouble.hint.startswith(_SET_KEY):
         return f"{keys_key} sets its key"
-    return trouble.cure
+    return trouble.hint
 
 
 def _joined(parts: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ def price_words(stored: Mapping[str, Any] | None) -> str:
     for start, rates in prices.above:
         words += f"; calls above {figures.count(start)} input tokens: {_rate_words(rates)}"
     source = ", ".join(filter(None, [prices.source, prices.model, prices.service_tier]))
-    return f"{words} a million tokens ({source})" + (f", {prices.note}" if prices.note else "")
+    return f"{words} per million tokens ({source})" + (f", {prices.note}" if prices.note else "")
 
 
 def _rate_words(rates: Rates) -> str:

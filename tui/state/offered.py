@@ -49,7 +49,7 @@ class Offer:
         """What an empty list says."""
         if self.asking:
             return "loading…"
-        return f"✗ {self.trouble.what}" if self.trouble else "none is listed; type a name"
+        return f"✗ {self.trouble.what}" if self.trouble else "no models listed; type a name"
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.tui.state.ability import obstacle, shortfalls
 from evalbench.tui.state.draft import Draft
 from evalbench.tui.state.fit_words import fit_here, fit_words, why_not
@@ -63,16 +63,16 @@ class Place:
     """Where local models would be loaded, and how.
 
     Attributes:
-        room: what is free there; None when it is not known yet.
+        memory: what is free there; None when it is not known yet.
         options: of their provider, as far as they are given.
     """
 
-    room: Room | None = None
+    memory: DeviceMemory | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def stands_against(self, model: Model) -> str:
         """Why a model does not fit there; empty when it does, or nobody knows."""
-        found = fit_here(model.footprint, self.room, self.options)
+        found = fit_here(model.footprint, self.memory, self.options)
         return why_not(found) if found else ""
 
 
@@ -117,7 +117,7 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
     parts = [one.title[:1].upper() + one.title[1:], one.mode]
     places = keys.get(name)
     if places is None:
-        parts.append("looking for its key…" if one.takes_key and not keys else "needs no key")
+        parts.append("looking up its key…" if one.takes_key and not keys else "needs no key")
     else:
         parts.append(places.words())
         if not places.found and places.page:
@@ -128,7 +128,7 @@ def about_provider(known: Known, keys: Mapping[str, KeyPlaces], name: str) -> st
 def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
     """How the chosen model answers, and where its key is."""
     if draft.stand_in:
-        return "no model is asked: the answers are there"
+        return "no model is called: the answers exist already"
     provider = draft.known_provider
     if provider is None:
         return ""
@@ -137,7 +137,7 @@ def about_answering(draft: Draft, keys: Mapping[str, KeyPlaces]) -> str:
         wished = ""
     parts = [wished or provider.mode.partition(":")[0]]
     if places := keys.get(provider.name):
-        lacking = "no key yet" if places.required else "no key, which is often fine"
+        lacking = "no key yet" if places.required else "no key; often not needed"
         parts.append(places.words() if places.found else f"{lacking}: ctrl+t sets one")
     elif not provider.takes_key:
         parts.append("needs no key")
@@ -150,16 +150,18 @@ def about_model(offer: Offer, name: str, needs: frozenset[str], place: Place | N
     if model is None:
         if offer.trouble:
             trouble = offer.trouble
-            rest = [f"try: {trouble.cure}" if trouble.cure else trouble.why]
+            rest = [f"try: {trouble.hint}" if trouble.hint else trouble.why]
             return "\n".join([f"✗ no list: {trouble.what}", *filter(None, rest)])
-        return f"{name}: not in the list; it can be tried all the same" if name else ""
+        return f"{name}: not listed; it can be tried anyway" if name else ""
     retires = retires_words(model)[0]
     parts = [model.title, f"context {context_words(model)}"]
     if retires:
         parts.append(retires if retires == "retired" else f"retires {retires}")
     into, out = price_words(model)
     if into != "unknown":
-        parts.append("free" if into == out == "free" else f"{into} in, {out} out a million tokens")
+        parts.append(
+            "free" if into == out == "free" else f"{into} in, {out} out per million tokens"
+        )
     else:
         parts.append("price unknown")
     if reason := obstacle(model, needs):
@@ -167,9 +169,9 @@ def about_model(offer: Offer, name: str, needs: frozenset[str], place: Place | N
     place = place or Place()
     if reason := place.stands_against(model):
         return f"✗ does not fit into memory: {reason}\n{_joined([*parts, model.notes])}"
-    if found := fit_here(model.footprint, place.room, place.options):
+    if found := fit_here(model.footprint, place.memory, place.options):
         parts.append(fit_words(found)[0])
-    stale = f"✗ no fresh list: {offer.trouble.what}" if offer.trouble else ""
+    stale = f"✗ no current list: {offer.trouble.what}" if offer.trouble else ""
     return _joined([*parts, model.notes]) + "\n" + _joined([stale, *shortfalls(model)])
 
 

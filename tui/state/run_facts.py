@@ -131,7 +131,7 @@ def money_pairs(status: Status, facts: RunFacts) -> dict[str, str]:
     if facts.reused:
         pairs["reused"] = reused_words(sum(facts.reused.values()), facts.reused)
     if status.possible_usd:
-        pairs["possibly billed besides"] = figures.dollars(status.possible_usd)
+        pairs["possibly billed in addition"] = figures.dollars(status.possible_usd)
     for role, key in facts.keys.items():
         of = "" if role == CANDIDATE else f" of {role}"
         pairs[f"prices{of}"] = price_words(facts.prices.get(role))

@@ -18,10 +18,10 @@ from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import Status
 from evalbench.tui.state.answers import Answer, LatestAnswers
 from evalbench.tui.state.clean import one_line
-from evalbench.tui.state.pace import Left, Pace
+from evalbench.tui.state.rate_history import RateHistory, TimeLeft
+from evalbench.tui.state.run_follower import RunFollower
 from evalbench.tui.state.run_list import LIVE, RESUMABLE
 from evalbench.tui.state.scores import Metrics, final_metrics
-from evalbench.tui.state.watch import Watch
 
 _LOG_LENGTH = 300
 _SCANNABLE = 200_000
@@ -84,7 +84,7 @@ class RunView:
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
-        self._watch = Watch(folder)
+        self._watch = RunFollower(folder)
         self._events: dict[int, Event] = {}
         self._imported = False
         self.resumed = False
@@ -95,7 +95,7 @@ class RunView:
         self._second = 0
         self._glanced = False
         self.answers: list[Answer] = []
-        self.pace = Pace()
+        self.pace = RateHistory()
         self.metrics: Metrics = {}
 
     # -- reading -----------------------------------------------------------------
@@ -239,7 +239,7 @@ class RunView:
         return told + max(0.0, time.time() - since)
 
     @property
-    def left(self) -> Left | None:
+    def left(self) -> TimeLeft | None:
         """How long the rest takes; None while that is unknown."""
         status = self.status
         return self.pace.left(status.total - status.done, status.rate) if self.live else None

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from evalbench.engine.errors import JournalError
-from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.tui.state import figures
 from evalbench.tui.state.sample_words import (
     gold_words,
@@ -36,7 +36,7 @@ class SampleRows:
 
     def __init__(
         self,
-        samples: Samples,
+        samples: SampleBrowser,
         numbers: Sequence[int],
         tags: Sequence[str] = (),
         *,
@@ -102,9 +102,9 @@ class SampleRows:
         self._held.pop(last, None)
         self._open.discard(last)
 
-    def _cells(self, number: int, line: Line | None) -> Cells:
+    def _cells(self, number: int, line: SampleLine | None) -> Cells:
         if line is None:
-            return ((f"{figures.count(number):>8}   taken out of the run", "dim"),)
+            return ((f"{figures.count(number):>8}   no longer part of the run", "dim"),)
         detail = line.scores[0].detail if line.scores else {}
         found = verdict(line.scores, self._samples.value)
         return (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from evalbench.engine.calls import MediaPart, Message, Reply
 from evalbench.engine.journal import CallRow, ScoreRow
-from evalbench.engine.runs.browse import Line
+from evalbench.engine.runs.browse import SampleLine
 from evalbench.tui.state import figures
 from evalbench.tui.state.reuse_words import taken_words
 from evalbench.tui.state.sample_words import (
@@ -92,7 +92,9 @@ class SampleView:
         return sum(call.in_flight for call in self.calls)
 
 
-def sample_view(line: Line, calls: Sequence[CallRow], value: str, *, live: bool) -> SampleView:
+def sample_view(
+    line: SampleLine, calls: Sequence[CallRow], value: str, *, live: bool
+) -> SampleView:
     """A sample for people; ``value`` names the run's headline value."""
     detail = line.scores[0].detail if line.scores else {}
     last = next(
@@ -174,7 +176,7 @@ def _asked(call: CallRow, seen: set[Message]) -> Iterator[Block]:
     for message in call.prompt.messages:
         before = message in seen
         # A judge is shown the question and the answer, which stand above already.
-        yield from message_blocks(message, before="as before" if before else "", fold=judge)
+        yield from message_blocks(message, before="unchanged" if before else "", fold=judge)
     options = call.prompt.continuations
     if options and not (call.reply and call.reply.logprobs):
         yield Block("choices", "\n".join(options))

@@ -9,7 +9,7 @@ import orjson
 
 from evalbench.engine.benchmark import Sample
 from evalbench.engine.journal import ScoreRow
-from evalbench.engine.runs.browse import WAITING, Line, headline
+from evalbench.engine.runs.browse import WAITING, SampleLine, headline
 from evalbench.tui.state.figures import OUTCOME_WORDS
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -55,7 +55,7 @@ def value_word(number: float) -> str:
     return _judged(number).word
 
 
-def outcome_word(line: Line, *, live: bool) -> str:
+def outcome_word(line: SampleLine, *, live: bool) -> str:
     """What a sample is: parsed, refused, failed …, or how far it has come."""
     kinds = {score.outcome.value for score in line.scores}
     if not kinds:

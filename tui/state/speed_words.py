@@ -6,7 +6,7 @@ from evalbench.engine.hardware.measures import Measures
 from evalbench.tui.state import figures
 from evalbench.tui.state.clean import one_line
 
-_LAYOUTS = {"alone": "every call by itself"}
+_LAYOUTS = {"alone": "one call at a time"}
 
 
 def speed_words(held: Measures) -> list[str]:
@@ -18,11 +18,11 @@ def speed_words(held: Measures) -> list[str]:
             f" the slowest {_seconds(held.slowest)}"
         )
     if (rate := held.tokens_per_second) is not None:
-        lines.append(f"{rate:.3g} tokens a second")
+        lines.append(f"{rate:.3g} tokens/s")
     if held.peak:
         of = f" of {figures.amount(held.total, 'B')}" if held.total else ""
         where = f" ({one_line(held.device)})" if held.device else ""
-        before = f", reckoned {figures.amount(held.expected, 'B')}" if held.expected else ""
+        before = f", estimated {figures.amount(held.expected, 'B')}" if held.expected else ""
         lines.append(f"at most {figures.amount(held.peak, 'B')}{of}{where}{before}")
     if held.layout:
         lines.append(f"{one_line(held.numbers)}, {_LAYOUTS.get(held.layout, 'calls together')}")

@@ -40,5 +40,5 @@ def spend_line(status: Status) -> str:
     ):
         parts.append(f"about {figures.dollars(whole)} in all")
     if status.possible_usd:
-        parts.append(f"{figures.dollars(status.possible_usd)} possibly billed besides")
+        parts.append(f"{figures.dollars(status.possible_usd)} possibly billed in addition")
     return " · ".join(parts)

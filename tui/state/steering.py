@@ -10,21 +10,21 @@ from evalbench.tui.state import figures
 MOST_CALLS = 10_000
 
 
-class Nonsense(ValueError):
+class InvalidValue(ValueError):
     """What was typed cannot be used; says why in one line."""
 
 
 def read_concurrency(text: str) -> int | None:
-    """Calls in flight at once; None for ``auto``: it finds its own level.
+    """Maximum concurrent calls; None for ``auto``: it finds its own level.
 
     Raises:
-        Nonsense: it is neither.
+        InvalidValue: it is neither.
     """
     typed = text.strip().lower()
     if typed == "auto":
         return None
     if not typed.isdecimal() or not 1 <= int(typed) <= MOST_CALLS:
-        raise Nonsense(f"a whole number from 1 to {figures.count(MOST_CALLS)}, or auto")
+        raise InvalidValue(f"a whole number from 1 to {figures.count(MOST_CALLS)}, or auto")
     return int(typed)
 
 
@@ -32,7 +32,7 @@ def read_budget(text: str, status: Status) -> float | None:
     """US dollars; None for ``none``: no limit.
 
     Raises:
-        Nonsense: it is neither, or less than what is spent.
+        InvalidValue: it is neither, or less than what is spent.
     """
     typed = text.strip().lower().removeprefix("$").strip()
     if typed == "none":
@@ -42,8 +42,8 @@ def read_budget(text: str, status: Status) -> float | None:
     except ValueError:
         dollars = math.nan
     if not math.isfinite(dollars) or dollars <= 0:
-        raise Nonsense("an amount of US dollars, or none")
+        raise InvalidValue("an amount in US dollars, or none")
     gone = (status.spend_usd or 0) + status.possible_usd
     if dollars < gone:
-        raise Nonsense(f"{figures.dollars(gone)} are spent or possibly billed already")
+        raise InvalidValue(f"{figures.dollars(gone)} are spent or possibly billed already")
     return dollars

@@ -11,7 +11,7 @@ from evalbench.tui.state.clean import one_line
 
 
 def trace_words(report: Mapping[str, Any]) -> str:
-    """One line on what one destination took, see ``Teller.report``."""
+    """One line on what one destination took, see :meth:`.Exporter.report`."""
     place = "Galileo" if report["service"] == "galileo" else urlsplit(report["to"]).netloc
     told = [f"{figures.count(report['sent'])} calls sent to {place}"]
     if report.get("project"):

@@ -27,8 +27,8 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         + (f" (asked to wait {figures.duration(body['asked'])})" if body.get("asked") else "")
     ),
     "provider-down": lambda body: (
-        f"no call is answered any more: {body.get('reason')}: {body.get('what')}; all wait,"
-        " and one tries again from time to time" + _until(body.get("until"))
+        f"the provider stopped responding: {body.get('reason')}: {body.get('what')}; calls wait"
+        " while single probes are sent" + _until(body.get("until"))
     ),
     "server-unreached": lambda body: (
         f"{body.get('what')}"
@@ -37,7 +37,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         + _until(body.get("until"), seconds=True)
     ),
     "provider-back": lambda body: (
-        f"calls are answered again, after {figures.duration(body.get('after_s') or 0)}"
+        f"the provider responds again after {figures.duration(body.get('after_s') or 0)}"
     ),
     "model-loaded": lambda body: "model loaded" + _where(body) + _unpacked(body),
     "model-unloaded": lambda body: (
@@ -63,27 +63,28 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         f"no worker at {body.get('worker')} any more: {body.get('why', '')}"
     ),
     "out-of-memory": lambda body: (
-        f"a batch did not fit into memory; going on with {body.get('budget')} tokens"
+        f"a batch did not fit into memory; continuing with {body.get('budget')} tokens"
     ),
     "rollback-journal": lambda body: (
         f"on {body.get('file_system')}: using a rollback journal, which is slower"
     ),
     "changes-accepted": lambda body: (
-        f"going on with changes: {'; '.join(map(str, body.get('changes', [])))}"
+        f"continuing with changes: {'; '.join(map(str, body.get('changes', [])))}"
     ),
     "loss-accepted": lambda body: (
-        f"going on although {body.get('replies') or 'some'} replies are missing: they are asked"
-        " and paid again"
+        f"continuing although {body.get('replies') or 'some'} replies are missing; they are"
+        " sent and paid for again"
     ),
     "batch-submitted": lambda body: (
         f"batch {body.get('batch')} sent: {body.get('calls')} calls ({body.get('id')})"
     ),
     "batch-found": lambda body: (
-        f"batch {body.get('batch')} had been made already ({body.get('id')}): nothing is sent twice"
+        f"batch {body.get('batch')} had already been created ({body.get('id')});"
+        " nothing is sent twice"
     ),
     "batch-uncertain": lambda body: (
-        f"the answer to making batch {body.get('batch')} was lost; the provider has"
-        f" {len(body.get('ids', []))} that may be it: their results will tell"
+        f"the response to creating batch {body.get('batch')} was lost; the provider has"
+        f" {len(body.get('ids', []))} candidates; their results will show which"
     ),
     "batch-not-fetched": lambda body: (
         f"batch {body.get('batch')} has ended, but the results of {body.get('calls')} calls"
@@ -99,16 +100,16 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "batch-too-small": lambda body: (
         f"{body.get('calls')} calls are too few for a batch (the provider takes"
-        f" {body.get('least')} or more): they are asked at once"
+        f" {body.get('least')} or more); sent in real time"
     ),
     "batch-asks-again": lambda body: (
-        f"{body.get('calls')} calls of batch {body.get('batch')} have no answer and are asked again"
+        f"{body.get('calls')} calls of batch {body.get('batch')} have no reply and are sent again"
     ),
     "batch-missing": lambda body: (
-        f"batch {body.get('batch')} brought no result for {body.get('calls')} calls"
+        f"batch {body.get('batch')} returned no result for {body.get('calls')} calls"
     ),
     "batch-odd-lines": lambda body: (
-        f"batch {body.get('batch')} brought lines that answer nothing: {_facts(body)}"
+        f"batch {body.get('batch')} returned lines that match no call: {_facts(body)}"
     ),
     "batch-put-off": lambda body: (
         f"the provider does not take batch {body.get('batch')} yet: {body.get('why')}"
@@ -125,11 +126,11 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         " same calls are taken"
     ),
     "reuse-refused": lambda body: (
-        f"nothing is taken from run {body.get('run')}: {body.get('model')} was loaded otherwise"
+        f"nothing is taken from run {body.get('run')}: {body.get('model')} was loaded differently"
         " there"
     ),
     "rescored": lambda body: (
-        f"scored anew: {body.get('scored')} scores, {body.get('changed')} of them changed"
+        f"re-scored: {body.get('scored')} scores, {body.get('changed')} of them changed"
     ),
 }
 
@@ -169,12 +170,12 @@ def _command_words(body: Mapping[str, Any]) -> str:
         case "pause" | "stop" as what:
             return f"asked to {what}"
         case "concurrency":
-            calls = "finds its own level" if value is None else f"set to {value}"
+            calls = "set to adaptive" if value is None else f"set to {value}"
             return f"concurrency {calls}"
         case "budget":
             if isinstance(value, (int, float)) and value > 0:
                 return f"budget set to {figures.dollars(value)}"
-            return "budget taken away"
+            return "budget removed"
     return _facts(body)
 
 
@@ -239,16 +240,16 @@ def activity_words(progress: Mapping[str, Any] | None) -> str:
 
 
 def holdup_words(gauges: Mapping[str, Any]) -> str:
-    """Why calls are not sent just now, or how many wait to be sent again."""
+    """Why calls are not sent just now, or how many waiting to be retried."""
     if scoring := gauges.get("scoring"):
         took = figures.duration(scoring["seconds"])
         return f"scoring sample {scoring['row']} has taken {took} so far"
     if pause := gauges.get("paused_s"):
         return one_line(
-            f"sending pauses for {figures.duration(pause)}: {gauges.get('paused_why', '')}"
+            f"sending paused for {figures.duration(pause)}: {gauges.get('paused_why', '')}"
         )
     if waiting := gauges.get("waiting"):
-        return f"{figures.count(waiting)} wait to be sent again"
+        return f"{figures.count(waiting)} waiting to be retried"
     return ""
 
 

@@ -24,11 +24,11 @@ def worker_words(one: Mapping[str, Any]) -> str:
 def doing_words(one: Mapping[str, Any]) -> str:
     """What a worker does just now."""
     memory = one.get("memory") or {}
-    told = [f"{figures.count(one.get('in_flight') or 0)} in work"]
+    told = [f"{figures.count(one.get('in_flight') or 0)} in flight"]
     if answers := one.get("answers"):
         told.append(f"{figures.count(answers)} answers")
     if rate := one.get("tokens_per_second"):
-        told.append(f"{rate:.3g} tokens a second")
+        told.append(f"{rate:.3g} tokens/s")
     if used := memory.get("used"):
         told.append(figures.amount(used, "B"))
     if (idle := one.get("idle")) is not None:

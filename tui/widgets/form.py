@@ -242,7 +242,7 @@ class Box(Vertical):
 
     def _fold_words(self) -> str:
         words = f"{len(self.section.options)} more"
-        return f"▾ {words}, folded away by enter" if self.is_open else f"▸ {words}"
+        return f"▾ {words}, press enter to collapse" if self.is_open else f"▸ {words}"
 
     def _field(self, option: Option) -> Field:
         return Field(option, self._typed, self.section.hints.get(option.name, ""))

@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from evalbench.engine.compat import override
 from evalbench.tui.bindings import bindings
 from evalbench.tui.widgets.text import cell, plain
 
@@ -51,7 +52,7 @@ class Rows(Protocol):
         """The cells of one row, one for each column."""
 
 
-class ListRows:
+class ListRows(Rows):
     """Rows that lie in memory."""
 
     def __init__(self, rows: Sequence[Sequence[Cell]] = ()) -> None:
@@ -60,8 +61,8 @@ class ListRows:
     def __len__(self) -> int:
         return len(self._rows)
 
+    @override
     def row(self, index: int) -> Sequence[Cell]:
-        """See :class:`Rows`."""
         return self._rows[index]
 
 

@@ -23,4 +23,4 @@ class TooSmall(Plain):
 
     def __init__(self) -> None:
         columns, rows = SMALLEST
-        super().__init__(f"evalbench needs {columns}×{rows}. ctrl+q leaves; runs go on.")
+        super().__init__(f"evalbench needs {columns}×{rows}. ctrl+q quits; runs keep going.")

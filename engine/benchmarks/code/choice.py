@@ -86,7 +86,7 @@ class CodeChoice(CodeBenchmark):
             "runs",
             int,
             2,
-            "1: the original is shown first; 2: the order is swapped besides",
+            "1: original program first; 2: also with the order swapped",
             minimum=1,
             maximum=2,
         ),

@@ -57,8 +57,7 @@ DATA_OPTIONS = (
         "dataset",
         str,
         "",
-        "a data set on the Hugging Face hub, OWNER/NAME or OWNER/NAME@REVISION, when there is"
-        " no --data",
+        "Hugging Face data set, OWNER/NAME[@REVISION], used without --data",
         affects_data=True,
     ),
     Option("split", str, "train", "split of --dataset", affects_data=True),
@@ -66,7 +65,7 @@ DATA_OPTIONS = (
         "start_index",
         int,
         0,
-        "pass over this many problems at the start, after those without a mutant were left out",
+        "number of problems to skip, after those without a mutant are removed",
         minimum=0,
         affects_data=True,
     ),
@@ -76,22 +75,21 @@ ASKING_OPTIONS = (
         "reasoning",
         str,
         "medium",
-        "reasoning effort as a text in the system prompt (the provider's own is --effort)",
+        "reasoning effort named in the system prompt (--effort sets the provider's own)",
         choices=EFFORTS,
     ),
     Option(
         "compare_effort",
         str,
         (),
-        "ask everything once at each of these efforts and score them side by side, for example"
-        " low,medium,high; in place of --reasoning",
+        "efforts to compare, e.g. low,medium,high; replaces --reasoning",
         many=True,
     ),
     Option(
         "skip_booleans",
         bool,
         False,
-        "keep problems with a boolean output out of the reversion metrics",
+        "exclude problems with a boolean output from the reversion metrics",
     ),
     prompt_option(),
 )
@@ -291,6 +289,6 @@ def _efforts(given: Sequence[str]) -> tuple[str, ...]:
                 "compare_effort",
                 f"--compare-effort cannot be {effort!r}",
                 why="allowed: " + ", ".join(EFFORTS),
-                cure=nearest(effort, EFFORTS),
+                hint=nearest(effort, EFFORTS),
             )
     return tuple(dict.fromkeys(named))

@@ -62,9 +62,9 @@ def read_problems(source: DataSource, selection: Selection) -> DataSet:
         origin, revision, rows = _from_hub(source, selection)
     else:
         raise DataError(
-            "this benchmark brings no problems of its own",
-            why="the original ones are LeetCode solutions, which nobody may pass on",
-            cure="give a file with --data PATH, or a data set on the Hugging Face hub with"
+            "this benchmark ships no problems",
+            why="the original problems are LeetCode solutions, which may not be redistributed",
+            hint="give a file with --data PATH, or a data set on the Hugging Face hub with"
             " --dataset OWNER/NAME@REVISION",
         )
     items: list[Item] = []
@@ -84,7 +84,7 @@ def read_problems(source: DataSource, selection: Selection) -> DataSet:
             path=str(source.path or origin),
             why=f"{left_out} without a mutant are left out, --start-index passes over"
             f" {selection.start}",
-            cure="lower --start-index" if items else "give data with mutants (column mutated_code)",
+            hint="lower --start-index" if items else "give data with mutants (column mutated_code)",
         )
     shared = {"index": index, "rows": count, "left_out": left_out}
     return DataSet(iter(items[selection.start :]), shared, origin, revision)
@@ -109,7 +109,7 @@ def _path_rows(path: Path) -> Rows:
         raise DataError(
             "this is a folder",
             path=str(path),
-            cure="give a file ending in .json, " + ", ".join(SUFFIXES),
+            hint="give a file ending in .json, " + ", ".join(SUFFIXES),
         )
     if path.is_dir():
         path = path if len(parts := shards(path, ("train", "test"))) > 1 else parts[0]
@@ -181,7 +181,7 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
             f"{selection.hub}, split {selection.split}, could not be fetched from the"
             " Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check name, split and network (evalbench keys set huggingface for a private"
+            hint="check name, split and network (evalbench keys set huggingface for a private"
             " one), or give a copy with --data PATH",
         ) from error
     where = f"{name}, {selection.split}"
@@ -194,8 +194,8 @@ def _from_hub(source: DataSource, selection: Selection) -> tuple[str, str, Rows]
 def _problem(path: str, number: int, row: Row, name: str) -> Item:
     """A row in either layout: one test case as texts, or several as lists."""
 
-    def wrong(what: str, cure: str = "") -> DataError:
-        return DataError(what, path=path, line=number, cure=cure)
+    def wrong(what: str, hint: str = "") -> DataError:
+        return DataError(what, path=path, line=number, hint=hint)
 
     code = row.get("code") or row.get("original_code")
     if not isinstance(code, str) or not code.strip():

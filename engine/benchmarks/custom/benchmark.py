@@ -88,7 +88,7 @@ class Custom(Benchmark):
             "file",
             str,
             None,
-            "the TOML file that describes it; evalbench new-benchmark writes one",
+            "TOML file of the benchmark; evalbench new-benchmark creates one",
             path="file",
             affects_data=True,
         ),
@@ -102,7 +102,7 @@ class Custom(Benchmark):
             raise SpecError(
                 "file",
                 "custom needs the file that describes it",
-                cure="evalbench run FILE.toml; evalbench new-benchmark NAME writes an example",
+                hint="evalbench run FILE.toml; evalbench new-benchmark NAME writes an example",
             )
         return read_file(Path(self.opt["file"]))
 

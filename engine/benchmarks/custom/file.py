@@ -151,12 +151,12 @@ class _Place:
         self.path = path
         self._lines = text.splitlines()
 
-    def wrong(self, what: str, section: str = "", key: str = "", *, cure: str = "") -> DataError:
+    def wrong(self, what: str, section: str = "", key: str = "", *, hint: str = "") -> DataError:
         """An error that names file, line and key."""
         line = self._line(section, key)
         where = f"line {line}: " if line else ""
         name = f"[{section}] {key}: " if section and key else f"{key}: " if key else ""
-        return DataError(f"{where}{name}{what}", path=str(self.path), cure=cure)
+        return DataError(f"{where}{name}{what}", path=str(self.path), hint=hint)
 
     def _line(self, section: str, key: str) -> int | None:
         current = ""
@@ -213,7 +213,7 @@ def read_file(path: Path) -> CustomFile:
             raise place.wrong(
                 f"there is no table [{section}] in such a file",
                 section,
-                cure=nearest(section, tables) or "tables: " + ", ".join(tables),
+                hint=nearest(section, tables) or "tables: " + ", ".join(tables),
             )
         for name, value in table.items():
             if section == "answer" and name in _SCORING and name not in known:
@@ -226,7 +226,7 @@ def read_file(path: Path) -> CustomFile:
                     f"[{section}] has no {name!r}",
                     section,
                     name,
-                    cure=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
+                    hint=nearest(name, (*known, *also)) or "keys: " + ", ".join(known),
                 )
     scores = _scorings(place, body.get("score"), scoring)
     file = CustomFile(**given, scores=scores)
@@ -253,14 +253,14 @@ def _scorings(place: _Place, tables: Any, in_answer: Mapping[str, Any]) -> tuple
                     f"[[score]] has no {name!r}",
                     "score",
                     name,
-                    cure=nearest(name, _SCORING) or "keys: " + ", ".join(_SCORING),
+                    hint=nearest(name, _SCORING) or "keys: " + ", ".join(_SCORING),
                 )
         found.append(
             _named(Scoring(**{n: _typed(place, _SCORING, n, v, "score") for n, v in table.items()}))
         )
     names = [one.name for one in found]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise place.wrong(f"two scorers are called {twice!r}", "score", cure='name = "…"')
+        raise place.wrong(f"two scorers are called {twice!r}", "score", hint='name = "…"')
     return tuple(found)
 
 
@@ -296,7 +296,7 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
     """What is wrong with a file whose keys and types are right; each says where."""
     if not file.template and not file.messages:
         yield place.wrong(
-            "there is no prompt", "prompt", cure='write one: [prompt] template = "{{ question }}"'
+            "there is no prompt", "prompt", hint='write one: [prompt] template = "{{ question }}"'
         )
     if file.data and file.hub:
         yield place.wrong("give data or hub, not both", "benchmark", "hub")
@@ -310,7 +310,7 @@ def _problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
         yield place.wrong("low has to be less than high: the scale is out of range", "judge", "low")
     if "judge" in file.scorers and not file.rubric:
         yield place.wrong(
-            "a judge needs a rubric", "judge", cure="[judge] rubric = ... with {{ reply }} in it"
+            "a judge needs a rubric", "judge", hint="[judge] rubric = ... with {{ reply }} in it"
         )
     if file.rubric and not file.asks_judges:
         yield place.wrong('is read by scorer = "judge" or "graded" only', "judge", "rubric")
@@ -327,7 +327,7 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
     if file.shots_as not in ("turns", "text"):
         yield place.wrong('is "turns" or "text"', "prompt", "shots_as")
     if file.shots and not (file.target or file.shot_answer):
-        yield place.wrong("examples need an answer", "prompt", "shots", cure='shot_answer = "…"')
+        yield place.wrong("examples need an answer", "prompt", "shots", hint='shot_answer = "…"')
     if file.shots and (file.messages or len(file.template) > 1):
         yield place.wrong("examples are for one template", "prompt", "shots")
     if not 1 <= file.votes <= 100:
@@ -338,7 +338,7 @@ def _prompt_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
         yield place.wrong("votes need scorers of: " + ", ".join(sorted(VOTABLE)), "prompt", "votes")
     if file.votes > 1 and file.temperature == 0:
         yield place.wrong(
-            "at temperature 0 all votes are the same", "prompt", "votes", cure="temperature = 0.7"
+            "at temperature 0 all votes are the same", "prompt", "votes", hint="temperature = 0.7"
         )
 
 
@@ -349,20 +349,20 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
             f"there is no scorer {one.scorer!r}",
             section,
             "scorer",
-            cure=nearest(one.scorer, SCORERS) or "one of: " + ", ".join(SCORERS),
+            hint=nearest(one.scorer, SCORERS) or "one of: " + ", ".join(SCORERS),
         )
         return
     if SCORERS[one.scorer].needs_target and not file.target:
         yield place.wrong(
             "the column with the right answer is not named",
             "answer",
-            cure='[answer] target = "answer"',
+            hint='[answer] target = "answer"',
         )
     if one.scorer in ("choice", "loglikelihood") and not file.choices:
         yield place.wrong(
             "the options of a choice are not named",
             "answer",
-            cure='[answer] choices = ["A", "B", "C", "D"]',
+            hint='[answer] choices = ["A", "B", "C", "D"]',
         )
     if one.scorer == "loglikelihood" and (
         len(file.scores) > 1 or file.messages or len(file.template) > 1 or file.images
@@ -378,7 +378,7 @@ def _scoring_problems(place: _Place, file: CustomFile, one: Scoring) -> Iterator
                 f"there is no {name!r}",
                 section,
                 "normalize",
-                cure=nearest(name, NORMALIZATIONS) or "one of: " + ", ".join(NORMALIZATIONS),
+                hint=nearest(name, NORMALIZATIONS) or "one of: " + ", ".join(NORMALIZATIONS),
             )
     if problem := setup_problem(one):
         key, what = problem
@@ -392,7 +392,7 @@ def _template_problems(place: _Place, file: CustomFile) -> Iterator[DataError]:
                 "a template cannot be understood",
                 section,
                 key,
-                cure="put parts of it into {% set name = … %}"
+                hint="put parts of it into {% set name = … %}"
                 if found == custom_work.TOO_DEEP
                 else f"Jinja says: {found}",
             )
@@ -481,10 +481,10 @@ _JINJAS_OWN = ("loop", "caller", "varargs", "kwargs", "self", "super")
 _FOR_WHAT_MAY_BE_MISSING = ("defined", "undefined", "default", "d")
 
 
-def problem_at(path: Path, section: str, key: str, what: str, *, cure: str = "") -> DataError:
+def problem_at(path: Path, section: str, key: str, what: str, *, hint: str = "") -> DataError:
     """An error about a key of a file, with its line."""
     try:
         text = read_text(path, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         text = ""
-    return _Place(path, text).wrong(what, section, key, cure=cure)
+    return _Place(path, text).wrong(what, section, key, hint=hint)

@@ -25,7 +25,7 @@ from evalbench.engine.benchmarks.custom.file import (
 )
 from evalbench.engine.benchmarks.custom.scorers import SCORERS
 from evalbench.engine.data.image_size import image_size
-from evalbench.engine.data.pictures import MOST_PIXELS
+from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.reading import Row, read_rows
 from evalbench.engine.errors import DataError, nearest
 from evalbench.engine.installed import require
@@ -45,8 +45,8 @@ class _Table:
     name: str
     folder: Path | None
 
-    def wrong(self, what: str, number: int, why: str = "", cure: str = "") -> DataError:
-        return DataError(what, path=self.name, line=number, why=why, cure=cure)
+    def wrong(self, what: str, number: int, why: str = "", hint: str = "") -> DataError:
+        return DataError(what, path=self.name, line=number, why=why, hint=hint)
 
 
 def read_items(path: Path, file: CustomFile, source: DataSource, seed: int = 0) -> Iterator[Item]:
@@ -83,7 +83,7 @@ def _beside(path: Path, key: str, name: str) -> Path:
             "benchmark",
             "",
             "the table of questions is not named",
-            cure='[benchmark] data = "questions.csv", or --data FILE',
+            hint='[benchmark] data = "questions.csv", or --data FILE',
         )
     section = "benchmark" if key == "data" else "prompt"
     try:
@@ -94,7 +94,7 @@ def _beside(path: Path, key: str, name: str) -> Path:
             section,
             key,
             f"the table lies elsewhere than beside the file: {error}",
-            cure=f"if you want it read: --data {name}" if key == "data" else "",
+            hint=f"if you want it read: --data {name}" if key == "data" else "",
         ) from None
     if not table.exists():
         raise problem_at(path, section, key, f"there is no file {name} beside it")
@@ -121,7 +121,7 @@ def _hub_rows(file: CustomFile, source: DataSource) -> Iterator[Numbered]:
         raise DataError(
             f"{file.hub} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check hub, config and split, and the network; or give a copy with --data FILE",
+            hint="check hub, config and split, and the network; or give a copy with --data FILE",
         ) from error
     for number, row in enumerate(rows, 1):
         yield number, dict(row)
@@ -164,7 +164,7 @@ class _Reader:
             raise DataError(
                 "no row is left to ask",
                 path=self._table.name,
-                cure="see [benchmark] filter" if file.filter else "a table needs one row or more",
+                hint="see [benchmark] filter" if file.filter else "a table needs one row or more",
             )
 
     def _check_rubric(self) -> None:
@@ -202,19 +202,19 @@ class _Reader:
                 also = _OURS | ({"prompt", "reply", "target"} if key == "rubric" else set())
                 for name in sorted(names - there - also):
                     what = f"the table has no column {name!r}"
-                    cure = nearest(name, there) or "columns: " + ", ".join(sorted(there))
+                    hint = nearest(name, there) or "columns: " + ", ".join(sorted(there))
                     if first:
                         raise problem_at(
                             self._path,
                             section,
                             key,
                             f"{what} ({self._table.name}, row {number})",
-                            cure=cure,
+                            hint=hint,
                         )
                     raise self._table.wrong(
                         f"the row has no column {name!r}, which [{section}] {key} needs",
                         number,
-                        cure=cure,
+                        hint=hint,
                     )
             first = False
             yield number, row
@@ -445,7 +445,7 @@ class _Reader:
                     "a template cannot be understood",
                     path=str(self._path),
                     why=custom_work.TOO_DEEP,
-                    cure="put parts of it into {% set name = … %}",
+                    hint="put parts of it into {% set name = … %}",
                 )
             why = f"rendering it {error}" if isinstance(error, LimitExceeded) else str(error)
         return self._table.wrong(

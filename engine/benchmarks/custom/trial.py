@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from evalbench.engine.benchmark import DataSource, OneByOne, Sample, Score, sample_ids
+from evalbench.engine.benchmark import DataSource, Sample, Score, SequentialAsk, sample_ids
 from evalbench.engine.benchmarks.custom.benchmark import Custom
 from evalbench.engine.calls import Outcome, Prompt, Reply
 from evalbench.engine.calls.options import parse_options
@@ -42,7 +42,7 @@ class Trial:
         return await self._benchmark.solve(self.samples[number - 1], _Given(reply))
 
 
-class _Given(OneByOne):
+class _Given(SequentialAsk):
     """An ``ask`` that always brings the same reply."""
 
     def __init__(self, reply: str) -> None:

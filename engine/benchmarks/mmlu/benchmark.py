@@ -70,7 +70,7 @@ class Mmlu(Benchmark):
             "family",
             str,
             "original",
-            "how to ask: log-likelihood of the letters, the letter as text, or reasoning first;"
+            "prompt family: log-likelihood of the letters, the letter as text, or reasoning first;"
             " left out, original, or chat for models that give no log-likelihoods",
             choices=("original", "chat", "cot"),
             affects_data=True,
@@ -79,18 +79,18 @@ class Mmlu(Benchmark):
             "shots",
             int,
             None,
-            "solved examples before each question; 5 for original and 0 otherwise unless given",
+            "few-shot examples per question (default: 5 for original, otherwise 0)",
             minimum=0,
             maximum=5,
             affects_data=True,
         ),
-        Option("style", str, "default", "how the options are shown", choices=STYLES),
+        Option("style", str, "default", "how answer options are shown", choices=STYLES),
         prompt_option(ORIGINAL),
         Option(
             "split",
             str,
             "test",
-            "which questions to ask",
+            "split to use",
             choices=("test", "validation"),
             affects_data=True,
         ),
@@ -108,7 +108,7 @@ class Mmlu(Benchmark):
                 "shots",
                 "--family cot takes no solved examples",
                 why="the data set's examples have answers but no reasoning to show",
-                cure="--shots 0",
+                hint="--shots 0",
             )
         self.worded = options.get("prompt") == ORIGINAL
         if self.worded and self.family != "chat":
@@ -116,7 +116,7 @@ class Mmlu(Benchmark):
                 "prompt",
                 f"--prompt original does not go with --family {self.family}",
                 why="the Claude MMLU Experimenter asked for the letter as text",
-                cure="--family chat",
+                hint="--family chat",
             )
         sets = {ORIGINAL: {"chat": prompts.EXPERIMENTER}}
         self._templates = chosen_templates(options.get("prompt"), prompts.TEMPLATES, sets)

@@ -114,7 +114,7 @@ def _examples(
             raise DataError(
                 f"the dev split has {len(rows)} solved examples for {subject}, not {shots}",
                 path=origin,
-                cure=f"--shots {len(rows)}",
+                hint=f"--shots {len(rows)}",
             )
     return examples
 
@@ -158,7 +158,7 @@ def _from_hub(source: DataSource, splits: list[str]) -> dict[str, list[Row]]:
         raise DataError(
             f"{HUB_ID} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check the network, or give a copy of the data with --data PATH",
+            hint="check the network, or give a copy of the data with --data PATH",
         ) from error
 
 
@@ -174,7 +174,7 @@ def _path_rows(path: Path, split: str) -> Rows:
             raise DataError(
                 f"the folder holds no {split} split",
                 path=str(path),
-                cure=f"put {split}.parquet, .jsonl or .csv there, or {split}/SUBJECT_{split}.csv",
+                hint=f"put {split}.parquet, .jsonl or .csv there, or {split}/SUBJECT_{split}.csv",
             )
     else:
         files = [path]
@@ -200,7 +200,7 @@ def _dev_rows(path: Path) -> Rows:
         raise DataError(
             "solved examples are asked for and there is no dev split beside the questions",
             path=str(path),
-            cure="put dev.parquet, .jsonl or .csv there, or ask without examples: --shots 0",
+            hint="put dev.parquet, .jsonl or .csv there, or ask without examples: --shots 0",
         )
     for file in files:
         yield from _file_rows(file)
@@ -249,8 +249,8 @@ def _question(path: str, number: int, row: Row, *, experiment: bool = False) -> 
     An experiment may have groups of its own for subjects, and seven options.
     """
 
-    def wrong(what: str, why: str = "", cure: str = "") -> DataError:
-        return DataError(what, path=path, line=number, why=why, cure=cure)
+    def wrong(what: str, why: str = "", hint: str = "") -> DataError:
+        return DataError(what, path=path, line=number, why=why, hint=hint)
 
     if "choices" not in row and all(letter in row for letter in _LETTERS):
         row = {**row, "choices": [row[letter] for letter in _LETTERS]}
@@ -258,14 +258,14 @@ def _question(path: str, number: int, row: Row, *, experiment: bool = False) -> 
         raise wrong(
             "missing columns: " + ", ".join(missing),
             why="columns found: " + ", ".join(map(str, row)),
-            cure="the columns are " + ", ".join(_COLUMNS) + " (or A, B, C, D for choices)",
+            hint="the columns are " + ", ".join(_COLUMNS) + " (or A, B, C, D for choices)",
         )
     question, subject = row["question"], row["subject"]
     if not isinstance(question, str) or not question.strip():
         raise wrong("the question is empty")
     known = isinstance(subject, str) and bool(experiment or subject in SUBJECTS)
     if not known or not subject:
-        raise wrong(f"unknown subject {subject!r}", cure=nearest(str(subject), SUBJECTS))
+        raise wrong(f"unknown subject {subject!r}", hint=nearest(str(subject), SUBJECTS))
     letters = LETTERS if experiment and len(row["choices"]) == len(LETTERS) else _LETTERS
     return {
         "question": question,
@@ -281,7 +281,7 @@ def _choices(value: Any, letters: str, wrong: Callable[..., DataError]) -> list[
             value = orjson.loads(value)
         except orjson.JSONDecodeError:
             raise wrong(
-                "choices is not a JSON list", cure="use one column for each option: A, B, C, D"
+                "choices is not a JSON list", hint="use one column for each option: A, B, C, D"
             ) from None
     if not isinstance(value, list) or len(value) != len(letters):
         given = f"{len(value)} choices" if isinstance(value, list) else "choices that are no list"

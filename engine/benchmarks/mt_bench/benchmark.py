@@ -65,8 +65,8 @@ class MtBench(Benchmark):
             "references",
             str,
             "original",
-            "reference answers for math, reasoning and coding: all of the original's, without the"
-            " 13 that are disputed, or none",
+            "reference answers for math, reasoning and coding: all, without the 13 disputed "
+            "ones, or none",
             choices=("original", "undisputed", "none"),
             affects_data=True,
         ),
@@ -74,7 +74,7 @@ class MtBench(Benchmark):
             "revision",
             str,
             None,
-            "commit, tag or branch of the hub's space; left out, the newest commit",
+            "commit, tag or branch of the Hugging Face space (default: newest commit)",
             affects_data=True,
         ),
         Option(
@@ -91,7 +91,7 @@ class MtBench(Benchmark):
             "judge_repeats",
             int,
             1,
-            "ask each judge so often about each answer; the median counts",
+            "times to ask each judge per answer; the median counts",
             minimum=1,
             maximum=25,
         ),
@@ -99,7 +99,7 @@ class MtBench(Benchmark):
             "against",
             str,
             None,
-            "compare in pairs with the answers in this file of FastChat's form, instead of rating",
+            "compare in pairs with the answers in this FastChat file, instead of rating",
             path="file",
             affects_data=True,
         ),
@@ -114,7 +114,7 @@ class MtBench(Benchmark):
                 "judge_repeats",
                 "--judge-repeats does not go with --against",
                 why="a comparison is repeated already, with the answers swapped",
-                cure="leave one of them out",
+                hint="leave one of them out",
             )
 
     def prepare(self, source: DataSource) -> DataSet:
@@ -167,8 +167,8 @@ class MtBench(Benchmark):
         """Both turns from the candidate, then every judge on each of them."""
         first, second = sample.inputs["turns"]
         category = sample.tags["category"]
-        warmth = sample.inputs.get("temperature", TEMPERATURES.get(category, 0.7))
-        params = {"max_tokens": ANSWER_MAX_TOKENS, "temperature": warmth}
+        temperature = sample.inputs.get("temperature", TEMPERATURES.get(category, 0.7))
+        params = {"max_tokens": ANSWER_MAX_TOKENS, "temperature": temperature}
         one = await ask("candidate", generate([user(first)], **params), step="turn-1")
         if _unjudged(one):
             return Score(_why(one), {}, note="the first answer cannot be judged")

@@ -82,7 +82,7 @@ def fetch(source: DataSource, revision: str | None) -> tuple[list[Path], str]:
         raise DataError(
             f"{SPACE} could not be fetched from the Hugging Face hub",
             why=f"{type(error).__name__}: {error}",
-            cure="check the network and --revision, or give FastChat's data/mt_bench folder with"
+            hint="check the network and --revision, or give FastChat's data/mt_bench folder with"
             " --data PATH",
         ) from error
     return files, commit or ""
@@ -214,7 +214,7 @@ def find_prompts(given: str, source: DataSource) -> JudgePrompts:
         raise DataError(
             "these are not the judge prompts that FastChat ships",
             path=str(beside or _FASTCHAT),
-            cure=f"name the file to use it all the same: --judge-prompts {beside}",
+            hint=f"name the file to use it all the same: --judge-prompts {beside}",
         )
     return found
 
@@ -237,7 +237,7 @@ def _fetched(source: DataSource) -> Path:
         raise DataError(
             "FastChat's judge prompts could not be fetched",
             why=str(error),
-            cure="check the network, or name the file: --judge-prompts judge_prompts.jsonl",
+            hint="check the network, or name the file: --judge-prompts judge_prompts.jsonl",
         ) from None
     return kept
 
@@ -280,7 +280,7 @@ def _check_prompt(name: str, prompt: JudgePrompt, path: Path, line: int) -> None
             path=str(path),
             line=line,
             why="it may name " + ", ".join(f"{{{one}}}" for one in sorted(able)),
-            cure="write braces that are text twice: {{ }}",
+            hint="write braces that are text twice: {{ }}",
         )
     if lacking := sorted(needed - used):
         raise DataError(

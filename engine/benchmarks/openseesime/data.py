@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.benchmark import Item
+from evalbench.engine.data.images import Unreadable, encode, frames, whole_video
 from evalbench.engine.data.media import MediaCache
-from evalbench.engine.data.pictures import Unreadable, encode, film, frames
 from evalbench.engine.data.reading import SUFFIXES, Row, find_table, read_rows
 from evalbench.engine.errors import DataError
 
@@ -71,7 +71,7 @@ class Looks:
         if not video:
             picture = encode(data, self.longest)
             return [self._kept(picture)]
-        if self.native and (whole := film(data)):
+        if self.native and (whole := whole_video(data)):
             return [self._kept(whole) | {"seconds": whole.seconds}]
         return [
             self._kept(frame.picture) | {"frame": frame.place, "seconds": frame.seconds}

@@ -76,7 +76,7 @@ def unreachable(name: str, error: Exception) -> DataError:
     return DataError(
         f"{name} could not be streamed from the Hugging Face hub",
         why=f"{type(error).__name__}: {error}",
-        cure="start again, what was read is kept; check the network, --revision and `evalbench"
+        hint="start again, what was read is kept; check the network, --revision and `evalbench"
         " keys set huggingface`, or give --data PATH",
     )
 

@@ -22,6 +22,7 @@ from evalbench.engine.benchmark import (
 from evalbench.engine.benchmarks.programs.replies import PROGRAM, read_program
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.calls.options import Option
+from evalbench.engine.compat import override
 from evalbench.engine.data.hub import PinnedFile, fetch_rows
 from evalbench.engine.data.reading import Row, find_table, read_rows
 from evalbench.engine.errors import DataError
@@ -235,8 +236,8 @@ class HumanEval(ProgramBenchmark):
     tables = ("HumanEval.jsonl.gz", "HumanEval.jsonl", "test-00000-of-00001.parquet")
     data_source = "openai/openai_humaneval on the Hugging Face hub, or --data HumanEval.jsonl.gz"
 
+    @override
     def item(self, row: Row) -> Item:
-        """See :class:`ProgramBenchmark`."""
         return Item(
             inputs={"prompt": _text(row, "prompt"), "function": _text(row, "entry_point")},
             gold=_text(row, "test"),
@@ -289,8 +290,8 @@ class Mbpp(ProgramBenchmark):
             revision=data.revision,
         )
 
+    @override
     def item(self, row: Row) -> Item:
-        """See :class:`ProgramBenchmark`."""
         tests = [str(test) for test in row["test_list"]]
         name = _called(tests)
         return Item(

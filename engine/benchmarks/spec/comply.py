@@ -34,8 +34,8 @@ ANSWERS = Option(
     "answers",
     str,
     (),
-    "answers that exist already, as NAME=FOLDER of a generation run or of a run of spec-generate;"
-    " repeat it for several models. No model is asked then",
+    "existing answers, as NAME=FOLDER of a generation run or a spec-generate run; no "
+    "candidate is called",
     many=True,
     path="named",
     affects_data=True,

@@ -146,7 +146,7 @@ def read_inputs(folder: Path, spec: Spec) -> Iterator[tuple[str, int, str]]:
         raise DataError(
             "the folder has no inputs for any statement",
             path=str(folder),
-            cure="it should hold one STATEMENT_ID.json for each statement",
+            hint="it should hold one STATEMENT_ID.json for each statement",
         )
 
 
@@ -218,7 +218,7 @@ def _results(path: Path) -> Path:
         raise DataError(
             "the folder holds no results",
             path=str(path),
-            cure="give the folder of a generation run, or a run of spec-generate",
+            hint="give the folder of a generation run, or a run of spec-generate",
         )
     models = {_model_folder(p) for p in found}
     if len(models) > 1:
@@ -226,7 +226,7 @@ def _results(path: Path) -> Path:
             "the folder holds the answers of several models",
             path=str(path),
             why=", ".join(sorted(p.name for p in models)),
-            cure="give each of them: --answers NAME=FOLDER --answers NAME=FOLDER",
+            hint="give each of them: --answers NAME=FOLDER --answers NAME=FOLDER",
         )
     return max(found, key=lambda p: p.parent.name)
 
@@ -242,7 +242,7 @@ def _answers_of_run(path: Path) -> Answers:
         if folder.spec().benchmark != "spec-generate":
             raise DataError(
                 f"{path.name} is a run of {folder.spec().benchmark}",
-                cure="give a run of spec-generate",
+                hint="give a run of spec-generate",
             )
         with JournalReader(folder.journal) as journal:
             rows = list(journal.samples())

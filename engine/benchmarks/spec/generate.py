@@ -24,8 +24,8 @@ INPUTS = Option(
     "inputs",
     str,
     None,
-    "folder with one STATEMENT.json of inputs each; left out, the questions of the statements' own"
-    " examples are asked",
+    "folder with one STATEMENT.json of inputs per statement (default: the statements' "
+    "own examples)",
     path="folder",
     affects_data=True,
 )
@@ -99,7 +99,7 @@ def specification(source: DataSource) -> tuple[data.Spec, Path]:
         raise DataError(
             "there is no specification",
             why="SpecEval's own are not published in one place",
-            cure="give one with --data SPEC.jsonl (see docs/benchmarks.md for the form)",
+            hint="give one with --data SPEC.jsonl (see docs/benchmarks.md for the form)",
         )
     spec = data.read_spec(source.path)
     if spec.skipped and source.progress:

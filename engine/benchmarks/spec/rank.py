@@ -50,7 +50,7 @@ class SpecRank(Benchmark):
             "undecided",
             str,
             "tie",
-            "count N/A and unsure as ties, as the original does, or drop them from the rates",
+            "count N/A and unsure as ties, like the original, or drop them",
             choices=("tie", "drop"),
         ),
         prompt_option(),
@@ -75,7 +75,7 @@ class SpecRank(Benchmark):
             raise DataError(
                 "at least two models of different names are needed",
                 why="given: " + (", ".join(names) or "none"),
-                cure="--answers NAME=FOLDER --answers NAME=FOLDER",
+                hint="--answers NAME=FOLDER --answers NAME=FOLDER",
             )
         held = {name: data.read_answers(Path(place)) for name, place in given}
         return DataSet(_pairs(spec, held), origin=path.name)

@@ -7,8 +7,8 @@ tell whose a job is: ours, another batch's, or a stranger's.
 from __future__ import annotations
 
 from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch.context import BatchContext
 from evalbench.engine.dispatch.batch.download import Download
-from evalbench.engine.dispatch.batch.shared import Shared
 from evalbench.engine.dispatch.batch.state import Batch
 from evalbench.engine.dispatch.batch.waits import Waits
 from evalbench.engine.errors import ProviderError, RunFatal, ServerFault
@@ -20,9 +20,9 @@ _NOBODY = "-"
 class Adoption:
     """Looks for one batch among the jobs that may be it."""
 
-    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+    def __init__(self, batch: Batch, context: BatchContext, waits: Waits) -> None:
         self._batch = batch
-        self._shared = shared
+        self._context = context
         self._waits = waits
         self._failing: dict[str, ProviderError] = {}
 
@@ -35,7 +35,7 @@ class Adoption:
             RunFatal: no look can succeed until the user acts.
         """
         batch = self._batch
-        owned = self._shared.owned()
+        owned = self._context.owned()
         for job in list(batch.doubtful):
             try:
                 mine = None if job in owned else await self._mine(job)
@@ -45,9 +45,9 @@ class Adoption:
                 self._failing[job] = error
                 continue
             self._failing.pop(job, None)
-            if mine is not None and self._shared.owners.get(job) == batch.name:
+            if mine is not None and self._context.owners.get(job) == batch.name:
                 return mine
-            if job in owned or job in self._shared.owners:
+            if job in owned or job in self._context.owners:
                 batch.doubtful.remove(job)
         return None
 
@@ -62,18 +62,18 @@ class Adoption:
         Raises:
             ProviderError: it, or its results, cannot be had.
         """
-        shared, batch = self._shared, self._batch
-        if shared.owners.get(name) not in (None, batch.name):
+        context, batch = self._context, self._batch
+        if context.owners.get(name) not in (None, batch.name):
             return None
-        job = await shared.provider.batch_poll(name, batch.model)
+        job = await context.provider.batch_poll(name, batch.model)
         if not job.state.over:
             return None
         if job.state is JobState.FAILED:
-            shared.owners[name] = _NOBODY
-        elif name not in shared.owners:
-            survey = await Download(batch, shared, self._waits).once(job)
+            context.owners[name] = _NOBODY
+        elif name not in context.owners:
+            survey = await Download(batch, context, self._waits).once(job)
             owner = batch.name if survey.ours else survey.owner
             if owner is None:
                 raise ServerFault(f"the results of batch {name} cannot be read")
-            shared.owners[name] = owner
+            context.owners[name] = owner
         return job

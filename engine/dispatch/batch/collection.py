@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from evalbench.engine.calls import Call
-from evalbench.engine.cost.budget import Ticket
+from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.cost.tokens import input_tokens, rules_of
+from evalbench.engine.dispatch.batch.context import SHARE, BatchContext
 from evalbench.engine.dispatch.batch.requests import RequestFile
-from evalbench.engine.dispatch.batch.shared import SHARE, Shared
 from evalbench.engine.dispatch.batch.state import Batch, new_name
 
 QUIET_S = 5.0
@@ -27,7 +27,7 @@ class Collection:
 
     def __init__(
         self,
-        shared: Shared,
+        context: BatchContext,
         size: int | None,
         *,
         role: str,
@@ -37,14 +37,14 @@ class Collection:
         """Prepare collecting.
 
         Args:
-            shared: what all batches of the role share.
+            context: what all batches of the role share.
             size: calls in one batch at most; None: as many as the provider takes.
             role: whose calls these are.
             model: the model's name at the provider.
             closed: takes over a batch into which nothing more goes. It may be empty.
         """
-        terms = shared.terms
-        self._shared = shared
+        terms = context.terms
+        self._context = context
         self._role = role
         self._model = model
         self._closed = closed
@@ -60,13 +60,13 @@ class Collection:
         """The batch that is open, if one is."""
         return self._open[0] if self._open else None
 
-    def take_in(self, call: Call, ident: int, ticket: Ticket) -> bool:
+    def take_in(self, call: Call, ident: int, reservation: Reservation) -> bool:
         """Write a call into the open batch, or the next; False when it is too large for any.
 
         Args:
             call: what to ask.
             ident: its number in the journal.
-            ticket: what is reserved for it.
+            reservation: what is reserved for it.
 
         Raises:
             CallRejected: the provider cannot be asked this at all.
@@ -78,14 +78,14 @@ class Collection:
         if self._full(batch, len(line), tokens):
             self.close()
             batch, file, line = self._line(call)
-        assert batch.ticket
+        assert batch.reservation
         batch.bytes += file.add(line)
         batch.calls.append(ident)
         batch.tokens += tokens
-        self._shared.journal.put_in_batch(ident, batch.id, batch.requests)
+        self._context.journal.put_in_batch(ident, batch.id, batch.requests)
         batch.requests += 1
-        self._shared.purse.budget.merge(ticket, batch.ticket)
-        self._shared.out.add(ident)
+        self._context.meter.budget.merge(reservation, batch.reservation)
+        self._context.pending.add(ident)
         self._last = asyncio.get_running_loop().time()
         if batch.requests == self._most:
             self.close()
@@ -110,24 +110,24 @@ class Collection:
     def _line(self, call: Call) -> tuple[Batch, RequestFile, bytes]:
         """The open batch with its file, and a call as its next line."""
         batch, file = self._open or self._new()
-        return batch, file, self._shared.provider.batch_line(call, batch.item(batch.requests))
+        return batch, file, self._context.provider.batch_line(call, batch.item(batch.requests))
 
     def _full(self, batch: Batch, more: int, tokens: int) -> bool:
         if not batch.requests:
             return False
         if batch.bytes + more >= self._most_bytes:
             return True
-        most = self._shared.most_tokens
+        most = self._context.most_tokens
         return most is not None and batch.tokens + tokens > most
 
     def _new(self) -> tuple[Batch, RequestFile]:
-        shared = self._shared
+        context = self._context
         batch = Batch(self.next_id, new_name(), self._role, self._model)
         self.next_id += 1
-        batch.ticket = shared.purse.of_batch()
-        self._open = batch, RequestFile(shared.folder / batch.requests_file)
-        shared.batches.append(batch)
-        shared.journal.put_batch(batch.row())
+        batch.reservation = context.meter.of_batch()
+        self._open = batch, RequestFile(context.folder / batch.requests_file)
+        context.batches.append(batch)
+        context.journal.put_batch(batch.row())
         self._wait_for_quiet()
         return self._open
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.dispatch.batch.shared import Shared
+from evalbench.engine.dispatch.batch.context import BatchContext
 from evalbench.engine.dispatch.batch.state import MOST_ATTEMPTS, Batch, Stage
 from evalbench.engine.dispatch.batch.waits import QUEUE_FULL_S, Waits
-from evalbench.engine.dispatch.retry import Patience
+from evalbench.engine.dispatch.retry import RetryPolicy
 from evalbench.engine.errors import CallRejected, RateLimited, ServerFault, TransientError
 
 LISTING_S = 30.0
@@ -25,9 +25,9 @@ class Cancelled(Exception):
 class Creation:
     """Makes one batch out of its file of requests, or finds it."""
 
-    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+    def __init__(self, batch: Batch, context: BatchContext, waits: Waits) -> None:
         self._batch = batch
-        self._shared = shared
+        self._context = context
         self._waits = waits
 
     async def make(self) -> None:
@@ -42,15 +42,15 @@ class Creation:
             TransientError: it failed too often.
             Left: it is not its time.
         """
-        batch, shared = self._batch, self._shared
+        batch, context = self._batch, self._context
         await self._room_in_queue()
-        patience = Patience(shared.attempts)
+        retry_policy = RetryPolicy(context.attempts)
         put_off = looks = 0
         while True:
-            shared.contact.begin()
+            context.contact.begin()
             try:
-                async with shared.turn:
-                    await asyncio.sleep(shared.next_create - asyncio.get_running_loop().time())
+                async with context.turn:
+                    await asyncio.sleep(context.next_create - asyncio.get_running_loop().time())
                     self._waits.unless_halted()
                     if await self._make_or_find():
                         return
@@ -58,47 +58,49 @@ class Creation:
                 looks += 1
             except TransientError as error:
                 made = [
-                    one for one in shared.batches if (one.job or one.doubtful) and one.stage.out
+                    one
+                    for one in context.batches
+                    if (one.job or one.doubtful) and one.stage.pending
                 ]
                 if made and isinstance(error, RateLimited):
                     # What may wait in all is used up until one of these is done, in hours perhaps.
-                    shared.report("batch-put-off", batch=batch.name, why=error.why)
+                    context.report("batch-put-off", batch=batch.name, why=error.why)
                     await self._waits.for_queue(put_off)
                     put_off = min(put_off + 1, MOST_ATTEMPTS)
                 else:
-                    await self._waits.after(error, patience)
+                    await self._waits.after(error, retry_policy)
 
     async def _make_or_find(self) -> bool:
         """Make the batch, unless it was made; False when it is to be looked for once more."""
-        batch, shared = self._batch, self._shared
+        batch, context = self._batch, self._context
         job = None
         if batch.stage is Stage.SUBMITTING:
             job = await self._found()
             if job is None and not batch.doubtful and self._may_be_listed_yet():
                 return False
         else:
-            batch.since = shared.clock()
+            batch.since = context.clock()
         if job is None and not batch.doubtful:
             if batch.cancel_for == "user":
                 raise Cancelled
             job = await self._made()
         batch.job = job
-        await shared.put(batch, Stage.SUBMITTED)
+        await context.put(batch, Stage.SUBMITTED)
         if job:
-            shared.report("batch-submitted", batch=batch.name, id=job.id, calls=batch.requests)
+            context.report("batch-submitted", batch=batch.name, id=job.id, calls=batch.requests)
         else:
-            shared.report("batch-uncertain", batch=batch.name, ids=batch.doubtful)
+            context.report("batch-uncertain", batch=batch.name, ids=batch.doubtful)
         return True
 
     async def _made(self) -> BatchJob:
-        batch, shared = self._batch, self._shared
-        batch.asked_at = shared.clock()
-        await shared.put(batch, Stage.SUBMITTING)
-        file = shared.folder / batch.requests_file
-        gap = 60.0 / shared.terms.creates_per_minute
-        shared.next_create = asyncio.get_running_loop().time() + gap
+        batch, context = self._batch, self._context
+        batch.asked_at = context.clock()
+        await context.put(batch, Stage.SUBMITTING)
+        file = context.folder / batch.requests_file
+        gap = 60.0 / context.terms.creates_per_minute
+        context.next_create = asyncio.get_running_loop().time() + gap
         try:
-            return await shared.provider.batch_create(
+            return await context.provider.batch_create(
                 file, batch.job_name, batch.model, batch.uploaded
             )
         except (CallRejected, RateLimited):
@@ -108,15 +110,15 @@ class Creation:
 
     def _may_be_listed_yet(self) -> bool:
         """Whether a batch that the provider does not list may be one that it just made."""
-        if self._shared.terms.made_once:
+        if self._context.terms.made_once:
             return False
-        return 0.0 <= self._shared.clock() - self._batch.asked_at < LISTING_S
+        return 0.0 <= self._context.clock() - self._batch.asked_at < LISTING_S
 
     async def _found(self) -> BatchJob | None:
         """The job that is this batch by its name; else those that may be it are doubtful."""
-        batch, shared = self._batch, self._shared
+        batch, context = self._batch, self._context
         try:
-            jobs = await shared.provider.batch_find(
+            jobs = await context.provider.batch_find(
                 batch.job_name,
                 batch.model,
                 batch.uploaded,
@@ -128,16 +130,16 @@ class Creation:
             raise ServerFault(
                 f"batch {batch.name} cannot be looked for", why=f"{error.what}: {error.why}"
             ) from None
-        owned = shared.owned()
+        owned = context.owned()
         jobs = [
             job
             for job in jobs
             if job.id not in owned
-            and shared.owners.get(job.id) in (None, batch.name)
+            and context.owners.get(job.id) in (None, batch.name)
             and job.state is not JobState.FAILED
         ]
         if ours := next((job for job in jobs if job.name == batch.job_name), None):
-            shared.report("batch-found", batch=batch.name, id=ours.id)
+            context.report("batch-found", batch=batch.name, id=ours.id)
             return ours
         # Nobody knows whose these are before their results can be read.
         batch.doubtful = [job.id for job in jobs if not job.name]
@@ -145,10 +147,10 @@ class Creation:
 
     async def _room_in_queue(self) -> None:
         """Wait until the provider's queue of tokens has room for this batch."""
-        batch, shared = self._batch, self._shared
-        most = shared.terms.most_tokens
+        batch, context = self._batch, self._context
+        most = context.terms.most_tokens
         while most is not None:
-            queued = sum(other.tokens for other in shared.batches if other.stage.out)
+            queued = sum(other.tokens for other in context.batches if other.stage.pending)
             if not queued or queued + batch.tokens <= most or batch.stage is Stage.SUBMITTING:
                 return
-            await self._waits.later(min(QUEUE_FULL_S, shared.poll_s))
+            await self._waits.later(min(QUEUE_FULL_S, context.poll_s))

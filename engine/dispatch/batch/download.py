@@ -7,11 +7,15 @@ import random
 from pathlib import Path
 
 from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.batch.context import BatchContext
 from evalbench.engine.dispatch.batch.results import Results, Survey
-from evalbench.engine.dispatch.batch.shared import Shared
 from evalbench.engine.dispatch.batch.state import Batch, Stage
-from evalbench.engine.dispatch.batch.waits import Left, Waits
-from evalbench.engine.dispatch.outage import LONGEST_KNOCK_S, LONGEST_S, says_nobody_is_there
+from evalbench.engine.dispatch.batch.waits import Abandoned, Waits
+from evalbench.engine.dispatch.circuit_breaker import (
+    LONGEST_PROBE_WAIT_S,
+    LONGEST_S,
+    is_provider_down,
+)
 from evalbench.engine.errors import ProviderError, RunFatal, ServerFault, TransientError
 from evalbench.engine.paths import open_private
 
@@ -27,9 +31,9 @@ _FIRST_PAUSE_S = 0.5
 class Download:
     """Fetches the results of one batch until they are whole."""
 
-    def __init__(self, batch: Batch, shared: Shared, waits: Waits) -> None:
+    def __init__(self, batch: Batch, context: BatchContext, waits: Waits) -> None:
         self._batch = batch
-        self._shared = shared
+        self._context = context
         self._waits = waits
         self._given_up_before = batch.stage is Stage.UNFETCHED
         self._pause = _FIRST_PAUSE_S
@@ -38,7 +42,7 @@ class Download:
     @property
     def file(self) -> Path:
         """Where results are written until they are known to be whole."""
-        return self._shared.folder / f"{self._batch.results_file}.part"
+        return self._context.folder / f"{self._batch.results_file}.part"
 
     async def whole(self, job: BatchJob) -> BatchJob:
         """Fetch the results of a job; the job as it was told last.
@@ -46,7 +50,7 @@ class Download:
         Raises:
             RunFatal: no download can succeed until the user acts.
             ProviderError: it failed for so long that it is given up.
-            Left: it failed, and this engine does not wait.
+            Abandoned: it failed, and this engine does not wait.
         """
         short = None
         while True:
@@ -73,22 +77,22 @@ class Download:
             ProviderError: there are none.
         """
         open_private(self.file).close()
-        await self._shared.provider.batch_fetch(job, self.file)
-        return await Results(self._shared.provider, self._batch, self.file).survey()
+        await self._context.provider.batch_fetch(job, self.file)
+        return await Results(self._context.provider, self._batch, self.file).survey()
 
     async def _after(self, error: ProviderError) -> None:
         """Wait before the next try, longer after each; raises ``error`` when there is none."""
-        batch, shared = self._batch, self._shared
+        batch, context = self._batch, self._context
         if not batch.failing_since:
-            batch.failing_since = shared.clock()
-            await shared.put(batch, batch.stage)
-        down = isinstance(error, TransientError) and says_nobody_is_there(error)
+            batch.failing_since = context.clock()
+            await context.put(batch, batch.stage)
+        down = isinstance(error, TransientError) and is_provider_down(error)
         pause = max(self._pause * random.uniform(0.5, 1.0), error.retry_after or 0.0)  # noqa: S311
-        self._pause = min(LONGEST_KNOCK_S, 2 * self._pause)
-        if shared.leave:
+        self._pause = min(LONGEST_PROBE_WAIT_S, 2 * self._pause)
+        if context.leave:
             if self._waited + pause > IN_PASSING_S:
-                over = shared.clock() - batch.failing_since > RETRY_S
-                raise error if over or self._given_up_before else Left
+                over = context.clock() - batch.failing_since > RETRY_S
+                raise error if over or self._given_up_before else Abandoned
         else:
             most = ONCE_MORE_S if self._given_up_before else RETRY_S
             if self._waited + pause > (LONGEST_S if down else most):
@@ -99,7 +103,7 @@ class Download:
     async def _told_anew(self, job: BatchJob) -> BatchJob:
         """The job as it is now: where its results lie may be told late."""
         with contextlib.suppress(ProviderError):
-            now = await self._shared.provider.batch_poll(job.id, self._batch.model)
+            now = await self._context.provider.batch_poll(job.id, self._batch.model)
             if now.state.over and now.state is not JobState.FAILED:
                 return now
         return job
@@ -124,7 +128,7 @@ def expected(batch: Batch, job: BatchJob) -> int:
 def problem_of(survey: Survey, least: int) -> str:
     """What is wrong with results that another download may bring in order; empty: nothing."""
     if not survey.lines:
-        return "they came empty" if least else ""
+        return "they are empty" if least else ""
     if survey.cut:
         return "they end in the middle of a line"
     if survey.owner is not None and not survey.ours:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from evalbench.engine.calls import BatchJob, JobState
-from evalbench.engine.cost.budget import Ticket
+from evalbench.engine.cost.budget import Reservation
 from evalbench.engine.journal.records import BatchRow
 
 NAME_LENGTH = 10
@@ -47,7 +47,7 @@ class Stage(StrEnum):
         return self in _FINAL
 
     @property
-    def out(self) -> bool:
+    def pending(self) -> bool:
         """Whether the provider has it, or may have it."""
         return self in _OUT
 
@@ -86,7 +86,7 @@ class Batch:
         saved: what they would have cost besides, asked at once.
         worst: the most that what is not answered can cost.
         calls: the call in every line, 0 where it has left the batch.
-        ticket: money reserved for what is not answered.
+        reservation: money reserved for what is not answered.
     """
 
     id: int
@@ -114,7 +114,7 @@ class Batch:
     saved: Decimal = Decimal(0)
     worst: Decimal = Decimal(0)
     calls: array[int] = field(default_factory=lambda: array("q"))
-    ticket: Ticket | None = None
+    reservation: Reservation | None = None
 
     @property
     def job_name(self) -> str:

@@ -7,17 +7,17 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from evalbench.engine.dispatch.batch.shared import Shared
-from evalbench.engine.dispatch.outage import (
-    LONGEST_KNOCK_S,
+from evalbench.engine.dispatch.batch.context import BatchContext
+from evalbench.engine.dispatch.circuit_breaker import (
+    LONGEST_PROBE_WAIT_S,
     LONGEST_S,
+    is_provider_down,
     never_connected,
-    says_nobody_is_there,
 )
 from evalbench.engine.dispatch.retry import (
     LONGEST_RETRY_AFTER_S,
-    Patience,
-    too_long_a_wait,
+    RetryPolicy,
+    wait_too_long,
 )
 from evalbench.engine.errors import ProviderError, TransientError
 
@@ -28,15 +28,15 @@ LONGEST_QUEUE_S = 600.0
 _UNREACHED_PAUSE_S = 2.0
 
 
-class Left(Exception):
+class Abandoned(Exception):
     """Nothing more can be done for this batch now."""
 
 
 class Waits:
     """How one batch waits."""
 
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
+    def __init__(self, context: BatchContext) -> None:
+        self._context = context
         self._look = asyncio.Event()
         self._without_answer_s = 0.0
 
@@ -48,10 +48,10 @@ class Waits:
         """Before something is sent.
 
         Raises:
-            Left: the run is stopping.
+            Abandoned: the run is stopping.
         """
-        if self._shared.halted.is_set():
-            raise Left
+        if self._context.halted.is_set():
+            raise Abandoned
 
     async def patiently(self, step: Callable[[], Awaitable[T]]) -> T:
         """A step that may be taken twice, until it works or there is no use in trying.
@@ -59,17 +59,17 @@ class Waits:
         Raises:
             ProviderError: the last failure.
         """
-        patience = Patience(self._shared.attempts)
+        retry_policy = RetryPolicy(self._context.attempts)
         while True:
             try:
-                self._shared.contact.begin()
+                self._context.contact.begin()
                 done = await step()
-                self._shared.contact.made = True
+                self._context.contact.made = True
                 return done
             except TransientError as error:
-                await self.after(error, patience)
+                await self.after(error, retry_policy)
 
-    async def after(self, error: TransientError, patience: Patience) -> None:
+    async def after(self, error: TransientError, retry_policy: RetryPolicy) -> None:
         """Wait before the next try; for a provider that is down as long as calls do.
 
         Raises:
@@ -80,12 +80,12 @@ class Waits:
         if self.unreached(error):
             await self.pause(_UNREACHED_PAUSE_S)
             return
-        pause = patience.wait(error)
-        if pause is None and says_nobody_is_there(error) and not self._shared.leave:
-            pause = max(LONGEST_KNOCK_S, error.retry_after or 0.0)
+        pause = retry_policy.wait(error)
+        if pause is None and is_provider_down(error) and not self._context.leave:
+            pause = max(LONGEST_PROBE_WAIT_S, error.retry_after or 0.0)
         if pause is None or self._without_answer_s + pause > LONGEST_S:
             asked = error.retry_after or 0.0
-            raise too_long_a_wait(error) if asked > LONGEST_RETRY_AFTER_S else error
+            raise wait_too_long(error) if asked > LONGEST_RETRY_AFTER_S else error
         self._without_answer_s += pause
         await self.told(error, pause)
 
@@ -95,7 +95,7 @@ class Waits:
         Raises:
             RunFatal: it was tried for long enough.
         """
-        contact = self._shared.contact
+        contact = self._context.contact
         if contact.made or not never_connected(error):
             contact.made = True
             return False
@@ -103,19 +103,19 @@ class Waits:
         if not contact.told:
             contact.told = True
             until = round(time.time() + left)
-            self._shared.report("server-unreached", what=error.what, why=error.why, until=until)
+            self._context.report("server-unreached", what=error.what, why=error.why, until=until)
         return True
 
     async def told(self, error: ProviderError, seconds: float) -> None:
         """Say why the next step waits, and wait so long."""
-        self._shared.report("wait", reason=type(error).__name__, what=error.what)
+        self._context.report("wait", reason=type(error).__name__, what=error.what)
         await self.pause(seconds)
 
     async def for_queue(self, times: int) -> None:
         """Wait until the provider may have room, longer after each refusal.
 
         Raises:
-            Left: nobody wants to wait.
+            Abandoned: nobody wants to wait.
         """
         await self.later(min(LONGEST_QUEUE_S, QUEUE_FULL_S * 2.0**times))
 
@@ -123,10 +123,10 @@ class Waits:
         """Wait for the provider.
 
         Raises:
-            Left: nobody wants to wait.
+            Abandoned: nobody wants to wait.
         """
-        if self._shared.leave:
-            raise Left
+        if self._context.leave:
+            raise Abandoned
         await self.pause(seconds)
 
     async def pause(self, seconds: float) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from evalbench.engine.calls import WorkerCommand, frames
-from evalbench.engine.dispatch.local.links import Link, Place, PlaceLost
+from evalbench.engine.dispatch.local.worker_slots import NodeLost, WorkerHandle, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, UsageError, WorkerFailed
 from evalbench.engine.installed import install_command
 from evalbench.engine.paths import open_private
@@ -35,7 +35,7 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class NodeSlot:
     """A place on a node, found in what Ray tells of its nodes.
 
     Attributes:
@@ -53,7 +53,9 @@ class Spot:
     sharing: int
 
 
-def spots(nodes: Iterable[Mapping[str, Any]], names: dict[str, str], device: str) -> list[Spot]:
+def node_slots(
+    nodes: Iterable[Mapping[str, Any]], names: dict[str, str], device: str
+) -> list[NodeSlot]:
     """Where workers can be: on every GPU of the living nodes, or on every node if there are none.
 
     Where some nodes have GPUs, those without (the head, often) have no worker: it would be
@@ -72,14 +74,14 @@ def spots(nodes: Iterable[Mapping[str, Any]], names: dict[str, str], device: str
             names[node["NodeID"]] = f"{host}#{same + 1}" if same else host
     cards = {node["NodeID"]: int(node["Resources"].get("GPU", 0)) for node in alive}
     with_cards = device in ("auto", "cuda") and any(cards.values())
-    found: list[Spot] = []
+    found: list[NodeSlot] = []
     for node in alive:
         ident, name = node["NodeID"], names[node["NodeID"]]
         if with_cards:
             count = cards[ident]
-            found += [Spot(ident, name, f"{name} gpu {n}", True, count) for n in range(count)]
+            found += [NodeSlot(ident, name, f"{name} gpu {n}", True, count) for n in range(count)]
         elif device != "cuda" and node["Resources"].get("CPU", 0) >= 1:
-            found.append(Spot(ident, name, name, False, 1))
+            found.append(NodeSlot(ident, name, name, False, 1))
     return found
 
 
@@ -113,13 +115,13 @@ class Cluster:
         self._address = address
         self._device = device
         self._names: dict[str, str] = {}
-        self._spots: list[Spot] = []
+        self._spots: list[NodeSlot] = []
         self._connected = False
-        self._links: dict[str, dict[RayLink, None]] = {}
+        self._handles: dict[str, dict[RayWorkerHandle, None]] = {}
         self._cards: dict[str, list[dict[str, Any]]] = {}
 
-    async def places(self) -> Sequence[Place]:
-        """See :class:`.links.Ground`."""
+    async def slots(self) -> Sequence[WorkerSlot]:
+        """Where workers can be, in the order in which they should be taken."""
         if not self._connected:
             await asyncio.to_thread(_connect, self._address)
             self._connected = True
@@ -129,14 +131,14 @@ class Cluster:
             # The head is away. Ray ends this process if it does not come back; workers go on.
             log.warning("the cluster does not tell its nodes: %s", error)
         else:
-            self._spots = spots(nodes, self._names, self._device)
+            self._spots = node_slots(nodes, self._names, self._device)
             await self._ask_cards()
-        return [RayPlace(self, spot) for spot in self._spots]
+        return [RayWorkerSlot(self, spot) for spot in self._spots]
 
     async def _ask_cards(self) -> None:
-        asked = {node: next(iter(links)) for node, links in self._links.items() if links}
+        asked = {node: next(iter(links)) for node, links in self._handles.items() if links}
         told = await asyncio.gather(
-            *(link.cards() for link in asked.values()), return_exceptions=True
+            *(handle.cards() for handle in asked.values()), return_exceptions=True
         )
         self._cards = {
             node: cards
@@ -144,86 +146,86 @@ class Cluster:
             if not isinstance(cards, BaseException)
         }
 
-    def joined(self, link: RayLink) -> None:
+    def joined(self, handle: RayWorkerHandle) -> None:
         """A worker runs on a node: it can be asked about the node's cards."""
-        self._links.setdefault(link.node, {})[link] = None
+        self._handles.setdefault(handle.node, {})[handle] = None
 
-    def left(self, link: RayLink) -> None:
+    def left(self, handle: RayWorkerHandle) -> None:
         """A worker has ended."""
-        self._links.get(link.node, {}).pop(link, None)
+        self._handles.get(handle.node, {}).pop(handle, None)
 
     def cards(self) -> list[dict[str, Any]]:
-        """See :class:`.links.Ground`."""
+        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
         return [
             {**card, "node": node} for node, cards in sorted(self._cards.items()) for card in cards
         ]
 
     async def close(self) -> None:
-        """See :class:`.links.Ground`."""
+        """Give everything back."""
         if self._connected:
             self._connected = False
             await asyncio.to_thread(_disconnect)
 
 
-class RayPlace:
+class RayWorkerSlot:
     """A place on a node."""
 
-    def __init__(self, cluster: Cluster, spot: Spot) -> None:
+    def __init__(self, cluster: Cluster, spot: NodeSlot) -> None:
         self.name = spot.name
         self.node = spot.node
         self.sharing = spot.sharing
         self._cluster = cluster
         self._spot = spot
 
-    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> Link:
-        """See :class:`.links.Place`."""
+    async def start(self, command: WorkerCommand, env: Mapping[str, str]) -> WorkerHandle:
+        """Start a worker there."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        from evalbench.engine.dispatch.local.carrier import Carrier, versions
+        from evalbench.engine.dispatch.local.worker_actor import WorkerActor, versions
 
         share = self._cluster.share
         there = NodeAffinitySchedulingStrategy(self._spot.ident, soft=False)
         needs = {"num_cpus": 0, "num_gpus": share} if self._spot.card else {"num_cpus": share}
-        carrier = (
-            ray.remote(Carrier)
+        actor = (
+            ray.remote(WorkerActor)
             .options(scheduling_strategy=there, max_concurrency=_AT_ONCE, max_restarts=0, **needs)
             .remote()
         )
-        link = RayLink(carrier, self._cluster, self.node)
+        handle = RayWorkerHandle(actor, self._cluster, self.node)
         try:
-            refuse_other_versions(self.node, versions(), await carrier.about.remote())
+            refuse_other_versions(self.node, versions(), await actor.about.remote())
             more = {**command.env, **env}
-            link.pid = await carrier.start.remote(command.argv, more, sys.executable)
+            handle.pid = await actor.start.remote(command.argv, more, sys.executable)
         except ray.exceptions.RayError as error:
-            await link.end()
-            raise PlaceLost(_reason(error)) from error
+            await handle.end()
+            raise NodeLost(_reason(error)) from error
         except BaseException:
-            await link.end()
+            await handle.end()
             raise
-        self._cluster.joined(link)
-        return link
+        self._cluster.joined(handle)
+        return handle
 
 
-class RayLink:
+class RayWorkerHandle:
     """A worker process on a node, reached through its actor."""
 
-    def __init__(self, carrier: Any, cluster: Cluster, node: str) -> None:
+    def __init__(self, actor: Any, cluster: Cluster, node: str) -> None:
         self.pid: int | None = None
         self.code: int | None = None
         self.node = node
-        self._carrier = carrier
+        self._actor = actor
         self._cluster = cluster
         self._sent: Any = None
         self._held: deque[bytes] = deque()
         self._words = ""
 
     def send(self, frame: frames.EngineFrame) -> None:
-        """See :class:`.links.Link`."""
-        self._sent = self._carrier.send.remote(frames.encode(frame))
+        """Send a frame; to a process that is gone it is lost."""
+        self._sent = self._actor.send.remote(frames.encode(frame))
 
     async def drain(self) -> None:
-        """See :class:`.links.Link`."""
+        """Wait until what was sent is on its way."""
         import ray
 
         try:
@@ -233,16 +235,16 @@ class RayLink:
             return
 
     async def read(self) -> frames.WorkerFrame | None:
-        """See :class:`.links.Link`."""
+        """The next frame; None at its end."""
         import ray
 
         while not self._held:
             if self.code is not None:
                 return None
             try:
-                bodies, self.code, log = await self._carrier.receive.remote(_PATIENCE_S)
+                bodies, self.code, log = await self._actor.receive.remote(_PATIENCE_S)
             except ray.exceptions.RayError as error:
-                raise PlaceLost(_reason(error)) from error
+                raise NodeLost(_reason(error)) from error
             self._held.extend(bodies)
             if log:
                 self._keep_log(log)
@@ -265,20 +267,20 @@ class RayLink:
             RayError: the node is gone.
         """
         async with asyncio.timeout(_CARDS_S):
-            found: list[dict[str, Any]] = await self._carrier.cards.remote()
+            found: list[dict[str, Any]] = await self._actor.cards.remote()
             return found
 
     async def end(self) -> None:
-        """See :class:`.links.Link`. The actor's end closes the worker's pipe, which ends it."""
+        """End the actor, which closes the worker's pipe and so ends it."""
         import ray
 
         self._cluster.left(self)
         # It may be gone, or all of Ray.
         with contextlib.suppress(Exception):
-            await asyncio.to_thread(ray.kill, self._carrier)
+            await asyncio.to_thread(ray.kill, self._actor)
 
-    def last_words(self) -> str:
-        """See :class:`.links.Link`."""
+    def last_log_line(self) -> str:
+        """The last line that it wrote into its log; empty when there is none."""
         return self._words
 
 
@@ -294,7 +296,7 @@ def refuse_other_versions(node: str, ours: Mapping[str, str], theirs: Mapping[st
         raise WorkerFailed(
             f"node {node} has other versions than this one",
             why=told,
-            cure="use one environment on all nodes, on a shared folder or in one container image",
+            hint="use one environment on all nodes, on a shared folder or in one container image",
         )
 
 
@@ -324,7 +326,7 @@ def _connect(address: str) -> None:
     except ImportError:
         raise UsageError(
             "--mode cluster needs Ray, which is not installed",
-            cure=f"on every node: {install_command('cluster')}",
+            hint=f"on every node: {install_command('cluster')}",
         ) from None
     with _lock:
         if not ray.is_initialized():
@@ -341,7 +343,7 @@ def _connect(address: str) -> None:
         elif address != _joined:
             raise UsageError(
                 f"one engine cannot use the clusters at {_joined} and at {address}",
-                cure="give all runs of a suite one --address, or start them apart",
+                hint="give all runs of a suite one --address, or start them apart",
             )
         _users += 1
 
@@ -353,12 +355,12 @@ def unreachable(address: str, error: Exception) -> EvalbenchError:
         return WorkerFailed(
             "this Python or Ray is not the cluster's",
             why=" ".join(text.split())[:400],
-            cure="start evalbench from the environment that ray start was called in",
+            hint="start evalbench from the environment that ray start was called in",
         )
     return WorkerFailed(
         f"there is no Ray cluster at {address}, or this machine is no node of it",
         why=next((line for line in text.splitlines() if line.strip()), type(error).__name__)[:400],
-        cure="see ray status; make this machine a node (ray start --head, or ray start"
+        hint="see ray status; make this machine a node (ray start --head, or ray start"
         " --address=HEAD:PORT), then evalbench resume",
     )
 

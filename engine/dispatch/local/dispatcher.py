@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from evalbench.engine.calls import Call, Reply, WorkerProvider
-from evalbench.engine.dispatch.base import Halted, Report, SendLog
-from evalbench.engine.dispatch.local.links import Ground, Place, PlaceLost
+from evalbench.engine.compat import override
+from evalbench.engine.dispatch.base import Dispatcher, Halted, Report, SendLog
 from evalbench.engine.dispatch.local.machine import Machine
 from evalbench.engine.dispatch.local.open_calls import OpenCalls
 from evalbench.engine.dispatch.local.replica import Replica
 from evalbench.engine.dispatch.local.shards import portion
+from evalbench.engine.dispatch.local.worker_slots import NodeLost, SlotPool, WorkerSlot
 from evalbench.engine.errors import EvalbenchError, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
 
@@ -33,7 +34,7 @@ _NOBODY_S = 600.0
 """How long a run waits for a machine when it has none."""
 
 
-class Local:
+class LocalDispatcher(Dispatcher):
     """Dispatcher for one model in workers of its own.
 
     ``window`` is large on purpose: a worker sorts and packs what it is
@@ -51,7 +52,7 @@ class Local:
         window: int | None = None,
         each: int = WINDOW,
         need: Mapping[str, int] | None = None,
-        ground: Ground | None = None,
+        pool: SlotPool | None = None,
     ) -> None:
         """Prepare; workers are started with the first call.
 
@@ -63,7 +64,7 @@ class Local:
             window: calls in work in all; None: as many as the workers take.
             each: calls in work in one worker, at most.
             need: bytes that a worker was reckoned to take, see :class:`..fit.Need`.
-            ground: where workers can be; left out, one on this machine.
+            pool: where workers can be; left out, one on this machine.
         """
         self._provider = provider
         self._model = model
@@ -73,9 +74,9 @@ class Local:
         self._window = window
         self._each = each
         self._need = need or {}
-        self._ground: Ground = ground or Machine(log)
+        self._pool: SlotPool = pool or Machine(log)
         # A lone worker gets every call at once, and is started with them.
-        self._lone = self._ground.look_s is None and self._ground.most == 1
+        self._lone = self._pool.look_s is None and self._pool.most == 1
         self._calls = OpenCalls(sort=not self._lone)
         self._replicas: dict[Replica, asyncio.Task[None]] = {}
         self._refused: dict[str, EvalbenchError] = {}
@@ -88,13 +89,13 @@ class Local:
         self._deserted: float | None = None
 
     @property
+    @override
     def window(self) -> int:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         return self._window or self._each * max(1, len(self._replicas))
 
     @property
+    @override
     def ready_at(self) -> float | None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         times = [one.ready_at for one in self._replicas if one.ready_at is not None]
         if self._ready_at is None and times:
             self._ready_at = min(times)
@@ -116,13 +117,13 @@ class Local:
     def _by_worker(self) -> dict[str, Measures]:
         """What the workers did at each place, those that are gone too."""
         found: dict[str, Measures] = {}
-        told = [*self._gone.items(), *((one.place.name, one.measures) for one in self._replicas)]
+        told = [*self._gone.items(), *((one.slot.name, one.measures) for one in self._replicas)]
         for name, measures in told:
             found.setdefault(name, Measures()).add(measures)
         return found
 
+    @override
     async def answer(self, call: Call, key: str, before_send: SendLog) -> Reply:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._refuse_if_over()
         await before_send()
         self._refuse_if_over()
@@ -145,20 +146,19 @@ class Local:
         for replica in self._replicas:
             replica.wake.set()
 
+    @override
     def halt(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
-
-        Local work costs only time, so what is in the workers is dropped too.
-        """
+        """Local work costs only time, so what is in the workers is dropped too."""
         self._halted = True
         for replica in self._replicas:
             replica.cancel()
         self._calls.fail(Halted)
 
+    @override
     def set_concurrency(self, calls: int | None) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         self._window = calls
 
+    @override
     def gauges(self) -> dict[str, Any]:
         """See :class:`evalbench.engine.dispatch.base.Dispatcher`.
 
@@ -183,11 +183,11 @@ class Local:
     @property
     def here(self) -> bool:
         """The model runs on this machine."""
-        return self._ground.here
+        return self._pool.here
 
     def cards(self) -> list[dict[str, Any]]:
         """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
-        return self._ground.cards()
+        return self._pool.cards()
 
     def _progress(self) -> dict[str, Any]:
         """What keeps the workers from answering, while none of them can."""
@@ -197,13 +197,13 @@ class Local:
             return {}
         return next((one.progress for one in self._replicas if one.progress), {})
 
+    @override
     async def close(self) -> None:
-        """See :class:`evalbench.engine.dispatch.base.Dispatcher`."""
         if self._opening:
             self._opening.cancel()
             await asyncio.wait({self._opening})
         await asyncio.gather(*(one.close(task) for one, task in list(self._replicas.items())))
-        await self._ground.close()
+        await self._pool.close()
         if (measures := self.measures).answers:
             by_worker = {name: one.to_json() for name, one in self._by_worker().items()}
             workers = {} if self._lone else {"workers": by_worker}
@@ -215,21 +215,21 @@ class Local:
         """Start workers wherever there can be some; look for more, where more may come."""
         while True:
             try:
-                self._staff(await self._ground.places())
+                self._staff(await self._pool.slots())
             except EvalbenchError as error:
                 self._give_up(error)
                 return
-            if self._ground.look_s is None or self._fatal:
+            if self._pool.look_s is None or self._fatal:
                 return
-            await asyncio.sleep(self._ground.look_s)
+            await asyncio.sleep(self._pool.look_s)
 
-    def _staff(self, places: Sequence[Place]) -> None:
-        taken = {replica.place.name for replica in self._replicas}
-        free = [one for one in places if one.name not in taken and one.name not in self._refused]
-        most = self._ground.most
-        for place in free[: None if most is None else max(0, most - len(self._replicas))]:
+    def _staff(self, slots: Sequence[WorkerSlot]) -> None:
+        taken = {replica.slot.name for replica in self._replicas}
+        free = [one for one in slots if one.name not in taken and one.name not in self._refused]
+        most = self._pool.most
+        for slot in free[: None if most is None else max(0, most - len(self._replicas))]:
             replica = Replica(
-                place,
+                slot,
                 self._provider,
                 self._model,
                 self._calls,
@@ -243,14 +243,14 @@ class Local:
         now = asyncio.get_running_loop().time()
         if self._replicas or self._deserted is None:
             self._deserted = now
-        elif not free and (refused := [self._refused[place.name] for place in places]):
+        elif not free and (refused := [self._refused[slot.name] for slot in slots]):
             self._give_up(refused[-1])
         elif now - self._deserted > _NOBODY_S:
             self._give_up(
                 WorkerFailed(
                     "there is no machine for the model",
                     why=f"for {_NOBODY_S / 60:.0f} minutes no node had room for a worker",
-                    cure="add nodes (ray status shows them), then evalbench resume;"
+                    hint="add nodes (ray status shows them), then evalbench resume;"
                     " nothing that was answered is lost",
                 )
             )
@@ -273,7 +273,7 @@ class Local:
         try:
             await replica.keep()
             return
-        except PlaceLost as loss:
+        except NodeLost as loss:
             lost = str(loss)
             error = self._count_loss(replica, lost)
         except EvalbenchError as problem:
@@ -281,32 +281,32 @@ class Local:
         waiting = len(replica.inside)
         self._dismiss(replica)
         if error:
-            self._refused[replica.place.name] = error
-        if error and not self._replicas and self._ground.look_s is None:
+            self._refused[replica.slot.name] = error
+        if error and not self._replicas and self._pool.look_s is None:
             self._give_up(error)
             return
         try:
-            self._tell_leaving(replica.place.name, lost, waiting, error)
+            self._tell_leaving(replica.slot.name, lost, waiting, error)
         except EvalbenchError as broken:
             # Where no event can be stored, no reply can.
             self._give_up(broken)
 
     def _tell_leaving(
-        self, place: str, lost: str, waiting: int, error: EvalbenchError | None
+        self, slot: str, lost: str, waiting: int, error: EvalbenchError | None
     ) -> None:
         if lost:
-            self._report("worker-lost", worker=place, why=lost, waiting=waiting)
+            self._report("worker-lost", worker=slot, why=lost, waiting=waiting)
         if error:
-            self._report("worker-given-up", worker=place, why=f"{error.what}: {error.why}")
+            self._report("worker-given-up", worker=slot, why=f"{error.what}: {error.why}")
 
     def _count_loss(self, replica: Replica, why: str) -> EvalbenchError | None:
         """Why no worker is started at a place any more, when it was lost too often."""
-        place = replica.place.name
-        self._losses[place] = 1 if replica.measures.answers else self._losses.get(place, 0) + 1
-        if self._losses[place] < _MOST_LOSSES:
+        slot = replica.slot.name
+        self._losses[slot] = 1 if replica.measures.answers else self._losses.get(slot, 0) + 1
+        if self._losses[slot] < _MOST_LOSSES:
             return None
         return WorkerFailed(
-            f"the worker at {place} was lost {_MOST_LOSSES} times", why=why, cure=f"see {self._log}"
+            f"the worker at {slot} was lost {_MOST_LOSSES} times", why=why, hint=f"see {self._log}"
         )
 
     def _dismiss(self, replica: Replica) -> None:
@@ -315,7 +315,7 @@ class Local:
         self._calls.leave(replica)
         if replica.ready_at is not None:
             self._ready_at = self.ready_at
-        self._gone.setdefault(replica.place.name, Measures()).add(replica.measures)
+        self._gone.setdefault(replica.slot.name, Measures()).add(replica.measures)
         del self._replicas[replica]
         self._wake()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalbench.engine.dispatch.local.links import Here, Place
+from evalbench.engine.dispatch.local.worker_slots import LocalSlot, WorkerSlot
 from evalbench.engine.errors import UsageError
 from evalbench.engine.hardware.devices import cards_to_use
 
@@ -30,24 +30,24 @@ class Machine:
         self._log = log
         self._device = device
 
-    async def places(self) -> Sequence[Place]:
-        """See :class:`.links.Ground`."""
+    async def slots(self) -> Sequence[WorkerSlot]:
+        """Where workers can be, in the order in which they should be taken."""
         if self.most == 1:
-            return [Here(self._log)]
+            return [LocalSlot(self._log)]
         # The driver may be slow to answer, the first time above all.
         cards = await asyncio.to_thread(cards_to_use, self._device)
         names = [str(card["uuid"] or number) for number, card in enumerate(cards)]
-        return places_for(self.most or 1, names, self._log)
+        return slots_for(self.most or 1, names, self._log)
 
     def cards(self) -> list[dict[str, Any]]:
-        """See :class:`.links.Ground`."""
+        """What the cards of other machines said last, see :class:`..gpu.Card`, with ``node``."""
         return []
 
     async def close(self) -> None:
-        """See :class:`.links.Ground`."""
+        """Give everything back."""
 
 
-def places_for(workers: int, cards: Sequence[str], log: Path) -> list[Place]:
+def slots_for(workers: int, cards: Sequence[str], log: Path) -> list[WorkerSlot]:
     """One place for each worker.
 
     Args:
@@ -62,11 +62,11 @@ def places_for(workers: int, cards: Sequence[str], log: Path) -> list[Place]:
         raise UsageError(
             f"there are not {workers} GPUs for {workers} workers",
             why=f"each takes one, and this machine has {len(cards)} that can be used",
-            cure=f"--workers {len(cards)}",
+            hint=f"--workers {len(cards)}",
         )
     if not cards:
-        return [Here(log, f"worker {n}", sharing=workers) for n in range(1, workers + 1)]
+        return [LocalSlot(log, f"worker {n}", sharing=workers) for n in range(1, workers + 1)]
     return [
-        Here(log, f"gpu {n}", sharing=workers, env={"CUDA_VISIBLE_DEVICES": cards[n]})
+        LocalSlot(log, f"gpu {n}", sharing=workers, env={"CUDA_VISIBLE_DEVICES": cards[n]})
         for n in range(workers)
     ]

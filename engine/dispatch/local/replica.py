@@ -13,8 +13,13 @@ from evalbench.engine.calls import Reply, WorkerProvider, frames
 from evalbench.engine.calls.replies import reply_from_json
 from evalbench.engine.dispatch.base import Report, failed_reply
 from evalbench.engine.dispatch.local.answer_frames import answer_frames
-from evalbench.engine.dispatch.local.links import Link, Place, ending, was_killed
 from evalbench.engine.dispatch.local.open_calls import OpenCalls
+from evalbench.engine.dispatch.local.worker_slots import (
+    WorkerHandle,
+    WorkerSlot,
+    ending,
+    was_killed,
+)
 from evalbench.engine.errors import CallRejected, ProviderError, RunFatal, WorkerFailed
 from evalbench.engine.hardware.measures import Measures
 
@@ -40,7 +45,7 @@ class Replica:
 
     def __init__(
         self,
-        place: Place,
+        slot: WorkerSlot,
         provider: WorkerProvider,
         model: str,
         calls: OpenCalls,
@@ -54,7 +59,7 @@ class Replica:
         """Prepare; nothing is started.
 
         Args:
-            place: where.
+            slot: where.
             provider, model: what.
             calls: all that are open.
             report: takes events.
@@ -63,7 +68,7 @@ class Replica:
             need: bytes that it was reckoned to take, see :class:`..fit.Need`.
             room: how many calls it may take in now; None: all there are, at any time.
         """
-        self.place = place
+        self.slot = slot
         self.inside: dict[str, None] = {}
         self.loaded = False
         self.ready_at: float | None = None
@@ -80,7 +85,7 @@ class Replica:
         self._env = env
         self._need = need
         self._room = room
-        self._link: Link | None = None
+        self._handle: WorkerHandle | None = None
         self._alone = ""
         # How often memory ran out: a new worker starts with a batch halved so often.
         self._halvings = 0
@@ -91,7 +96,7 @@ class Replica:
     @property
     def pid(self) -> int | None:
         """Number of the worker's process on its machine."""
-        return self._link.pid if self._link else None
+        return self._handle.pid if self._handle else None
 
     def cancel(self) -> None:
         """Tell the worker to drop whatever it holds."""
@@ -110,8 +115,8 @@ class Replica:
     def gauges(self) -> dict[str, Any]:
         """Numbers for the screen."""
         return {
-            "worker": self.place.name,
-            "node": self.place.node,
+            "worker": self.slot.name,
+            "node": self.slot.node,
             "pid": self.pid,
             "in_flight": len(self.inside),
             "answers": self.measures.answers,
@@ -136,7 +141,7 @@ class Replica:
 
         Raises:
             EvalbenchError: there can be no worker here.
-            PlaceLost: its machine is gone.
+            NodeLost: its machine is gone.
         """
         deaths = culprits = 0
         try:
@@ -145,7 +150,7 @@ class Replica:
                     deaths = culprits = 0
                 if self._closing:
                     return
-                code = self._link.code if self._link else None
+                code = self._handle.code if self._handle else None
                 if self._suspect(code):
                     culprits += 1
                 else:
@@ -154,8 +159,8 @@ class Replica:
                     raise WorkerFailed(
                         f"the local worker died {deaths + culprits} times in a row"
                         f" ({ending(code)})",
-                        why=self._last_words(code),
-                        cure=self._cure(code),
+                        why=self._last_log_line(code),
+                        hint=self._hint(code),
                     )
                 self._report_restart(code)
         except OSError as error:
@@ -164,7 +169,7 @@ class Replica:
             raise WorkerFailed(
                 "the local worker sent something that is not a frame",
                 why=f"{type(error).__name__}: {error}",
-                cure=f"a library may print where it must not; see {self._log}",
+                hint=f"a library may print where it must not; see {self._log}",
             ) from error
 
     def _report_restart(self, code: int | None) -> None:
@@ -176,7 +181,7 @@ class Replica:
         self._report("worker-restarted", exit=code, waiting=len(self._calls), **one_by_one)
 
     def _report(self, kind: str, /, **body: Any) -> None:
-        named = {"worker": self.place.name} if self.place.name else {}
+        named = {"worker": self.slot.name} if self.slot.name else {}
         self._tell(kind, **named, **body)
 
     def _suspect(self, code: int | None) -> bool:
@@ -201,21 +206,22 @@ class Replica:
                 continue
             error = CallRejected(
                 f"the local worker died {_KILLINGS} times with this call in it ({ending(code)})",
-                why=self._last_words(code),
-                cure=self._cure(code),
+                why=self._last_log_line(code),
+                hint=self._hint(code),
             )
             self._calls.resolve(key, failed_reply(error, _KILLINGS))
             found = True
         return found
 
-    def _last_words(self, code: int | None) -> str:
+    def _last_log_line(self, code: int | None) -> str:
         if was_killed(code):
-            return "nobody but the system ends it so: most likely memory ran out"
-        said = self._link.last_words() if self._link else ""
+            return "it was killed by the system, most likely because memory ran out"
+        said = self._handle.last_log_line() if self._handle else ""
         return said or "it said nothing; the system may have ended it for its memory"
 
-    def _cure(self, code: int | None) -> str:
-        fits = "evalbench models fit tells what fits; try --quantize 4bit or a smaller model"
+    def _hint(self, code: int | None) -> str:
+        fits = "run evalbench models fit to see what fits; try --quantize 4bit or a smaller "
+        "model"
         return fits if was_killed(code) else f"read {self._log}; {fits}"
 
     async def _run_worker(self) -> bool:
@@ -225,36 +231,36 @@ class Replica:
         self._alone = ""
         self.loaded = False
         self._busy_before = self.measures.busy_s
-        self._link = link = await self.place.start(command, self._env)
+        self._handle = handle = await self.slot.start(command, self._env)
         # What else a provider puts in is between it and its worker.
         load = cast("frames.Load", {"type": "load", **self._provider.load_request(self._model)})
         if self._halvings:
             load["smaller"] = self._halvings
-        if self.place.sharing > 1:
-            load["sharing"] = self.place.sharing
+        if self.slot.sharing > 1:
+            load["sharing"] = self.slot.sharing
         self._send(load)
         self.wake.set()
-        sender = asyncio.create_task(self._feed(link))
+        sender = asyncio.create_task(self._feed(handle))
         answered = False
         try:
-            while (frame := await link.read()) is not None:
+            while (frame := await handle.read()) is not None:
                 answered = self._take(frame) or answered
         finally:
             sender.cancel()
-            await link.end()
+            await handle.end()
         return answered
 
-    async def _feed(self, link: Link) -> None:
+    async def _feed(self, handle: WorkerHandle) -> None:
         while True:
             await self.wake.wait()
             # Calls come in bursts as samples reach their next step; a moment's
-            # patience lets the worker see enough of them to pack well.
+            # retry policy lets the worker see enough of them to pack well.
             if not self._calls.suspects:
                 await asyncio.sleep(_LINGER_S)
             self.wake.clear()
             for batch in answer_frames([(key, self._calls[key]) for key in self._next()]):
-                link.send(batch)
-                await link.drain()
+                handle.send(batch)
+                await handle.drain()
 
     def _next(self) -> list[str]:
         """The calls to send now: those there is room for, or one suspect alone."""
@@ -270,8 +276,8 @@ class Replica:
         return keys
 
     def _send(self, frame: frames.EngineFrame) -> None:
-        if self._link:
-            self._link.send(frame)
+        if self._handle:
+            self._handle.send(frame)
 
     def _take(self, frame: frames.WorkerFrame) -> bool:
         match frame["type"]:
@@ -280,7 +286,7 @@ class Replica:
                     raise WorkerFailed(
                         "engine and worker speak different protocols",
                         why=f"worker {frame['protocol']}, engine {frames.PROTOCOL}",
-                        cure="reinstall evalbench",
+                        hint="reinstall evalbench",
                     )
             case "reply":
                 reply = reply_from_json(frame["reply"])
@@ -302,7 +308,7 @@ class Replica:
                 error = _error(frame)
                 if isinstance(error, RunFatal):
                     raise error
-                raise WorkerFailed(error.what, why=error.why, cure=error.cure)
+                raise WorkerFailed(error.what, why=error.why, hint=error.hint)
         return False
 
     def _take_model(self, info: dict[str, Any]) -> None:
@@ -339,6 +345,6 @@ def _error(frame: frames.Failed | frames.Fatal) -> ProviderError:
     if not (isinstance(kind, type) and issubclass(kind, ProviderError)):
         kind = ProviderError
     error: ProviderError = kind(
-        frame.get("what", "the worker failed"), why=frame.get("why", ""), cure=frame.get("cure", "")
+        frame.get("what", "the worker failed"), why=frame.get("why", ""), hint=frame.get("cure", "")
     )
     return error

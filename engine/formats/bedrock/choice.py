@@ -23,7 +23,7 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import whole_of
 from evalbench.engine.formats.bedrock.problems import item_of
 from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
-from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 from evalbench.engine.shapes import flag, maybe, whole
 from evalbench.engine.shapes import record as record_of
 from evalbench.engine.shapes import text as text_of
@@ -270,16 +270,16 @@ def _as_problem(
     }
 
 
-def _told(problem: _Problem) -> tuple[Mapping[Place, Told], int]:
+def _told(problem: _Problem) -> tuple[Mapping[Place, RecordedReply], int]:
     """Every reply by its place, and how many are read otherwise than the file says."""
-    told: dict[Place, Told] = {}
+    told: dict[Place, RecordedReply] = {}
     unlike = 0
     for (order, case), record in problem.said.items():
         step = _ORDERS[order] if problem.cases == 1 else f"{_ORDERS[order]}, case {case + 1}"
         text, differs = _reply(record)
         unlike += differs
         seconds = latency_of(record.get("latency_s"))
-        told["candidate", step, 0] = Told(text, latency_s=seconds)
+        told["candidate", step, 0] = RecordedReply(text, latency_s=seconds)
     return told, unlike
 
 

@@ -27,7 +27,7 @@ from evalbench.engine.formats.bedrock.choice import (
 )
 from evalbench.engine.formats.bedrock.problems import PROGRAMS, item_of, read_programs
 from evalbench.engine.formats.reading import counted, fitting, latency_of, malformed
-from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
 
 MOST_GENERATIONS = 10_000
 
@@ -144,9 +144,9 @@ def _generations(body: Mapping[str, Any], config: Mapping[str, Any]) -> int:
 
 def _told(
     problem: Mapping[str, Any], cases: int, generations: int
-) -> tuple[Mapping[Place, Told], int]:
+) -> tuple[Mapping[Place, RecordedReply], int]:
     """Every reply by its place, and how many are read otherwise than the file says."""
-    told: dict[Place, Told] = {}
+    told: dict[Place, RecordedReply] = {}
     unlike = 0
     for program in PROGRAMS:
         given = problem[f"{program}_predictions"]
@@ -161,7 +161,7 @@ def _told(
                 reply, differs = _reply(part)
                 unlike += differs
                 seconds = latency_of(part.get("latency_s"))
-                told["candidate", step, generation] = Told(reply, latency_s=seconds)
+                told["candidate", step, generation] = RecordedReply(reply, latency_s=seconds)
     return told, unlike
 
 

@@ -14,7 +14,7 @@ from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.config.spec import build_benchmark
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.held import HeldRun, WholeSample, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, role_of
 
 _PARTS = {"code-prediction": "prediction", "code-choice": "choice"}
 _DECLINED = (Outcome.REFUSED, Outcome.FILTERED)
@@ -23,7 +23,7 @@ Said = Callable[[str, int], Reply | None]
 """The reply of a step and repeat."""
 
 
-def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
+def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
     """Put the file into ``files``; returns what it cannot hold.
 
     Raises:
@@ -33,7 +33,7 @@ def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
     if len(set(kinds)) < len(kinds):
         raise UsageError(
             "a file of the Bedrock evaluator holds one run of prediction and one of choice",
-            cure="export the others apart",
+            hint="export the others apart",
         )
     whole: dict[str, Any] = {}
     notes = [note for run in runs for note in run.notes()]
@@ -47,7 +47,7 @@ def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
     return notes
 
 
-def _about(run: HeldRun) -> dict[str, Any]:
+def _about(run: RunReader) -> dict[str, Any]:
     """Whose results they are."""
     return {
         "model": run.candidate,
@@ -56,7 +56,7 @@ def _about(run: HeldRun) -> dict[str, Any]:
     }
 
 
-def _config(run: HeldRun, benchmark: CodeBenchmark, problems: int) -> dict[str, Any]:
+def _config(run: RunReader, benchmark: CodeBenchmark, problems: int) -> dict[str, Any]:
     """How they were made, in the original's names."""
     thinking = run.spec.get("thinking_budget")
     return {
@@ -78,7 +78,7 @@ def _first(given: Any, other: Any) -> Any:
     return other if given is None else given
 
 
-def _said(held: WholeSample, benchmark: CodeBenchmark) -> Said:
+def _said(held: SampleRecord, benchmark: CodeBenchmark) -> Said:
     effort = benchmark.efforts[0]
     found = {
         (call.key.step, call.key.repeat): call.reply
@@ -98,7 +98,7 @@ def _problem(benchmark: CodeBenchmark, sample: Sample) -> dict[str, Any]:
     }
 
 
-def _counts(run: HeldRun, name: str) -> dict[str, float]:
+def _counts(run: RunReader, name: str) -> dict[str, float]:
     """Numerator and denominator of a metric."""
     metric: Mapping[str, Any] = run.metrics.get(name) or {"k": 0, "n": 0}
     return {"success": _whole_number(metric["k"]), "total": _whole_number(metric["n"])}
@@ -110,7 +110,7 @@ def _whole_number(count: float) -> float:
     return near if abs(count - near) < 1e-6 else count
 
 
-def _whole(held: WholeSample) -> bool:
+def _whole(held: SampleRecord) -> bool:
     """Whether every question of the problem has an answer."""
     score = held.scores.get(0)
     return score is not None and score.outcome is not Outcome.ERROR
@@ -124,7 +124,7 @@ def _missing(notes: list[str], number: int) -> None:
 # -- prediction ---------------------------------------------------------------------
 
 
-def _prediction(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
+def _prediction(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
     generations = benchmark.opt["generations"]
     results = []
     skipped = unreverted = 0
@@ -166,12 +166,12 @@ def _rate(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _latency(run: HeldRun, benchmark: CodeBenchmark) -> float | None:
+def _latency(run: RunReader, benchmark: CodeBenchmark) -> float | None:
     seconds = run.metrics.get(benchmark.named("seconds", benchmark.efforts[0])) or {}
     return seconds.get("value")
 
 
-def _generations(held: WholeSample, benchmark: CodeBenchmark, count: int) -> dict[str, Any]:
+def _generations(held: SampleRecord, benchmark: CodeBenchmark, count: int) -> dict[str, Any]:
     sample, said = held.sample, _said(held, benchmark)
     calls, gold = sample.inputs["calls"], sample.gold
     reverts = benchmark.reverts(sample)
@@ -240,7 +240,7 @@ def _predicted(reply: Reply | None) -> dict[str, Any]:
 # -- choice -------------------------------------------------------------------------
 
 
-def _choice(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
+def _choice(run: RunReader, benchmark: CodeBenchmark, notes: list[str]) -> dict[str, Any]:
     records: list[dict[str, Any]] = []
     problems = skipped = unreverted = 0
     for held in run.walk():
@@ -298,7 +298,7 @@ def _choice(run: HeldRun, benchmark: CodeBenchmark, notes: list[str]) -> dict[st
     }
 
 
-def _records(held: WholeSample, benchmark: CodeBenchmark) -> list[dict[str, Any]]:
+def _records(held: SampleRecord, benchmark: CodeBenchmark) -> list[dict[str, Any]]:
     sample, said = held.sample, _said(held, benchmark)
     calls = sample.inputs["calls"]
     records = []

@@ -26,11 +26,11 @@ from evalbench.engine.formats.recorded import (
     NOT_RECORDED,
     Place,
     Recorded,
-    Told,
+    RecordedReply,
     known_as,
     stands_for,
 )
-from evalbench.engine.runs.held import file_name
+from evalbench.engine.runs.reader import file_name
 from evalbench.engine.shapes import either, list_of, maybe, number, one_of, record, text, whole
 
 GAMES = (("g1", "first", ("A", "B")), ("g2", "second", ("B", "A")))
@@ -60,7 +60,7 @@ _COMPARED = record(
 )
 _ANSWERED = record({"question_id": either(whole(), text)}, {"model_id": maybe(text)})
 
-Said = list[Mapping[Place, Told]]
+Said = list[Mapping[Place, RecordedReply]]
 """What one judge said of one turn, once for every row about it."""
 
 
@@ -116,7 +116,7 @@ def _unjudged(path: Path, questions: Path) -> Recorded:
         for item in read_questions(question_files(questions), "original", None)
         if (ident := item.inputs["question_id"]) in wanted
     ]
-    notes = ["nobody judged these answers: there is no score"]
+    notes = ["these answers have no judgments, so there is no score"]
     if lost := len(wanted - held.keys()):
         notes.append(f"{counted(lost, 'answer')} with an error in its place: failed")
     if strange := len(wanted) - len(items):
@@ -125,9 +125,9 @@ def _unjudged(path: Path, questions: Path) -> Recorded:
     return Recorded(spec, items, str(path), notes)
 
 
-def _turns(answers: Turns) -> dict[Place, Told]:
+def _turns(answers: Turns) -> dict[Place, RecordedReply]:
     return {
-        ("candidate", f"turn-{turn}", 0): Told(text)
+        ("candidate", f"turn-{turn}", 0): RecordedReply(text)
         for turn, text in zip(TURNS, answers, strict=True)
     }
 
@@ -183,7 +183,7 @@ def _add(found: dict[tuple[str, ...], Judged], row: Row) -> tuple[tuple[str, ...
     return names, ident
 
 
-def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
+def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, RecordedReply]:
     score = row.get("score")
     given = None if score is None or float(score) == _NO_RATING else float(score)
     text = row.get("judgment")
@@ -197,11 +197,11 @@ def _rated(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Tol
         text = _agreeing(text, read_rating(text), given, f"[[{score}]]")
         if given is not None and read_rating(text) != given:
             raise ValueError(f"its score is {score}")
-    return {(role, f"rate-{turn}", 0): Told(text, str(row.get("user_prompt") or ""))}
+    return {(role, f"rate-{turn}", 0): RecordedReply(text, str(row.get("user_prompt") or ""))}
 
 
-def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, Told]:
-    told: dict[Place, Told] = {}
+def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, RecordedReply]:
+    told: dict[Place, RecordedReply] = {}
     silent = unlike = False
     for game, order, (one, two) in GAMES:
         given = {"model_1": one, "model_2": two, "tie": "tie", "error": None}[row[f"{game}_winner"]]
@@ -213,7 +213,7 @@ def _compared(row: Row, role: str, turn: int, judged: Judged) -> Mapping[Place, 
         mark = f"[[{'C' if given == 'tie' else given}]]"
         text = _agreeing(text, read_winner(text), given, mark)
         prompt = str(row.get(f"{game}_user_prompt") or "")
-        told[role, f"compare-{turn}-{order}", 0] = Told(text, prompt)
+        told[role, f"compare-{turn}-{order}", 0] = RecordedReply(text, prompt)
     judged.silent += silent
     judged.unlike += unlike
     return told
@@ -257,7 +257,7 @@ def _items(
     answers: Turns,
     said: Mapping[tuple[str, int], Said],
     judges: Sequence[str],
-) -> Iterator[tuple[Item, Mapping[Place, Told]]]:
+) -> Iterator[tuple[Item, Mapping[Place, RecordedReply]]]:
     """The question once, and again for whatever was judged again."""
     for copy in range(max(map(len, said.values()))):
         told = _turns(answers)

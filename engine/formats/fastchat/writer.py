@@ -12,9 +12,9 @@ from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.errors import UsageError
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.held import (
-    HeldRun,
-    HeldSample,
+from evalbench.engine.runs.reader import (
+    RunReader,
+    SampleSummary,
     file_name,
 )
 
@@ -25,7 +25,7 @@ _SWAPPED = {"A": "model_2", "B": "model_1", "tie": "tie", None: "error"}
 Rows = list[dict[str, Any]]
 
 
-def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
+def write_all(runs: Sequence[RunReader], files: Files) -> list[str]:
     """Put the answers of every model and the judgments of every judge into ``files``.
 
     Returns what was left out.
@@ -46,7 +46,7 @@ def write_all(runs: Sequence[HeldRun], files: Files) -> list[str]:
 
 
 def _add(
-    run: HeldRun,
+    run: RunReader,
     answers: dict[str, dict[int, dict[str, Any]]],
     judged: dict[tuple[str, str], Rows],
 ) -> list[str]:
@@ -68,7 +68,7 @@ def _add(
                 raise UsageError(
                     f"these runs hold different answers of {name}",
                     why="FastChat has one file of answers for each model",
-                    cure="export them apart, each to a folder of its own",
+                    hint="export them apart, each to a folder of its own",
                 )
         for role in run.judges:
             rows = _compared(run, held, role, other) if other else _rated(run, held, role)
@@ -83,7 +83,7 @@ def _add(
 
 
 def _answer(
-    run: HeldRun, held: HeldSample, model: str, turns: Sequence[str | None]
+    run: RunReader, held: SampleSummary, model: str, turns: Sequence[str | None]
 ) -> dict[str, Any]:
     ident = held.sample.inputs["question_id"]
     return {
@@ -95,7 +95,7 @@ def _answer(
     }
 
 
-def _rated(run: HeldRun, held: HeldSample, role: str) -> Rows:
+def _rated(run: RunReader, held: SampleSummary, role: str) -> Rows:
     rows = []
     repeats = run.spec.options.get("judge_repeats", 1)
     for turn in TURNS:
@@ -119,7 +119,7 @@ def _rated(run: HeldRun, held: HeldSample, role: str) -> Rows:
     return rows
 
 
-def _compared(run: HeldRun, held: HeldSample, role: str, other: str) -> Rows:
+def _compared(run: RunReader, held: SampleSummary, role: str, other: str) -> Rows:
     rows = []
     for turn in TURNS:
         games = [held.said.get((role, f"compare-{turn}-{order}", 0)) for order in _GAMES]
@@ -146,7 +146,7 @@ def _compared(run: HeldRun, held: HeldSample, role: str, other: str) -> Rows:
 _GAMES = ("first", "second")
 
 
-def _prompt_name(held: HeldSample, turn: int, kind: str = "single") -> str:
+def _prompt_name(held: SampleSummary, turn: int, kind: str = "single") -> str:
     """The name of the judge prompt, as the original gives it."""
     referred = "references" in held.sample.inputs
     version = "v2" if kind == "pair" and not referred else "v1"

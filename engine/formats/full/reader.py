@@ -85,13 +85,13 @@ def _head(path: Path, lines: Iterator[bytes]) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise DataError("this is not JSON", path=str(path), why=str(error)) from None
     if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise DataError("this is no exported run", path=str(path), cure="see docs/exporting.md")
+        raise DataError("this is no exported run", path=str(path), hint="see docs/exporting.md")
     if isinstance(head.get("version"), int) and head["version"] > VERSION:
         raise DataError(
             "it was written by a newer evalbench",
             path=str(path),
             why=f"its form is version {head['version']}; this one reads up to {VERSION}",
-            cure="upgrade evalbench",
+            hint="upgrade evalbench",
         )
     EXPORT(head)
     for name, value in head["facts"].items():
@@ -139,7 +139,7 @@ async def _write(
     facts = {**head["facts"], "metrics": head["metrics"], "state": status.state}
     facts.pop(SUMS, None)  # counted anew
     create(folder.journal)
-    journal = _AsItWas(folder.journal)
+    journal = _TimedJournal(folder.journal)
     try:
         journal.set(created=facts.get("created") or status.created)
         media: dict[str, bytes] = {}
@@ -169,7 +169,7 @@ async def _write(
     folder.write_status(status)
 
 
-class _AsItWas(Journal):
+class _TimedJournal(Journal):
     """A journal whose records have the times that they had.
 
     Attributes:
@@ -183,7 +183,7 @@ class _AsItWas(Journal):
         return self.at_ms
 
 
-def _put(journal: _AsItWas, held: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
+def _put(journal: _TimedJournal, held: Mapping[str, Any], media: dict[str, bytes]) -> Decimal:
     """One sample with all it has; returns what its calls cost, and may have cost, in dollars.
 
     Raises:

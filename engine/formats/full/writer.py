@@ -17,8 +17,8 @@ from evalbench.engine.calls.replies import reply_to_json
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
-from evalbench.engine.runs.harmless import json_bytes, without_logins
-from evalbench.engine.runs.held import HeldRun, WholeSample
+from evalbench.engine.runs.reader import RunReader, SampleRecord
+from evalbench.engine.runs.sanitize import json_bytes, without_logins
 
 FORMAT = "evalbench run"
 VERSION = 1
@@ -26,7 +26,7 @@ SAMPLES = b'"samples": ['
 END = b"],"
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the run's file into ``files``."""
     notes = []
     with files.open(f"{run.id}.json") as file:
@@ -40,11 +40,11 @@ def write(run: HeldRun, files: Files) -> list[str]:
         file.write(b"\n%s\n" % END)
         file.write(b'"events": %s,\n"count": %d\n}\n' % (json_bytes(_events(run)), count))
     if not run.status.at_rest:
-        notes.append("the run is not at rest: this is what it had so far")
+        notes.append("the run is still live: this is its state so far")
     return notes
 
 
-def _head(run: HeldRun) -> dict[str, Any]:
+def _head(run: RunReader) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -58,13 +58,13 @@ def _head(run: HeldRun) -> dict[str, Any]:
     }
 
 
-def _samples(run: HeldRun) -> Iterator[dict[str, Any]]:
+def _samples(run: RunReader) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
     for held in run.walk():
         yield sample_json(held) | _media(held, seen)
 
 
-def sample_json(held: WholeSample) -> dict[str, Any]:
+def sample_json(held: SampleRecord) -> dict[str, Any]:
     """A sample with all its calls and scores, but for the bytes of media."""
     sample = held.sample
     return {
@@ -106,7 +106,7 @@ def _score(score: ScoreRow) -> dict[str, Any]:
     }
 
 
-def _media(held: WholeSample, seen: set[str]) -> dict[str, Any]:
+def _media(held: SampleRecord, seen: set[str]) -> dict[str, Any]:
     """The bytes of pictures that no sample before has shown."""
     found = {}
     for call in held.calls:
@@ -118,7 +118,7 @@ def _media(held: WholeSample, seen: set[str]) -> dict[str, Any]:
     return {"media": found} if found else {}
 
 
-def _events(run: HeldRun) -> list[dict[str, Any]]:
+def _events(run: RunReader) -> list[dict[str, Any]]:
     return [
         {"at_ms": event.at_ms, "kind": event.kind, "count": event.count, "body": event.body}
         for event in run.events()

@@ -18,7 +18,7 @@ from evalbench.engine.data.reading import read_json, unreadable
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import RECORD, check_plain, check_unpacked, parse_json
 from evalbench.engine.formats.reading import counted, fitting, malformed
-from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as
 from evalbench.engine.formats.scored import (
     LARGEST_SCORE,
     Items,
@@ -261,13 +261,13 @@ def _bytes(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _scored(
     sample: Json, later: Sequence[Json], judges: dict[str, None]
-) -> tuple[Item, Mapping[Place, Told], int]:
+) -> tuple[Item, Mapping[Place, RecordedReply], int]:
     """A sample, what was said, and how many of its scores are no number."""
     inputs: dict[str, Any] = {"question": _question(sample)}
     if sample.get("choices"):
         inputs["choices"] = list(sample["choices"])
     item = Item(inputs, sample.get("target"), labels(sample.get("metadata")))
-    told: dict[Place, Told] = {}
+    told: dict[Place, RecordedReply] = {}
     if sample.get("error"):
         return item, told, 0
     told["candidate", "answer", 0] = _reply(sample)
@@ -308,7 +308,7 @@ def _values(name: str, value: Any) -> dict[str, float]:
     return {}
 
 
-def _mmlu(sample: Json) -> tuple[Item, Mapping[Place, Told]]:
+def _mmlu(sample: Json) -> tuple[Item, Mapping[Place, RecordedReply]]:
     target, about = sample["target"], sample.get("metadata") or {}
     letter = target[0] if isinstance(target, list) else target
     item = mmlu_item(
@@ -328,7 +328,7 @@ def _question(sample: Json) -> str:
     return "\n\n".join(turns or [_content(sample, one) for one in given_])
 
 
-def _reply(sample: Json) -> Told:
+def _reply(sample: Json) -> RecordedReply:
     output = sample.get("output") or {}
     said = [_content(sample, one["message"]) for one in (output.get("choices") or [])[:1]]
     seconds = output.get("time")
@@ -338,7 +338,7 @@ def _reply(sample: Json) -> Told:
         if one.get("role") in ("user", "system")
     ]
     reply = said[0] if said else _text(sample, str(output.get("completion") or ""))
-    return Told(
+    return RecordedReply(
         reply,
         "\n\n".join(asked) or _question(sample),
         float(seconds or 0),

@@ -21,9 +21,9 @@ from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow, ScoreRow
-from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, model_name, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, model_name, role_of
 from evalbench.engine.runs.rows import as_text, question
+from evalbench.engine.runs.sanitize import json_bytes
 from evalbench.engine.runs.status import State
 from evalbench.engine.scoring.letters import LETTERS
 
@@ -44,7 +44,7 @@ _CONFIG = {"max_tokens", "temperature", "top_p", "top_k", "seed"}
 Used = dict[str, dict[str, int]]
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the log into ``files``."""
     spec, plan = _spec(run), {"name": "plan", "steps": [], "config": {}}
     head = {"version": _LOG_VERSION, "eval": spec, "plan": plan}
@@ -78,7 +78,7 @@ def _stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
-def _spec(run: HeldRun) -> dict[str, Any]:
+def _spec(run: RunReader) -> dict[str, Any]:
     bench, data = run.record.get("benchmark", {}), run.record.get("data", {})
     return {
         "eval_id": run.id,
@@ -95,7 +95,7 @@ def _spec(run: HeldRun) -> dict[str, Any]:
         },
         "model": run.candidate,
         "model_args": {},
-        "model_generate_config": _config(run.spec.cast()[CANDIDATE].overrides()),
+        "model_generate_config": _config(run.spec.roles()[CANDIDATE].overrides()),
         "config": {"epochs": run.spec.get("epochs"), "limit": run.spec.get("limit")},
         "packages": {"evalbench": version()},
         "tags": list(run.spec.get("tag")),
@@ -112,7 +112,7 @@ def _config(params: Mapping[str, Any]) -> dict[str, Any]:
     return config
 
 
-def _ending(run: HeldRun, total: int, done: int, used: Used) -> dict[str, Any]:
+def _ending(run: RunReader, total: int, done: int, used: Used) -> dict[str, Any]:
     metrics = {
         name: {
             "name": name,
@@ -156,7 +156,7 @@ def _add(used: Used, more: Used) -> None:
             held[name] = held.get(name, 0) + number
 
 
-def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
+def _sample(run: RunReader, held: SampleRecord, epoch: int) -> dict[str, Any]:
     score = held.scores[epoch]
     calls = [call for call in held.calls if call.key.epoch == epoch]
     said = [call for call in held.answers(epoch) if role_of(call) == CANDIDATE]
@@ -191,14 +191,14 @@ def _sample(run: HeldRun, held: WholeSample, epoch: int) -> dict[str, Any]:
     return sample
 
 
-def _scorers(run: HeldRun) -> list[str]:
+def _scorers(run: RunReader) -> list[str]:
     """Who scored: the benchmark, or the scorers of the system that the results are from."""
     if run.spec.benchmark != RECORDED:
         return [run.spec.label]
     return [model_name(role.partition("/")[2]) for role in run.judges] or [run.spec.label]
 
 
-def _scores_of_scorers(held: WholeSample, epoch: int) -> dict[str, Any]:
+def _scores_of_scorers(held: SampleRecord, epoch: int) -> dict[str, Any]:
     """What every scorer of recorded results gave, as it was before it was imported."""
     scores: dict[str, Any] = {}
     for call in held.answers(epoch):
@@ -220,7 +220,7 @@ def _lettered(choices: Any) -> bool:
     return isinstance(choices, list) and all(isinstance(one, str) for one in choices)
 
 
-def _target(held: WholeSample) -> str:
+def _target(held: SampleRecord) -> str:
     """The gold; of a number among choices its letter, as inspect has it."""
     gold, choices = held.sample.gold, held.sample.inputs.get("choices")
     if isinstance(gold, int) and _lettered(choices) and 0 <= gold < len(LETTERS):

@@ -14,7 +14,7 @@ from evalbench.engine.data.reading import read_json, unreadable, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.files import lines_of, open_plain, parse_json
 from evalbench.engine.formats.reading import counted, fitting, malformed
-from evalbench.engine.formats.recorded import Place, Recorded, Told
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply
 from evalbench.engine.formats.scored import (
     LARGEST_SCORE,
     Items,
@@ -61,7 +61,7 @@ def read_samples(path: Path, benchmark: str = "recorded") -> list[Recorded]:
         raise DataError(
             "there is no samples_TASK_DATE.jsonl in it",
             path=str(path),
-            cure="run lm_eval with --log_samples --output_path",
+            hint="run lm_eval with --log_samples --output_path",
         )
     by_task: dict[str, list[Path]] = {}
     for file in files:
@@ -162,7 +162,9 @@ def _documents(file: Path) -> Iterator[tuple[int, list[Json]]]:
     yield from held.values()
 
 
-def _scored(own: str, task: str, lines: Sequence[Json]) -> tuple[Item, Mapping[Place, Told], int]:
+def _scored(
+    own: str, task: str, lines: Sequence[Json]
+) -> tuple[Item, Mapping[Place, RecordedReply], int]:
     first = lines[0]
     doc = first["doc"]
     inputs = dict(doc) if isinstance(doc, dict) else {"question": str(doc)}
@@ -185,7 +187,10 @@ def _scored(own: str, task: str, lines: Sequence[Json]) -> tuple[Item, Mapping[P
                 odd += 1
         read[str(line.get("filter", "none"))] = line.get("filtered_resps")
     place, scores = given(_SCORER, values, read)
-    told = {("candidate", "answer", 0): Told(_said_text(first), _context(first)), place: scores}
+    told = {
+        ("candidate", "answer", 0): RecordedReply(_said_text(first), _context(first)),
+        place: scores,
+    }
     return Item(inputs, first.get("target"), tags), told, odd
 
 
@@ -200,14 +205,14 @@ def _metrics(line: Json) -> list[str]:
     return [name for name in line if name not in _FIXED]
 
 
-def _mmlu(line: Json) -> tuple[Item, Mapping[Place, Told]]:
+def _mmlu(line: Json) -> tuple[Item, Mapping[Place, RecordedReply]]:
     doc = line["doc"]
     answer = doc["answer"]
     gold = LETTERS.index(answer) if isinstance(answer, str) else whole_of(answer)
     item = mmlu_item(doc["question"], doc["choices"], gold, doc.get("subject"))
     likely = _likelihoods(line)
     said = LETTERS[likely.index(max(likely))] if likely else _said_text(line)
-    return item, {("candidate", "answer", 0): Told(said, _context(line))}
+    return item, {("candidate", "answer", 0): RecordedReply(said, _context(line))}
 
 
 def _pairs(line: Json) -> list[Sequence[Any]]:

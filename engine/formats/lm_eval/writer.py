@@ -19,16 +19,16 @@ from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import version
 from evalbench.engine.journal import CallRow
-from evalbench.engine.runs.harmless import json_bytes
-from evalbench.engine.runs.held import HeldRun, WholeSample, file_name, role_of
+from evalbench.engine.runs.reader import RunReader, SampleRecord, file_name, role_of
 from evalbench.engine.runs.rows import as_text
+from evalbench.engine.runs.sanitize import json_bytes
 from evalbench.engine.scoring.statistics import Z95
 
 _NAMES = {"accuracy": "acc"}
 """What the harness calls a metric."""
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put results and samples into ``files``; returns what they cannot hold."""
     task = file_name(run.spec.label)
     model = file_name(run.candidate.replace("/", "__"))
@@ -50,7 +50,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     return notes
 
 
-def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any]:
+def _results(run: RunReader, task: str, model: str, written: int) -> dict[str, Any]:
     plain = {name: held for name, held in run.metrics.items() if not held["group"]}
     table: dict[str, Any] = {"alias": task}
     for name, metric in plain.items():
@@ -95,7 +95,7 @@ def _results(run: HeldRun, task: str, model: str, written: int) -> dict[str, Any
     }
 
 
-def _named(run: HeldRun, metric: str) -> str:
+def _named(run: RunReader, metric: str) -> str:
     """What the harness calls a metric; recorded ones keep their names, filter included."""
     if run.spec.benchmark == Recorded.name:
         return metric
@@ -112,7 +112,7 @@ def _stderr(metric: Mapping[str, Any]) -> float | str:
     return float((metric["high"] - metric["low"]) / (2 * Z95))
 
 
-def _values(run: HeldRun, held: WholeSample) -> dict[str, float]:
+def _values(run: RunReader, held: SampleRecord) -> dict[str, float]:
     """Means over the epochs that have a score, the headline's first; empty where none has."""
     found: dict[str, list[float]] = {}
     for score in held.scores.values():
@@ -124,7 +124,7 @@ def _values(run: HeldRun, held: WholeSample) -> dict[str, float]:
 
 
 def _lines(
-    run: HeldRun, held: WholeSample, values: Mapping[str, float]
+    run: RunReader, held: SampleRecord, values: Mapping[str, float]
 ) -> Iterator[dict[str, Any]]:
     """The lines of a document: one for each filter that its values are of."""
     by_filter: dict[str, dict[str, float]] = {}
@@ -136,7 +136,7 @@ def _lines(
 
 
 def _document(
-    run: HeldRun, held: WholeSample, filtered: str, values: Mapping[str, float]
+    run: RunReader, held: SampleRecord, filtered: str, values: Mapping[str, float]
 ) -> dict[str, Any]:
     """A line of the samples file; epochs are the repeats of its requests."""
     sample = held.sample

@@ -12,7 +12,7 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import SUFFIXES, Row, read_json, read_rows, whole_of
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats.reading import counted, fitting, malformed
-from evalbench.engine.formats.recorded import Recorded, Told, stands_for
+from evalbench.engine.formats.recorded import Recorded, RecordedReply, stands_for
 from evalbench.engine.scoring.letters import LETTERS
 from evalbench.engine.shapes import either, maybe, record, text
 
@@ -85,10 +85,10 @@ def _item(row: Row) -> Item:
     )
 
 
-def _told(row: Row) -> Told | None:
+def _told(row: Row) -> RecordedReply | None:
     """The letter that was read; None for a question that was not asked yet."""
     predicted: Any = row["predicted"]
     if predicted is None or (isinstance(predicted, float) and math.isnan(predicted)):
         return None
     place = whole_of(predicted)
-    return Told(LETTERS[place] if 0 <= place < len(row["choices"]) else _UNREAD)
+    return RecordedReply(LETTERS[place] if 0 <= place < len(row["choices"]) else _UNREAD)

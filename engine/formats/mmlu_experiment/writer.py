@@ -11,7 +11,7 @@ from evalbench.engine.benchmarks.mmlu.data import UNREAD
 from evalbench.engine.calls import Outcome
 from evalbench.engine.formats.files import Files
 from evalbench.engine.installed import require
-from evalbench.engine.runs.held import HeldRun, HeldSample
+from evalbench.engine.runs.reader import RunReader, SampleSummary
 from evalbench.engine.scoring.letters import LETTERS, LOGLIKELIHOOD
 from evalbench.engine.scoring.letters_lenient import LENIENT
 
@@ -19,7 +19,7 @@ _RESULTS = "results.parquet"
 _QUESTIONS = "questions.parquet"
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put ``config.json`` and ``results.parquet`` into ``files``; returns what they cannot hold."""
     require("data", "writing Parquet files", "pyarrow")
     import pyarrow
@@ -59,7 +59,7 @@ def _stamp(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
-def _model(run: HeldRun) -> Any:
+def _model(run: RunReader) -> Any:
     """The model as the original has it: an object with the API, for those that it knows."""
     apis = {"anthropic": "claude", "deepseek": "deepseek"}
     if api := apis.get(run.spec.candidate.provider):
@@ -88,7 +88,7 @@ def _schema(pyarrow: Any) -> Any:
     )
 
 
-def _row(held: HeldSample) -> dict[str, Any]:
+def _row(held: SampleSummary) -> dict[str, Any]:
     given = held.sample.inputs
     return {
         "question": given["question"],
@@ -99,7 +99,7 @@ def _row(held: HeldSample) -> dict[str, Any]:
     }
 
 
-def _predicted(held: HeldSample) -> int | None:
+def _predicted(held: SampleSummary) -> int | None:
     """The option that was read; -1 for a reply without one, None where there is no reply."""
     if held.score is None or held.score.outcome is Outcome.ERROR:
         return None

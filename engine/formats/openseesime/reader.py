@@ -13,8 +13,8 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import Row, read_rows
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats.reading import counted, malformed
-from evalbench.engine.formats.recorded import Place, Recorded, Told, stands_for
-from evalbench.engine.runs.harmless import uncell
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, stands_for
+from evalbench.engine.runs.sanitize import uncell
 from evalbench.engine.scoring.literals import NotALiteral, literal
 
 _COLUMNS = ("question", "answer", "answer_choices", "model_answer", "explanation")
@@ -27,7 +27,7 @@ _ERROR = re.compile(
 )
 """How the texts of failures begin: those of the SDKs and of the original's own code."""
 
-Items = list[tuple[Item, Mapping[Place, Told]]]
+Items = list[tuple[Item, Mapping[Place, RecordedReply]]]
 
 
 def read_results(path: Path) -> list[Recorded]:
@@ -49,7 +49,7 @@ def read_results(path: Path) -> list[Recorded]:
                 f"the column {missing[0]} is missing",
                 path=str(path),
                 line=number,
-                cure="a result has " + ", ".join(_COLUMNS),
+                hint="a result has " + ", ".join(_COLUMNS),
             )
         try:
             choices = _choices(row["answer_choices"])
@@ -93,7 +93,7 @@ def _item(row: Row, choices: list[str]) -> Item:
     )
 
 
-def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, Told]:
+def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, RecordedReply]:
     """The reply as far as it was kept; nothing for a failed call."""
     given, words, gold = (str(row[name]) for name in ("model_answer", "explanation", "answer"))
     # The word None is written for no answer, and may be an option too: then it was right or wrong.
@@ -102,7 +102,9 @@ def _told(row: Row, choices: Sequence[str]) -> Mapping[Place, Told]:
     if unread and _ERROR.match(words.strip()):
         return {}
     first = _UNREAD if unread else given
-    return {("candidate", "answer", 0): Told(f"{first}\n{'' if words in _NONE else words}")}
+    return {
+        ("candidate", "answer", 0): RecordedReply(f"{first}\n{'' if words in _NONE else words}")
+    }
 
 
 def _choices(value: Any) -> list[str]:

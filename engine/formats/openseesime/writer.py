@@ -6,20 +6,20 @@ from typing import Any
 
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
-from evalbench.engine.runs.held import HeldRun, HeldSample, file_name
+from evalbench.engine.runs.reader import RunReader, SampleSummary, file_name
 from evalbench.engine.scoring.options import explanation, is_right, read_option
 
 _ERROR = "Error: there is no answer"
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the table into ``files``; returns what it cannot hold."""
     rows = [_row(run, held) for held in run.samples()]
     files.table(f"{file_name(run.candidate)}.csv", rows)
     return ["options are read as the original does: a first line that is none counts as wrong"]
 
 
-def _row(run: HeldRun, held: HeldSample) -> dict[str, Any]:
+def _row(run: RunReader, held: SampleSummary) -> dict[str, Any]:
     given, tags = held.sample.inputs, held.sample.tags
     text = held.text(CANDIDATE, "answer")
     choices = given["choices"]

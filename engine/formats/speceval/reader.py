@@ -15,7 +15,7 @@ from evalbench.engine.config.spec import make_spec
 from evalbench.engine.data.reading import read_json
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats.reading import counted, fitting
-from evalbench.engine.formats.recorded import Place, Recorded, Told, known_as, stands_for
+from evalbench.engine.formats.recorded import Place, Recorded, RecordedReply, known_as, stands_for
 from evalbench.engine.shapes import anything, either, flag, maybe, number, record, text, whole
 
 _ENTRIES = {
@@ -74,7 +74,7 @@ def read_folder(folder: Path, spec_file: Path) -> Recorded:
             raise DataError(
                 "this is no result of SpecEval's, or of another kind than the rest",
                 path=str(file),
-                cure="a results folder holds lists of answers, rankings, or compliance results",
+                hint="a results folder holds lists of answers, rankings, or compliance results",
             )
     read = {"answers": _generated, "rankings": _ranked, "results": _judged}[first]
     recorded = read(results, bodies, spec, notes)
@@ -92,15 +92,15 @@ def _results(folder: Path) -> tuple[Path, list[str]]:
         return folder, []
     found = sorted({file.parent for file in folder.rglob("results/*.json")})
     if not found:
-        cure = "give the folder with results/STATEMENT.json in it"
-        raise DataError("the folder holds no results", path=str(folder), cure=cure)
+        hint = "give the folder with results/STATEMENT.json in it"
+        raise DataError("the folder holds no results", path=str(folder), hint=hint)
     runs = {path.parent.parent if is_time(path.parent.name) else path for path in found}
     if len(runs) > 1:
         raise DataError(
             "the folder holds results of several runs",
             path=str(folder),
             why=", ".join(str(path.relative_to(folder)) for path in found[:6]),
-            cure="import each of them",
+            hint="import each of them",
         )
     newest = max(found, key=lambda path: path.parent.name)
     several = f"of {len(found)} runs the newest was taken, {newest.parent.name}"
@@ -168,9 +168,9 @@ def _generated(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: lis
     for entry in _entries(bodies, "", ("input_text", "output_text"), spec, notes):
         said = _said(entry.body["output_text"])
         failed += said is None
-        told: dict[Place, Told] = {}
+        told: dict[Place, RecordedReply] = {}
         if said is not None:
-            told["candidate", "answer", 0] = Told(said)
+            told["candidate", "answer", 0] = RecordedReply(said)
         index = entry.body.get("original_index")
         index = entry.number - 1 if index is None else index
         items.append((_item(spec, entry, {}, index=index, input=entry.body["input_text"]), told))
@@ -192,7 +192,9 @@ def _judged(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
         answer = _said(entry.body["output"])
         failed += answer is None
         item = _item(spec, entry, {"contestant": model}, input=entry.body["input"], answer=answer)
-        items.append((item, {(f"{JUDGE}/{judge}", "comply", 0): Told(_decision(entry.body))}))
+        items.append(
+            (item, {(f"{JUDGE}/{judge}", "comply", 0): RecordedReply(_decision(entry.body))})
+        )
     _note_errors(failed, notes)
     notes.append("the judge's replies were not kept; what was read in each stands in its place")
     run = make_spec("spec-comply", answers_model([model]), judge=[judge])
@@ -248,14 +250,14 @@ def _ranked(results: Path, bodies: Mapping[Path, Any], spec: Spec, notes: list[s
     return Recorded(run, items, str(results), notes)
 
 
-def _verdict(body: Mapping[str, Any] | None) -> Told:
+def _verdict(body: Mapping[str, Any] | None) -> RecordedReply:
     """A judge's reply; where it was not kept, what its rank stands for."""
     if body is None:
-        return Told("")
+        return RecordedReply("")
     raw, rank = body.get("raw_judge_response"), body["rank"]
     if isinstance(raw, str):
-        return Told(raw)
-    return Told(_RANKS.get(rank, "") if isinstance(rank, int) else "")
+        return RecordedReply(raw)
+    return RecordedReply(_RANKS.get(rank, "") if isinstance(rank, int) else "")
 
 
 def _pair(results: Path, bodies: Mapping[Path, Any]) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from evalbench.engine.benchmarks.spec.ranking import read_rank
 from evalbench.engine.config.roles import CANDIDATE
 from evalbench.engine.formats.files import Files
 from evalbench.engine.journal.records import BatchRow
-from evalbench.engine.runs.held import (
-    HeldRun,
-    HeldSample,
+from evalbench.engine.runs.reader import (
+    RunReader,
+    SampleSummary,
     file_name,
     same_name,
 )
@@ -25,7 +25,7 @@ Entries = dict[str, dict[str, list[dict[str, Any]]]]
 """Objects by folder and statement."""
 
 
-def write(run: HeldRun, files: Files) -> list[str]:
+def write(run: RunReader, files: Files) -> list[str]:
     """Put the run's folders into ``files``; returns what was left out."""
     entries: Entries = {}
     notes: list[str] = []
@@ -45,7 +45,7 @@ def write(run: HeldRun, files: Files) -> list[str]:
     return notes
 
 
-def _body(run: HeldRun, folder: str, statement: str, objects: list[dict[str, Any]]) -> Any:
+def _body(run: RunReader, folder: str, statement: str, objects: list[dict[str, Any]]) -> Any:
     """A result file's content; what all objects of a file share stands in its metadata."""
     if run.spec.benchmark == "spec-generate":
         return objects
@@ -66,7 +66,7 @@ def _body(run: HeldRun, folder: str, statement: str, objects: list[dict[str, Any
     return {"metadata": meta, "rankings": sorted(objects, key=lambda one: str(one["input"]))}
 
 
-def _is_of(run: HeldRun, role: str, folder: str) -> bool:
+def _is_of(run: RunReader, role: str, folder: str) -> bool:
     """Whether the batches of a role belong to a folder: of the judge's, or the model's."""
     if role == CANDIDATE:
         return run.spec.benchmark == "spec-generate"
@@ -87,12 +87,12 @@ def _batch(batch: BatchRow) -> dict[str, Any]:
     }
 
 
-def _put(entries: Entries, folder: str, held: HeldSample, value: dict[str, Any]) -> None:
+def _put(entries: Entries, folder: str, held: SampleSummary, value: dict[str, Any]) -> None:
     statement = str(held.sample.inputs["statement"]["id"])
     entries.setdefault(folder, {}).setdefault(statement, []).append(value)
 
 
-def _answers(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+def _answers(run: RunReader, held: SampleSummary, entries: Entries) -> int:
     text = held.text(CANDIDATE, "answer")
     folder = f"{file_name(run.origin)}/{file_name(run.candidate)}/{run.stamp}"
     given = held.sample.inputs
@@ -106,16 +106,16 @@ def _answers(run: HeldRun, held: HeldSample, entries: Entries) -> int:
     return 0
 
 
-def _judge_folder(run: HeldRun, role: str, name: str) -> str:
+def _judge_folder(run: RunReader, role: str, name: str) -> str:
     judge = file_name(_judge(run, role))
     return f"spec_{file_name(run.origin)}/judge_{judge}/{file_name(name)}"
 
 
-def _judge(run: HeldRun, role: str) -> str:
+def _judge(run: RunReader, role: str) -> str:
     return run.named(role.partition("/")[2])
 
 
-def _compliance(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+def _compliance(run: RunReader, held: SampleSummary, entries: Entries) -> int:
     given: Mapping[str, Any] = held.sample.inputs
     answer = given["answer"] if "answer" in given else held.text(CANDIDATE, "answer")
     name = held.sample.tags.get("contestant") or run.candidate
@@ -136,7 +136,7 @@ def _compliance(run: HeldRun, held: HeldSample, entries: Entries) -> int:
     return missing
 
 
-def _rankings(run: HeldRun, held: HeldSample, entries: Entries) -> int:
+def _rankings(run: RunReader, held: SampleSummary, entries: Entries) -> int:
     names = held.sample.tags["a"], held.sample.tags["b"]
     outputs = [_FAILED if said is None else said for said in held.sample.inputs["answers"]]
     whole = None not in held.sample.inputs["answers"]

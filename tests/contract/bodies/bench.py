@@ -14,12 +14,12 @@ from typing import Any
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.config import registry
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import RunFatal
-from evalbench.engine.execution.ask import CallFailed, Contestant, RunAsks, SampleAsk
+from evalbench.engine.execution.ask import BoundModel, CallFailed, RunAsks, SampleAsk
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
 from tests.contract.bodies.lanes import Lane
@@ -50,15 +50,15 @@ class Bench:
     async def ask(self, response: Response, *, attempts: int = 1) -> Reply | RunFatal:
         """What becomes of a call that is answered so: a reply, maybe a failed one, or the end."""
         row = next(self.rows)
-        realtime = Realtime(
+        realtime = RealtimeDispatcher(
             self.provider,
             Limiter(concurrency=1),
-            Purse(self.budget, self.prices),
+            CostMeter(self.budget, self.prices),
             attempts=attempts,
             report=lambda kind, **body: None,
         )
-        cast = {"candidate": Contestant(self.model, realtime, {})}
-        run = RunAsks(self.journal, cast, lambda: False, frozenset({Outcome.ERROR}))
+        models = {"candidate": BoundModel(self.model, realtime, {})}
+        run = RunAsks(self.journal, models, lambda: False, frozenset({Outcome.ERROR}))
         ask = SampleAsk(run, row, 0, quotes=(), known={}, count=lambda role, reply, stored: None)
         self.server.response, self.server.asked = response, 0
         try:

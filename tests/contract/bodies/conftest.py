@@ -23,7 +23,7 @@ def _asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal is a reply at once, for whatever time its server asks."""
 
     def told(error: ProviderError, waited: float) -> None:
-        retry.told_to_wait(error, waited)
+        retry.requested_wait(error, waited)
 
-    monkeypatch.setattr(realtime, "told_to_wait", told)
-    monkeypatch.setattr(retry, "FULL_HOUSE", 1)
+    monkeypatch.setattr(realtime, "requested_wait", told)
+    monkeypatch.setattr(retry, "OVERLOAD_FACTOR", 1)

@@ -32,12 +32,12 @@ def torch() -> Iterator[Any]:
 def test_on_a_card_nothing_is_left_to_chance_and_that_is_recorded(
     torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalbench.providers.local.determinism import settle
+    from evalbench.providers.local.determinism import make_deterministic
 
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = True
-    assert settle(torch.device("cuda")) == {
+    assert make_deterministic(torch.device("cuda")) == {
         "deterministic": {
             "algorithms": True,
             "cublas_workspace": ":4096:8",
@@ -53,9 +53,9 @@ def test_on_a_card_nothing_is_left_to_chance_and_that_is_recorded(
 
 
 def test_a_cpu_needs_nothing(torch: Any) -> None:
-    from evalbench.providers.local.determinism import settle
+    from evalbench.providers.local.determinism import make_deterministic
 
-    assert settle(torch.device("cpu")) == {}
+    assert make_deterministic(torch.device("cpu")) == {}
     assert not torch.are_deterministic_algorithms_enabled()
 
 
@@ -63,7 +63,7 @@ def test_a_cpu_needs_nothing(torch: Any) -> None:
 def test_it_is_settled_before_the_model_is_loaded(
     torch: Any, llama: Path, monkeypatch: pytest.MonkeyPatch, deterministic: bool
 ) -> None:
-    from evalbench.providers.local import answering, loading
+    from evalbench.providers.local import active_calls, loading
     from evalbench.providers.local.catalogue import FolderModel
 
     seen: list[bool] = []
@@ -74,11 +74,11 @@ def test_it_is_settled_before_the_model_is_loaded(
         monkeypatch.setattr(loading, "choose_device", lambda _: cpu)
         return load(folder, settings)
 
-    monkeypatch.setattr(answering, "refuse_what_cannot_fit", lambda *_: None)
+    monkeypatch.setattr(active_calls, "check_memory", lambda *_: None)
     monkeypatch.setattr(loading, "choose_device", lambda _: torch.device("cuda"))
     monkeypatch.setattr(loading, "load", watched)
     settings = {"deterministic": deterministic, "threads": 1, "device": "cpu"}
-    made = answering.Answering.load(
+    made = active_calls.ActiveCalls.load(
         FolderModel(llama),
         {**parse_options(Local.options, settings, "local"), "dtype": "float32"},
         lambda *_: None,
@@ -90,11 +90,11 @@ def test_it_is_settled_before_the_model_is_loaded(
 def test_what_torch_cannot_compute_the_same_way_twice_is_said(
     torch: Any, llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalbench.providers.local import answering, loading
+    from evalbench.providers.local import active_calls, loading
 
     settings = parse_options(Local.options, {"deterministic": True, "device": "cpu"}, "local")
     settings |= {"dtype": "float32", "threads": 1, "slots": 1, "max_batch_tokens": 64}
-    made = answering.Answering(loading.load(llama, settings), settings, {})
+    made = active_calls.ActiveCalls(loading.load(llama, settings), settings, {})
     made.add("a", generate("count", max_tokens=2))
 
     def fails(*_: Any, **__: Any) -> Any:
@@ -107,4 +107,4 @@ def test_what_torch_cannot_compute_the_same_way_twice_is_said(
     with pytest.raises(WorkerFailed, match="--deterministic") as caught:
         made.step(lambda *_: None)
     assert caught.value.why.startswith("cumsum_cuda_kernel does not have")
-    assert "--device cpu" in caught.value.cure
+    assert "--device cpu" in caught.value.hint

@@ -132,7 +132,7 @@ def test_a_cut_download_keeps_what_came_whole(fetch: Fetcher) -> None:
         got = fetch(hub.url)
         assert got["error"] == "WorkerFailed"
         assert "was cut" in got["text"]
-        assert "files that came whole are kept" in got["text"]
+        assert "complete files are kept" in got["text"]
         offline = fetch(hub.url, HF_HUB_OFFLINE="1")
         assert offline["error"] == "WorkerFailed"
         hub.cuts.clear()

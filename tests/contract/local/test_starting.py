@@ -47,9 +47,9 @@ def test_keys_values_and_logits_are_those_of_single_passes(model: Any) -> None:
 
 def passes(model: Any, texts: list[str], **settings: Any) -> tuple[list[str], list[int]]:
     """Answers to prompts, and how many prompts each pass over prompts has read."""
-    from evalbench.providers.local.answering import Answering
+    from evalbench.providers.local.active_calls import ActiveCalls
 
-    answering = Answering(model, {**SETTINGS, **settings}, {})
+    answering = ActiveCalls(model, {**SETTINGS, **settings}, {})
     for number, text in enumerate(texts):
         prompt = generate([Message("context", (TextPart(text),))], max_tokens=6)
         answering.add(str(number), prompt)

@@ -117,7 +117,7 @@ def test_a_full_disk_is_said_before_anything_is_fetched(
     with pytest.raises(WorkerFailed) as caught:
         weights.find(model, lambda *_: None)
     assert "no room for the weights" in str(caught.value)
-    assert "EVALBENCH_HOME" in caught.value.cure
+    assert "EVALBENCH_HOME" in caught.value.hint
 
 
 def test_a_folder_has_a_fingerprint_of_what_is_in_it(tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ import pytest
 import evalbench.engine.execution.driver
 from evalbench.engine.calls import ModelRef
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch import retry
-from evalbench.engine.dispatch.batch import Batching, BatchWishes, download, waits
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.batch import BatchDispatcher, BatchSettings, download, waits
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import AccessDenied, BadKey, RateLimited
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.runs.status import State
 from tests.contract.providers.conftest import Make
@@ -76,7 +76,7 @@ async def run(
     size: int | None = None,
     *,
     samples: int = SAMPLES,
-    **wishes: Any,
+    **batch_settings: Any,
 ) -> tuple[State, Driver, World]:
     """A run of a few samples through batches, in one engine's life."""
     model = EVERY.get(api) or MODELS[api]
@@ -88,17 +88,17 @@ async def run(
     provider.batch_terms = lambda model: hurried
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(0))
-        purse = Purse(Budget(), None)
-        realtime = Realtime(
-            provider, Limiter(concurrency=4), purse, attempts=3, report=opened.event
+        meter = CostMeter(Budget(), None)
+        realtime = RealtimeDispatcher(
+            provider, Limiter(concurrency=4), meter, attempts=3, report=opened.event
         )
-        dispatcher = Batching(
-            provider, realtime, purse, opened, folder / "batches",
-            BatchWishes(size=size, poll_s=0.02, **wishes),
+        dispatcher = BatchDispatcher(
+            provider, realtime, meter, opened, folder / "batches",
+            BatchSettings(size=size, poll_s=0.02, **batch_settings),
             role="candidate", model=model, attempts=3, report=opened.event,
         )  # fmt: skip
-        cast = {"candidate": Contestant(world.cast["candidate"], dispatcher, {})}
-        driver = Driver(opened, Solving(one_question), cast, epochs=1)
+        models = {"candidate": BoundModel(world.models["candidate"], dispatcher, {})}
+        driver = Driver(opened, Solving(one_question), models, epochs=1)
         driver.open()
         try:
             return await driver.drive(), driver, world

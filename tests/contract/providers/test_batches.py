@@ -114,7 +114,7 @@ Sit = Any
 
 @pytest.fixture
 def sit(make: Make, tmp_path: Path) -> Sit:
-    """Sits down at a lane's desk."""
+    """Sits down at a lane's preflight."""
 
     def at(name: str, model: str = "", **settings: Any) -> Desk:
         provider_name, usual, own = BATCH_LANES[name]
@@ -621,7 +621,7 @@ async def test_a_server_without_batches_says_so_once(
     with pytest.raises(e.RunFatal) as caught:
         await desk.submit(questions(desk, 1))
     assert "takes no batches" in caught.value.what
-    assert "--mode realtime" in caught.value.cure
+    assert "--mode realtime" in caught.value.hint
     assert provider.batch_terms(desk.model) is None
     assert not provider.capabilities(desk.model).batch
 

@@ -70,7 +70,7 @@ async def test_a_model_that_needs_a_profile_is_one_call_and_a_cure(sim: Handle, 
     error = await failure(make("bedrock", region="eu-west-1"), ask(BARE))
     assert type(error) is e.NoSuchModel
     assert "inference profile only" in error.what
-    assert "bedrock/eu." + BARE[8:] in error.cure
+    assert "bedrock/eu." + BARE[8:] in error.hint
     assert len(converses(sim)) == 1
 
 
@@ -78,20 +78,20 @@ async def test_a_region_without_the_model_is_one_call_and_a_cure(sim: Handle, ma
     error = await failure(make("bedrock", region="eu-west-1"), ask(SONNET))
     assert type(error) is e.NoSuchModel
     assert "in eu-west-1" in error.what
-    assert "bedrock/eu." + BARE[8:] in error.cure
+    assert "bedrock/eu." + BARE[8:] in error.hint
     assert len(converses(sim)) == 1
     error = await failure(make("bedrock", region="eu-west-1"), ask(ARN))
-    assert "--region us-east-1" in error.cure
+    assert "--region us-east-1" in error.hint
     error = await failure(
         make("bedrock", region="sa-east-1"), ask("bedrock/openai.gpt-oss-120b-1:0")
     )
     assert type(error) is e.NoSuchModel
-    assert "--region" in error.cure
+    assert "--region" in error.hint
 
 
 async def test_a_name_without_its_date_finds_the_whole_one(sim: Handle, make: Make) -> None:
     error = await failure(make("bedrock"), ask("bedrock/us.anthropic.claude-sonnet-4-5"))
-    assert SONNET in error.cure
+    assert SONNET in error.hint
 
 
 async def test_the_region_is_found_where_aws_users_put_it(
@@ -117,7 +117,7 @@ async def test_the_region_is_found_where_aws_users_put_it(
     assert await asked(profile="work") == "ap-southeast-2"
     error = await failure(make("bedrock"), ask(SONNET))
     assert type(error) is e.RunFatal
-    assert "--region" in error.cure
+    assert "--region" in error.hint
 
 
 # -- parameters ------------------------------------------------------------------------
@@ -239,7 +239,7 @@ async def test_a_film_goes_to_who_sees_films(sim: Handle, make: Make) -> None:
     call = Call(ModelRef.parse(SONNET), generate([user([film, "What happens?"])]))
     error = await failure(provider, call)
     assert type(error) is e.CallRejected
-    assert "frames" in error.cure
+    assert "frames" in error.hint
     assert len(converses(sim)) == 1
 
 
@@ -363,7 +363,7 @@ async def test_every_error_is_one_call_and_its_class(
     assert message.partition(":")[0] in error.why
     assert error.request_id
     if not issubclass(kind, e.TransientError | e.CallRejected):
-        assert error.cure
+        assert error.hint
     assert len(converses(sim)) == 1
 
 
@@ -389,7 +389,7 @@ async def test_a_clock_that_is_wrong_is_one_call_and_a_cure(sim: Handle, make: M
     assert type(error) is e.BadKey
     assert "clock is wrong by" in error.what
     assert "(ahead)" in error.what
-    assert "set the clock" in error.cure
+    assert "set the clock" in error.hint
     assert len(converses(sim)) == 1
 
 
@@ -415,7 +415,7 @@ async def test_given_keys_that_expired_are_one_call_and_a_cure(sim: Handle, make
     error = await failure(make("bedrock", EXPIRED), ask(SONNET))
     assert type(error) is e.BadKey
     assert "expired" in error.what
-    assert "resume" in error.cure
+    assert "resume" in error.hint
     assert "EXPIRED-session" not in f"{error}{error.body}"
     assert len(converses(sim)) == 1
 
@@ -451,7 +451,7 @@ async def test_a_profile_that_stays_expired_stops_at_one_call(
     store(tmp_path, "expired-session-token", "work")
     error = await failure(make("bedrock", "", profile="work"), ask(SONNET))
     assert type(error) is e.BadKey
-    assert "aws sso login --profile work" in error.cure
+    assert "aws sso login --profile work" in error.hint
     assert len(converses(sim)) == 1
 
 
@@ -469,13 +469,13 @@ async def test_a_profile_that_is_not_there(sim: Handle, make: Make) -> None:
     error = await failure(make("bedrock", profile="nobody"), ask(SONNET))
     assert type(error) is e.RunFatal
     assert "nobody" in error.why
-    assert "list-profiles" in error.cure
+    assert "list-profiles" in error.hint
 
 
 async def test_half_a_key_sends_nothing(sim: Handle, make: Make) -> None:
     error = await failure(make("bedrock", "AKIAPLANTED1234567:"), ask(SONNET))
     assert type(error) is e.BadKey
-    assert "AWS_SECRET_ACCESS_KEY" in error.cure
+    assert "AWS_SECRET_ACCESS_KEY" in error.hint
     assert not sim.entries()
 
 

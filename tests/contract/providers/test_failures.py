@@ -46,7 +46,7 @@ async def test_keys(sim: Handle, make: Make, name: str, word: str) -> None:
     assert type(error) is WORDS[word]
     assert key not in f"{error}{error.body}"
     assert provider.title in error.what
-    assert error.cure
+    assert error.hint
 
 
 async def test_anthropic_says_no_money_in_three_ways(sim: Handle, make: Make) -> None:
@@ -76,7 +76,7 @@ async def test_an_unknown_model(sim: Handle, make: Make, name: str) -> None:
     provider, model = lane(make, name)
     error = await failure(provider, ask(model + "x"))
     assert type(error) is e.NoSuchModel
-    assert model.partition("/")[2] in error.cure
+    assert model.partition("/")[2] in error.hint
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_ollama_cuts_a_prompt_and_is_caught(sim: Handle, make: Make) -> No
     provider, model = lane(make, "ollama")
     error = await failure(provider, Call(ModelRef.parse(model), generate("word " * 5000)))
     assert type(error) is e.ContextTooLong
-    assert "OLLAMA_CONTEXT_LENGTH" in error.cure
+    assert "OLLAMA_CONTEXT_LENGTH" in error.hint
 
 
 @pytest.mark.share(5)
@@ -196,7 +196,7 @@ async def test_the_deadline_is_for_the_whole_answer(
     error = await failure(provider, ask(f"{provider_name}/{model}"))
     assert type(error) is e.DeadlineExceeded
     assert error.possibly_billed
-    assert "--timeout" in error.cure
+    assert "--timeout" in error.hint
     await asyncio.to_thread(sim.wait, client_gone=1)
 
 
@@ -268,7 +268,7 @@ async def test_an_address_that_is_no_api(sim: Handle, make: Make, name: str) -> 
     error = await failure(provider, ask(f"{provider_name}/{model}"))
     assert type(error) is e.RunFatal
     assert "/nowhere" in error.what
-    assert "--base-url" in error.cure
+    assert "--base-url" in error.hint
 
 
 @pytest.mark.parametrize("name", ["openai-responses"])
@@ -335,7 +335,7 @@ async def test_an_image_is_never_shrunk_in_silence(sim: Handle, make: Make) -> N
     error = await failure(make("anthropic"), call)
     assert type(error) is e.CallRejected
     assert "image" in error.what
-    assert "--oversized-image downsize" in error.cure
+    assert "--oversized-image downsize" in error.hint
     reply = await make("anthropic", oversized_image="downsize").answer(call)
     assert reply.outcome is Outcome.OK
 

@@ -118,7 +118,7 @@ async def test_a_version_without_batches_is_told_with_the_other(
     sim.fault(status=404, path="/v1/models/gemini-2.5-flash:batch", body=body)
     with pytest.raises(e.NoSuchModel) as caught:
         await sent(make("google"), tmp_path, line(GOOD))
-    assert "--api-version v1beta" in caught.value.cure
+    assert "--api-version v1beta" in caught.value.hint
 
     provider = make("google", api_version="v1beta")
     assert (await sent(provider, tmp_path, line(GOOD))).state is JobState.ENDED
@@ -127,7 +127,7 @@ async def test_a_version_without_batches_is_told_with_the_other(
             if "v1/" not in entry["path"]} == {"v1beta"}  # fmt: skip
     with pytest.raises(e.NoSuchModel) as caught:
         await sent(provider, tmp_path, line(GOOD), model="gemini-9")
-    assert "v1beta" not in caught.value.cure
+    assert "v1beta" not in caught.value.hint
 
 
 async def test_a_file_that_is_gone_before_its_batch(make: Make, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ async def test_media_too_large_for_a_line_are_refused_also_when_uploaded(
     await provider.answer(call)
     with pytest.raises(e.CallRejected) as caught:
         provider.batch_line(call, "a")
-    assert "--mode realtime" in caught.value.cure
+    assert "--mode realtime" in caught.value.hint
     assert provider.batch_line(show(FLASH, film(2)), "a")
 
 

@@ -75,7 +75,7 @@ async def test_what_google_says_by_its_reasons(
     sim.fault(status=status, body=content, path="generateContent")
     error = await failure(make("google"), ask(FLASH))
     assert type(error) is kind
-    assert words in error.cure
+    assert words in error.hint
     assert error.status == status
 
 
@@ -87,14 +87,14 @@ async def test_a_key_of_the_wrong_project_takes_one_call_and_names_the_cure(
     for error in await asyncio.gather(*calls):
         assert type(error) is e.AccessDenied
         assert "has not turned the API on" in error.what
-        assert "overview?project=" in error.cure
+        assert "overview?project=" in error.hint
     assert sim.summary()["requests"] == 1
 
 
 async def test_the_next_names_of_an_unknown_model(sim: Handle, make: Make) -> None:
     error = await failure(make("google"), ask("google/gemini-1.5-pro"))
     assert type(error) is e.NoSuchModel
-    assert "gemini" in error.cure
+    assert "gemini" in error.hint
     with pytest.raises(e.NoSuchModel):
         make("google").check_model("../files")
     assert (await make("google").answer(ask("google/models/gemini-2.5-flash"))).text

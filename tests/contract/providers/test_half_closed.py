@@ -14,11 +14,11 @@ import pytest_asyncio
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Outcome
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from tests.contract.providers.conftest import Make
 from tests.contract.providers.crossing import Crossing, Trouble
 from tests.contract.providers.test_answers import ASKED, LANES
@@ -165,9 +165,9 @@ async def test_a_cut_answer_is_asked_again_and_counts_as_possibly_billed(
     provider, model = over(name)
     way.troubles = ["half"]
     budget = Budget()
-    purse = Purse(budget, A_DOLLAR_A_TOKEN)
-    realtime = Realtime(
-        provider, Limiter(concurrency=1), purse, attempts=3, report=lambda kind, **body: None
+    meter = CostMeter(budget, A_DOLLAR_A_TOKEN)
+    realtime = RealtimeDispatcher(
+        provider, Limiter(concurrency=1), meter, attempts=3, report=lambda kind, **body: None
     )
     left: list[str] = []
 
@@ -178,6 +178,6 @@ async def test_a_cut_answer_is_asked_again_and_counts_as_possibly_billed(
     question = ask(model, max_tokens=2000)
     reply = await realtime.answer(question, "q", Leaving())
     assert (reply.outcome, reply.attempts, reply.possibly_billed) == (Outcome.OK, 2, True)
-    assert reply.possible_cost == purse.worst_case(question) == budget.possible > 0
+    assert reply.possible_cost == meter.worst_case(question) == budget.possible > 0
     assert reply.cost == budget.spent > 0
     assert (len(way.questions), len(left)) == (2, 1)

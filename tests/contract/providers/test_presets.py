@@ -20,10 +20,10 @@ from evalbench.engine.calls import (
     generate,
     user,
 )
-from evalbench.engine.cost.budget import Budget, Ticket
+from evalbench.engine.cost.budget import Budget, Reservation
+from evalbench.engine.cost.listed_prices import store_listed
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.prices import PriceBook
-from evalbench.engine.cost.purse import Purse
-from evalbench.engine.cost.told_prices import keep_told
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.providers.compatible.ollama import check_whole_prompt
 from tests.contract.providers.conftest import Make
@@ -93,9 +93,9 @@ async def test_what_openrouter_charged_is_what_the_call_cost(sim: Handle, make: 
     dear = UnitPrices(Rates(Decimal(1000), Decimal(1000)))
     for prices in (dear, None):
         budget = Budget()
-        purse = Purse(budget, prices)
-        ticket = await budget.admit(Ticket(purse.worst_case(ask(ROUTED, max_tokens=200))))
-        assert purse.answered(ticket, reply) == charged
+        meter = CostMeter(budget, prices)
+        reservation = await budget.admit(Reservation(meter.worst_case(ask(ROUTED, max_tokens=200))))
+        assert meter.answered(reservation, reply) == charged
         assert budget.spent == charged
 
 
@@ -103,7 +103,7 @@ async def test_openrouters_list_tells_prices(sim: Handle, make: Make) -> None:
     sim.model("openrouter", "new/model", like="qwen/qwen3-32b", price=(0.5, 2.5, 0.25, 0.5))
     ref = ModelRef("openrouter", "new/model")
     assert PriceBook().prices(ref) is None
-    keep_told("openrouter", await make("openrouter").models())
+    store_listed("openrouter", await make("openrouter").models())
     prices = PriceBook().prices(ref)
     assert prices
     assert (prices.rates.input, prices.rates.output) == (Decimal("0.5"), Decimal("2.5"))
@@ -154,8 +154,8 @@ async def test_a_prompt_that_ollama_cut_a_little_is_caught_too(sim: Handle, make
     with pytest.raises(e.ContextTooLong) as caught:
         await provider.answer(told(3280))
     assert "it read 2050 tokens of about 4100, and has room for 4096" in caught.value.what
-    assert "OLLAMA_CONTEXT_LENGTH" in caught.value.cure
-    assert "--num-ctx" in caught.value.cure
+    assert "OLLAMA_CONTEXT_LENGTH" in caught.value.hint
+    assert "--num-ctx" in caught.value.hint
     asked = [entry["path"] for entry in sim.entries() if entry["method"] == "GET"]
     assert asked == ["/ollama/api/ps"]
 

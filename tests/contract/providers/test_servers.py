@@ -110,7 +110,7 @@ def test_addresses_with_parts_to_fill(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError) as error:
         make_spec("quickstart", "azure/my-deployment")
     assert "--endpoint" in error.value.what
-    assert "AZURE_OPENAI_ENDPOINT" in error.value.cure
+    assert "AZURE_OPENAI_ENDPOINT" in error.value.hint
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com")
     spec = make_spec("quickstart", "azure/my-deployment")
     assert spec.provider_options["base_url"] == "https://r.openai.azure.com/openai/v1"

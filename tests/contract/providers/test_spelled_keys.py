@@ -69,7 +69,7 @@ def shown(reply: Reply) -> tuple[str, str, str]:
 
 
 def shown_of(error: ProviderError) -> list[str]:
-    names = ("what", "why", "cure", "body", "request_id", "param")
+    names = ("what", "why", "hint", "body", "request_id", "param")
     return [str(error), repr(error), *(getattr(error, name) for name in names)]
 
 

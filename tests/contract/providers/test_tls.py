@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from evalbench.engine.calls import Call, ModelRef, generate
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import ProviderError
 from tests.contract.providers.conftest import KEY, Make, pair_of_aws
 
@@ -95,9 +95,11 @@ async def test_an_unknown_certificate_is_never_trusted(
 ) -> None:
     secret = pair_of_aws(KEY) if name == "bedrock" else KEY
     provider = make(name, secret, base_url=f"https://127.0.0.1:{impostor.port}/v1")
-    purse = Purse(Budget(), UnitPrices(Rates(Decimal(1), Decimal(1))))
+    meter = CostMeter(Budget(), UnitPrices(Rates(Decimal(1), Decimal(1))))
     limiter = Limiter(concurrency=1)
-    realtime = Realtime(provider, limiter, purse, attempts=1, report=lambda kind, **body: None)
+    realtime = RealtimeDispatcher(
+        provider, limiter, meter, attempts=1, report=lambda kind, **body: None
+    )
     call = Call(ModelRef(name, MODELS[name]), generate("A secret question?", max_tokens=4))
 
     with pytest.raises(ProviderError) as caught:

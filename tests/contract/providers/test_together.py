@@ -9,8 +9,8 @@ import pytest
 
 from evalbench.engine import errors as e
 from evalbench.engine.calls import Call, MediaPart, ModelRef, Outcome, Reply, generate, user
+from evalbench.engine.cost.listed_prices import store_listed
 from evalbench.engine.cost.prices import PriceBook
-from evalbench.engine.cost.told_prices import keep_told
 from tests.contract.providers.conftest import KEY, Make
 from tests.simulator.handle import Handle
 from tests.unit.providers.calls import ask, few_shot
@@ -171,8 +171,8 @@ async def test_a_model_that_is_not_serverless_is_asked_once(sim: Handle, make: M
         for error in outcomes:
             assert isinstance(error, e.NoSuchModel)
             assert "not serverless" in error.what
-            assert "dedicated endpoint" in error.cure
-            assert "evalbench models together" in error.cure
+            assert "dedicated endpoint" in error.hint
+            assert "evalbench models together" in error.hint
     assert len(asked(sim)) == 1
 
 
@@ -192,7 +192,7 @@ async def test_where_the_catalogue_is_away_the_api_says_it_once(sim: Handle, mak
     with pytest.raises(e.NoSuchModel) as caught:
         await make("together").answer(ask(f"together/{MIXTRAL}", temperature=0.5))
     assert "non-serverless" in caught.value.why
-    assert "dedicated endpoint" in caught.value.cure
+    assert "dedicated endpoint" in caught.value.hint
     assert len(asked(sim)) == 1
 
 
@@ -268,7 +268,7 @@ async def test_the_live_list_with_its_prices(sim: Handle, make: Make) -> None:
     assert line.rates == {"input": "0.6", "output": "3.6", "cache_read": "0.35"}
     ref = ModelRef("together", line.name)
     assert PriceBook().prices(ref) is None
-    keep_told("together", list(listed.values()))
+    store_listed("together", list(listed.values()))
     prices = PriceBook().prices(ref)
     assert prices
     assert str(prices.rates.cache_read) == "0.35"

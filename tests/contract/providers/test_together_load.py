@@ -9,10 +9,10 @@ import pytest
 
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from tests.contract.providers.conftest import Make
 from tests.simulator.handle import Handle
 
@@ -24,10 +24,10 @@ async def ask_all(
 ) -> list[Reply]:
     """So many different questions, all at once as far as the limiter lets them."""
     gentle = provider.capabilities(MODEL.name).gentle
-    realtime = Realtime(
+    realtime = RealtimeDispatcher(
         provider,
         Limiter(concurrency=concurrency, qps=qps, gentle=gentle),
-        Purse(Budget(), None),
+        CostMeter(Budget(), None),
         attempts=8,
         report=lambda kind, **body: None,
     )

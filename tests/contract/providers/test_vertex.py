@@ -86,5 +86,5 @@ async def test_vertex_without_credentials_says_where_to_get_them(
     provider = make("vertex", "", base_url=sim.base_url("google"))
     error = await failure(provider, ask("vertex/gemini-2.5-flash"))
     assert type(error) is e.BadKey
-    assert "gcloud auth application-default login" in error.cure
+    assert "gcloud auth application-default login" in error.hint
     assert sim.summary()["requests"] == 0

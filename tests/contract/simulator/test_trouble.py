@@ -266,7 +266,7 @@ async def test_request_too_large(sim: Handle, http: aiohttp.ClientSession) -> No
         lambda sim: sim.fault("earthquake"),
         lambda sim: sim.fault(colour="red"),
         lambda sim: sim.brain(mood="bad"),
-        lambda sim: sim.limits("openai", wishes=3),
+        lambda sim: sim.limits("openai", batch_settings=3),
         lambda sim: sim.key("k", "lost"),
         lambda sim: sim.model("openai", "gpt-unheard-of", context=5),
         lambda sim: sim.wait(miracles=1),

@@ -164,7 +164,7 @@ def test_the_start_is_counted_after_rows_were_left_out(tmp_path: Path) -> None:
     assert data.shared["index"]["c"] == 2
     with pytest.raises(DataError, match="no problem is left of 5 rows") as caught:
         _read(path, start=4)
-    assert "--start-index" in caught.value.cure
+    assert "--start-index" in caught.value.hint
 
 
 def test_problems_without_an_id_and_with_the_same_one(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ def test_other_things_to_give_are_refused_with_a_cure(tmp_path: Path) -> None:
         _read(_file(tmp_path, "x", "rows.txt"))
     with pytest.raises(DataError, match="no problem is left of 0 rows"):
         _read(_file(tmp_path, ""))
-    with pytest.raises(DataError, match="brings no problems of its own") as caught:
+    with pytest.raises(DataError, match="ships no problems") as caught:
         read_problems(DataSource(None, tmp_path), Selection("", "train", 0, False))
-    assert "--data PATH" in caught.value.cure
-    assert "--dataset" in caught.value.cure
+    assert "--data PATH" in caught.value.hint
+    assert "--dataset" in caught.value.hint
 
 
 def test_nothing_in_the_data_is_executed(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ async def test_efforts_are_compared_on_the_same_problems() -> None:
 def test_an_effort_that_is_none_is_refused() -> None:
     with pytest.raises(SpecError, match="--compare-effort cannot be 'hihg'") as caught:
         _bench(compare_effort=("low,hihg",))
-    assert "high" in caught.value.cure
+    assert "high" in caught.value.hint
 
 
 async def test_seconds_are_those_of_one_reply() -> None:

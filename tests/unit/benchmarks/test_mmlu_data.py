@@ -141,7 +141,7 @@ def test_a_single_file_takes_its_examples_from_dev_beside_it(tmp_path: Path) -> 
     path = _write(tmp_path / "mine.jsonl", [_row(1)])
     with pytest.raises(DataError, match="no dev split beside the questions") as error:
         _read(path, shots=1)
-    assert "--shots 0" in error.value.cure
+    assert "--shots 0" in error.value.hint
     _write(tmp_path / "dev.csv", [_row(2), _row(3)])
     assert [e["answer"] for e in _read(path, shots=1).shared["anatomy"]] == [2]
 
@@ -150,7 +150,7 @@ def test_too_few_examples_are_an_error(tmp_path: Path) -> None:
     _write(tmp_path / "dev.jsonl", [_row(n) for n in range(3)])
     with pytest.raises(DataError, match="3 solved examples for anatomy, not 5") as error:
         _read(_write(tmp_path / "test.jsonl", [_row()]), shots=5)
-    assert error.value.cure == "--shots 3"
+    assert error.value.hint == "--shots 3"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_unknown_subject_suggests_the_nearest(tmp_path: Path) -> None:
     path = _write(tmp_path / "test.jsonl", [_row(subject="anatomi")])
     with pytest.raises(DataError) as error:
         _read(path)
-    assert "anatomy" in error.value.cure
+    assert "anatomy" in error.value.hint
 
 
 @pytest.mark.parametrize("column", ["question", "subject", "choices", "answer"])

@@ -18,7 +18,7 @@ from evalbench.engine.benchmarks.openseesime.benchmark import BrokenMedia, OpenS
 from evalbench.engine.calls import MediaPart, Outcome, Prompt, Reply, TextPart
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import make_spec
-from evalbench.engine.data import pictures
+from evalbench.engine.data import images
 from evalbench.engine.data.dataset import is_prepared, prepare, read_header
 from evalbench.engine.data.media import MediaCache
 from evalbench.engine.errors import DataError
@@ -99,38 +99,38 @@ def test_a_large_picture_is_scaled_and_stays_small(media: Path) -> None:
     with Image.open(io.BytesIO(data)) as image:
         width, height = image.size
     assert max(width, height) > 6000
-    made = pictures.encode(data, 1568)
+    made = images.encode(data, 1568)
     assert max(made.width, made.height) == 1568
     assert made.width / made.height == pytest.approx(width / height, rel=0.01)
-    assert len(made.data) <= pictures.MOST_BYTES
+    assert len(made.data) <= images.MOST_BYTES
 
 
 @pytest.mark.parametrize("longest", [768, 1568, 2000, 8000])
 def test_every_picture_fits_every_provider(media: Path, longest: int) -> None:
     for file in ("structural_File_5.png", "fluid_File_1.png"):
-        made = pictures.encode((media / file).read_bytes(), longest)
+        made = images.encode((media / file).read_bytes(), longest)
         assert max(made.width, made.height) <= longest
         assert 4 * len(made.data) / 3 < 5_000_000
 
 
 def test_a_small_picture_is_not_made_larger() -> None:
-    made = pictures.encode(dot((40, 20)), 1568)
+    made = images.encode(dot((40, 20)), 1568)
     assert (made.width, made.height, made.media_type) == (40, 20, "image/png")
 
 
 def test_a_picture_too_large_as_png_becomes_a_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_BYTES", 40_000)
+    monkeypatch.setattr(images, "MOST_BYTES", 40_000)
     noise = Image.effect_noise((260, 260), 90).convert("RGB")
     out = io.BytesIO()
     noise.save(out, "PNG")
     assert len(out.getvalue()) > 40_000
-    made = pictures.encode(out.getvalue(), 2600)
+    made = images.encode(out.getvalue(), 2600)
     assert made.media_type == "image/jpeg"
     assert len(made.data) <= 40_000
 
 
 def test_what_shines_through_is_white() -> None:
-    made = pictures.encode(dot((4, 4), "RGBA"), 100)
+    made = images.encode(dot((4, 4), "RGBA"), 100)
     with Image.open(io.BytesIO(made.data)) as image:
         assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
@@ -147,12 +147,12 @@ def test_what_shines_through_is_white() -> None:
     ],
 )
 def test_which_frames(total: int, wanted: int, sampling: str, chosen: list[int]) -> None:
-    assert pictures.places(total, wanted, sampling) == chosen
+    assert images.places(total, wanted, sampling) == chosen
 
 
 @pytest.mark.parametrize("name", ["fluid_File_1.mp4", "structural_File_1.gif"])
 def test_frames_of_a_video(media: Path, name: str) -> None:
-    found = pictures.frames((media / name).read_bytes(), 8, "uniform", 512)
+    found = images.frames((media / name).read_bytes(), 8, "uniform", 512)
     assert len(found) == 8
     assert [frame.place for frame in found] == sorted({frame.place for frame in found})
     times = [frame.seconds for frame in found]
@@ -163,10 +163,10 @@ def test_frames_of_a_video(media: Path, name: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"not a picture", dot()[:60]])
 def test_broken_media_are_explained(data: bytes) -> None:
-    with pytest.raises(pictures.Unreadable):
-        pictures.encode(data, 100)
-    with pytest.raises(pictures.Unreadable):
-        pictures.frames(data, 8, "uniform", 100)
+    with pytest.raises(images.Unreadable):
+        images.encode(data, 100)
+    with pytest.raises(images.Unreadable):
+        images.frames(data, 8, "uniform", 100)
 
 
 # -- rows --------------------------------------------------------------------------

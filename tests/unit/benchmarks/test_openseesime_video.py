@@ -14,7 +14,7 @@ from evalbench.engine.benchmarks.openseesime.benchmark import OpenSeeSimE
 from evalbench.engine.calls import MediaPart, Message, Prompt, Reply, TextPart
 from evalbench.engine.calls.options import parse_options
 from evalbench.engine.config.spec import check_spec, make_spec
-from evalbench.engine.data import pictures
+from evalbench.engine.data import images
 from evalbench.engine.errors import SpecError
 
 
@@ -105,10 +105,10 @@ def test_a_broken_video_costs_its_sample_only(media: Path, tmp_path: Path) -> No
 )
 def test_kinds_of_videos(head: bytes, media_type: str) -> None:
     if media_type:
-        with pytest.raises(pictures.Unreadable):
-            pictures.film(head)
+        with pytest.raises(images.Unreadable):
+            images.whole_video(head)
     else:
-        assert pictures.film(head) is None
+        assert images.whole_video(head) is None
 
 
 def test_only_models_that_take_videos_are_asked() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.benchmark import Benchmark, OneByOne, Sample
+from evalbench.engine.benchmark import Benchmark, Sample, SequentialAsk
 from evalbench.engine.benchmarks.code import prompts as code_prompts
 from evalbench.engine.benchmarks.mmlu import prompts as mmlu_prompts
 from evalbench.engine.benchmarks.mmlu.styles import Shown
@@ -40,7 +40,7 @@ QUESTION = Sample(
 )
 
 
-class Keeping(OneByOne):
+class Keeping(SequentialAsk):
     """An ``ask`` that keeps the prompts."""
 
     def __init__(self) -> None:

@@ -116,7 +116,7 @@ def test_the_line_of_a_card(library: Path, home: Path, env: dict[str, str], told
 
 
 @pytest.mark.parametrize(
-    ("script", "what", "cure"),
+    ("script", "what", "hint"),
     [
         (
             "echo 'Pretend 9000, 8192 MiB'",
@@ -127,7 +127,7 @@ def test_the_line_of_a_card(library: Path, home: Path, env: dict[str, str], told
     ],
 )
 def test_without_the_python_library_the_tool_is_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, what: str, cure: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, what: str, hint: str
 ) -> None:
     tool = tmp_path / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{script}\n")
@@ -137,4 +137,4 @@ def test_without_the_python_library_the_tool_is_asked(
     ((mark, told, advice), *_) = doctor_gpu.gpu_findings()
     assert mark == "note"
     assert told.startswith(what)
-    assert advice.startswith(cure)
+    assert advice.startswith(hint)

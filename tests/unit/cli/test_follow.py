@@ -11,7 +11,7 @@ from evalbench.engine.journal import Event
 from evalbench.engine.runs.status import State, Status
 from evalbench.tui.cli.follow import follow
 from evalbench.tui.cli.signals import Cancelled, Signals
-from evalbench.tui.state.watch import Watch, eta, last_event
+from evalbench.tui.state.run_follower import RunFollower, eta, last_event
 from tests.pretending import PretendEngine
 
 
@@ -28,20 +28,20 @@ class Recorder:
     def preparing(self, what: str, done: int, total: int | None) -> None:
         self.told.append("preparing")
 
-    def begin(self, watches: Sequence[Watch]) -> None:
+    def begin(self, watches: Sequence[RunFollower]) -> None:
         self.told.append("begin")
 
-    def show(self, watch: Watch, events: Sequence[Event]) -> None:
+    def show(self, watch: RunFollower, events: Sequence[Event]) -> None:
         self.told += [event.kind for event in events]
         if self._script:
             step = self._script.pop(0)
             assert callable(step)
             step()
 
-    def ended(self, watch: Watch) -> None:
+    def ended(self, watch: RunFollower) -> None:
         self.told.append(f"ended {watch.state}")
 
-    def detached(self, watches: Sequence[Watch]) -> None:
+    def detached(self, watches: Sequence[RunFollower]) -> None:
         self.told.append("detached")
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Recorder:
 
 def test_a_status_is_read_once(engine: PretendEngine) -> None:
     engine.status(done=1)
-    watch = Watch(engine.folder)
+    watch = RunFollower(engine.folder)
     assert watch.look()
     assert not watch.look()
     engine.status(done=2)
@@ -60,7 +60,7 @@ def test_a_status_is_read_once(engine: PretendEngine) -> None:
 
 def test_events_come_once_and_again_when_their_count_grew(engine: PretendEngine) -> None:
     engine.event("old")
-    watch = Watch(engine.folder, after=last_event(engine.folder))
+    watch = RunFollower(engine.folder, after=last_event(engine.folder))
     assert watch.events() == []
     engine.event("wait", reason="RateLimited")
     engine.event("wait", reason="Overloaded")
@@ -74,14 +74,14 @@ def test_events_come_once_and_again_when_their_count_grew(engine: PretendEngine)
 
 def test_events_before_there_is_a_journal_are_none(engine: PretendEngine) -> None:
     engine.folder.journal.unlink()
-    assert Watch(engine.folder).events() == []
+    assert RunFollower(engine.folder).events() == []
     assert last_event(engine.folder) == 0
 
 
 def test_a_run_without_its_engine_is_interrupted(engine: PretendEngine) -> None:
     engine.status(alive=False)
     engine.folder.engine_log.write_text("first\nout of memory\n")
-    watch = Watch(engine.folder)
+    watch = RunFollower(engine.folder)
     watch.look()
     assert (watch.ended, watch.state, watch.exit_code) == (True, "interrupted", 6)
     assert "out of memory" in watch.problem()
@@ -94,7 +94,7 @@ def test_following_ends_with_the_run_and_its_exit_code(engine: PretendEngine) ->
         lambda: engine.status(State.COMPLETE, exit_code=2),
     )
     with Signals() as signals:
-        assert follow([Watch(engine.folder)], view, signals, owner=True) == 2
+        assert follow([RunFollower(engine.folder)], view, signals, owner=True) == 2
     assert view.told == ["begin", "model-loaded", "ended complete", "close"]
 
 
@@ -107,7 +107,7 @@ def test_a_stop_is_passed_on_and_waited_for(engine: PretendEngine) -> None:
 
     view = Recorder(lambda: signal.raise_signal(signal.SIGTERM), stopped)
     with Signals() as signals:
-        assert follow([Watch(engine.folder)], view, signals, owner=True) == 4
+        assert follow([RunFollower(engine.folder)], view, signals, owner=True) == 4
     assert [told for told in view.told if told.startswith("note")] == [
         "note stopping: calls in flight get a few seconds"
     ]
@@ -120,7 +120,7 @@ def test_leaving_touches_nothing(
     engine.status()
     view = Recorder(lambda: signal.raise_signal(number))
     with Signals() as signals:
-        assert follow([Watch(engine.folder)], view, signals, owner=owner) == 0
+        assert follow([RunFollower(engine.folder)], view, signals, owner=owner) == 0
     assert view.told == ["begin", "detached", "close"]
     assert engine.folder.take_commands() == []
 

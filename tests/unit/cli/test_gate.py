@@ -39,7 +39,7 @@ def test_wishes_that_are_none(text: str) -> None:
 def test_an_unknown_metric_is_told_with_the_nearest() -> None:
     with pytest.raises(UsageError) as error:
         judged(gates(["acuracy=1"]), METRICS)
-    assert "accuracy" in error.value.cure
+    assert "accuracy" in error.value.hint
 
 
 def test_only_a_run_that_went_well_gets_the_code(capsys: pytest.CaptureFixture[str]) -> None:

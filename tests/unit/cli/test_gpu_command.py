@@ -165,8 +165,8 @@ def test_a_card_of_today(cards: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_torch_that_cannot_use_the_card(cards: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cards(CARD)
     monkeypatch.setattr(doctor_gpu, "version", lambda name: "2.13.0+cpu")
-    _, (mark, what, cure) = doctor_gpu.gpu_findings()
-    assert (mark, cure) == ("note", "install a build of torch for CUDA")
+    _, (mark, what, hint) = doctor_gpu.gpu_findings()
+    assert (mark, hint) == ("note", "install a build of torch for CUDA")
     assert "build for CPUs" in what
 
 
@@ -201,10 +201,10 @@ def test_why_there_is_no_card(
 ) -> None:
     cards(trouble=trouble)
     monkeypatch.setattr(doctor_gpu, "_card_in_sight", lambda: False)
-    ((found, what, cure),) = doctor_gpu.gpu_findings()
+    ((found, what, hint),) = doctor_gpu.gpu_findings()
     assert found == mark
     assert words in what
-    assert bool(cure) is (mark == "note")
+    assert bool(hint) is (mark == "note")
 
 
 def test_a_card_without_a_driver_is_seen_on_the_bus(cards: Any, tmp_path: Path) -> None:

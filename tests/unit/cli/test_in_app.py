@@ -11,7 +11,7 @@ from evalbench.engine.runs.folder import RunFolder
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli import launch
 from evalbench.tui.cli.launch import in_app, make_view, show_app
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 from tests.pretending import PretendEngine, pretend
 
 
@@ -57,10 +57,10 @@ def test_a_run_that_goes_on_is_told_with_the_way_back(
     engine: PretendEngine, app: App, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine.status()
-    assert show_app([Watch(engine.folder)], make_view(json=False)) == 0
+    assert show_app([RunFollower(engine.folder)], make_view(json=False)) == 0
     assert app.runs == [engine.folder]
     said = capsys.readouterr().out
-    assert f"{engine.folder.id} goes on" in said
+    assert f"{engine.folder.id} keeps running" in said
     assert f"evalbench attach {engine.folder.id}" in said
 
 
@@ -69,7 +69,7 @@ def test_a_run_that_ended_meanwhile_gives_its_closing_and_its_code(
 ) -> None:
     engine.status()
     app.meanwhile = lambda: engine.status(State.COMPLETE, exit_code=2, failed=1, done=400)
-    assert show_app([Watch(engine.folder)], make_view(json=False)) == 2
+    assert show_app([RunFollower(engine.folder)], make_view(json=False)) == 2
     said = capsys.readouterr().out
     assert "complete: quickstart" in said
     assert "goes on" not in said
@@ -78,7 +78,7 @@ def test_a_run_that_ended_meanwhile_gives_its_closing_and_its_code(
 def test_an_engine_that_disappeared_is_a_crash(engine: PretendEngine, app: App) -> None:
     engine.status()
     app.meanwhile = lambda: engine.status(alive=False)
-    assert show_app([Watch(engine.folder)], make_view(json=False)) == 6
+    assert show_app([RunFollower(engine.folder)], make_view(json=False)) == 6
 
 
 def test_several_runs_open_the_list_and_the_worst_code_counts(
@@ -88,13 +88,13 @@ def test_several_runs_open_the_list_and_the_worst_code_counts(
     engine.status()
     others[0].status(State.COMPLETE, exit_code=0)
     others[1].status(State.BUDGET, exit_code=3)
-    watches = [Watch(one.folder) for one in (engine, *others)]
+    watches = [RunFollower(one.folder) for one in (engine, *others)]
     assert show_app(watches, make_view(json=False)) == 3
     assert app.runs == [None]
-    assert capsys.readouterr().out.count("goes on") == 1
+    assert capsys.readouterr().out.count("keeps running") == 1
 
 
 def test_an_app_that_failed_is_not_taken_for_a_success(engine: PretendEngine, app: App) -> None:
     engine.status()
     app.code = 143
-    assert show_app([Watch(engine.folder)], make_view(json=False)) == 143
+    assert show_app([RunFollower(engine.folder)], make_view(json=False)) == 143

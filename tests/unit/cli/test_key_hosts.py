@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import preflight
 from evalbench.engine.config.spec import RunSpec, make_spec
-from evalbench.engine.preflight import desk
-from evalbench.engine.process.run_keys import Bound, keys_bound, price_keys
+from evalbench.engine.process.run_keys import KeyDestination, keys_bound, price_keys
 from evalbench.tui.cli import key_hosts, run
 from evalbench.tui.cli.main import main
 
@@ -71,7 +71,9 @@ def spec(model: str, **more: Any) -> RunSpec:
 )
 def test_where_a_key_would_go(model: str, url: str | None, host: str) -> None:
     owner = model.partition("/")[0]
-    assert keys_bound([spec(model, base_url=url)]) == ([Bound(owner, host)] if host else [])
+    assert keys_bound([spec(model, base_url=url)]) == (
+        [KeyDestination(owner, host)] if host else []
+    )
 
 
 def test_judges_and_traces_have_keys_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +84,7 @@ def test_judges_and_traces_have_keys_too(monkeypatch: pytest.MonkeyPatch) -> Non
         judge=["openai/gpt-4.1,base_url=https://judge.example"],
         otlp="https://traces.example",
     )
-    bound = [Bound("openai", "judge.example"), Bound("otlp", "traces.example")]
+    bound = [KeyDestination("openai", "judge.example"), KeyDestination("otlp", "traces.example")]
     assert keys_bound([judged, judged]) == bound
     assert keys_bound([judged], typed=("judge",)) == bound[1:]
     assert keys_bound([judged], typed=("otlp",)) == bound[:1]
@@ -105,7 +107,7 @@ def test_galileo_has_a_key_and_its_variable_is_the_users_own(
     monkeypatch.delenv("GALILEO_CONSOLE_URL", raising=False)
     assert keys_bound([traced()]) == []
     monkeypatch.setenv("GALILEO_API_KEY", "a-key-of-galileo-0123456789")
-    assert keys_bound([traced()]) == [Bound("galileo", "console.example")]
+    assert keys_bound([traced()]) == [KeyDestination("galileo", "console.example")]
     monkeypatch.setenv("GALILEO_CONSOLE_URL", "https://console.example")
     assert keys_bound([traced()]) == []
 
@@ -173,7 +175,7 @@ def test_an_estimate_gives_no_key_away(tmp_path: Path, monkeypatch: pytest.Monke
         given.append(secrets)
         return []
 
-    monkeypatch.setattr(desk, "estimates", estimates)
+    monkeypatch.setattr(preflight, "estimates", estimates)
     monkeypatch.setattr("evalbench.tui.cli.quote.print_estimates", lambda *_: None)
     file = suite(tmp_path, "openrouter/some/model")
     assert main(["estimate", file]) == 0

@@ -11,14 +11,19 @@ from typing import Any
 import pytest
 
 from evalbench import run as api
+from evalbench.engine import preflight
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.errors import SpecError
 from evalbench.engine.keys import fingerprint
 from evalbench.engine.keys.known_hosts import hosts_of, remember_hosts
-from evalbench.engine.preflight import desk
 from evalbench.engine.process import launch as process
 from evalbench.engine.process import run_keys
-from evalbench.engine.process.run_keys import Bound, keys_bound, remember_place, unknown_hosts
+from evalbench.engine.process.run_keys import (
+    KeyDestination,
+    keys_bound,
+    remember_place,
+    unknown_hosts,
+)
 from evalbench.engine.runs.folder import RunFolder, make_run
 from evalbench.engine.runs.status import State
 from evalbench.tui.cli import confirm, key_hosts
@@ -45,17 +50,17 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend(folder.id for folder, _ in runs)
         raise SpecError("x", "sent")
 
-    def check(specs: Any, *_: Any, **__: Any) -> list[desk.Checked]:
+    def check(specs: Any, *_: Any, **__: Any) -> list[preflight.CheckedSpec]:
         found.append("checked")
-        return [desk.Checked(Path("x"), 1) for _ in specs]
+        return [preflight.CheckedSpec(Path("x"), 1) for _ in specs]
 
     def tell(folder: RunFolder, *_: Any, **__: Any) -> list[Any]:
         found.append(folder.id)
         return []
 
     monkeypatch.setattr(process, "_spawn", spawn)
-    monkeypatch.setattr(desk, "check", check)
-    monkeypatch.setattr("evalbench.tui.cli.trace.tell_run", tell)
+    monkeypatch.setattr(preflight, "check", check)
+    monkeypatch.setattr("evalbench.tui.cli.trace.export_traces", tell)
     return found
 
 
@@ -174,7 +179,7 @@ def test_where_a_run_was_started_it_goes_on(sent: list[str]) -> None:
 def test_a_place_that_was_tried_is_known() -> None:
     remember_place("openai", {"base_url": EVIL}, KEY)
     assert unknown_hosts([spec()]) == []
-    assert keys_bound([spec()]) == [Bound("openai", "evil.example")]
+    assert keys_bound([spec()]) == [KeyDestination("openai", "evil.example")]
     remember_place("openai", {"base_url": "http://127.0.0.1:1"}, KEY)
     remember_place("openai", {}, KEY)
     assert hosts_of(fingerprint(KEY)) == {"evil.example"}
@@ -240,7 +245,7 @@ def test_traces_go_where_they_are_told(sent: list[str], monkeypatch: pytest.Monk
 def test_a_cluster_is_asked_about_though_no_key_is_there() -> None:
     there = replace(spec(None, "local/gpt2-large"))
     there = replace(there, common={**there.common, "mode": "cluster", "address": "10.0.0.9:6379"})
-    assert keys_bound([there]) == [Bound(run_keys.CLUSTER, "10.0.0.9")]
+    assert keys_bound([there]) == [KeyDestination(run_keys.CLUSTER, "10.0.0.9")]
     with pytest.raises(SpecError, match=r"its calls to the cluster at 10\.0\.0\.9"):
         run_keys.check_hosts([there], "run x")
     run_keys.check_hosts([there], "run x", typed=["address"])
@@ -310,4 +315,4 @@ def test_a_region_cannot_be_another_host() -> None:
             "quickstart", "bedrock/amazon.nova-lite-v1:0", provider_options={"region": region}
         )
         with pytest.raises(SpecError, match="no AWS region"):
-            theirs.cast()["candidate"].provider()
+            theirs.roles()["candidate"].provider()

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import preflight
 from evalbench.engine.calls import BaseProvider, KeyNeed
 from evalbench.engine.config import registry
 from evalbench.engine.errors import BadKey, ConnectionFailed
-from evalbench.engine.preflight import desk
 from evalbench.tui.cli.main import main
 
 MODEL = {
@@ -36,7 +36,7 @@ def providers(monkeypatch: pytest.MonkeyPatch, home: Any) -> None:
 
     def ask(provider: str, secret: str = "", settings: Any = None) -> list[dict[str, Any]]:
         if provider == "refused":
-            raise BadKey("the key is refused", cure="set another")
+            raise BadKey("the key is refused", hint="set another")
         if provider == "away":
             raise ConnectionFailed("nobody there")
         assert secret == {"good": "sk-good", "free": ""}[provider]
@@ -46,7 +46,7 @@ def providers(monkeypatch: pytest.MonkeyPatch, home: Any) -> None:
     monkeypatch.setattr(
         registry, "provider_class", lambda name: type(name, (BaseProvider,), {"key": needs[name]})
     )
-    monkeypatch.setattr(desk, "models", ask)
+    monkeypatch.setattr(preflight, "models", ask)
 
 
 @pytest.mark.usefixtures("providers")

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from evalbench.engine.hardware.devices import Room
-from evalbench.engine.preflight import desk, fitting
+from evalbench.engine import preflight
+from evalbench.engine.hardware.devices import DeviceMemory
+from evalbench.engine.preflight import fitting
 from evalbench.tui.cli.main import main
 
 GB = 1_000_000_000
@@ -19,14 +20,14 @@ GB = 1_000_000_000
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, home: Any) -> None:
     """A small card, and no child process."""
-    card = Room("cuda", "Pretend 9000", 6 * GB, 8 * GB)
-    monkeypatch.setattr(fitting, "find_room", lambda device="auto": card)
+    card = DeviceMemory("cuda", "Pretend 9000", 6 * GB, 8 * GB)
+    monkeypatch.setattr(fitting, "device_memory", lambda device="auto": card)
 
     def in_process(*asked: Any) -> Any:
         return asyncio.run(fitting.fit_models(*asked))
 
-    monkeypatch.setattr(desk, "fit_models", in_process)
-    monkeypatch.setattr(desk, "models", lambda provider: [{"name": "gpt2-large"}])
+    monkeypatch.setattr(preflight, "fit_models", in_process)
+    monkeypatch.setattr(preflight, "models", lambda provider: [{"name": "gpt2-large"}])
 
 
 def test_a_table_with_every_format(capsys: pytest.CaptureFixture[str]) -> None:

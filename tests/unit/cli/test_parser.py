@@ -62,12 +62,12 @@ def test_help_tells_default_range_and_choices(parser: Parser) -> None:
     assert "--size N how many, in % of what there is (default 5; 1 to 9)" in text
     assert "--style {plain,bold} how it looks (default plain)" in text
     assert "--cache, --no-cache keep answers (default yes)" in text
-    assert "--tag TAG a label (may be repeated)" in text
+    assert "--tag TAG a label (repeatable)" in text
     assert "--top-p X US-style nucleus" in text
 
 
 @pytest.mark.parametrize(
-    ("words", "what", "cure"),
+    ("words", "what", "hint"),
     [
         (["x", "--sise", "3"], "evalbench try has no flag --sise", "did you mean --size?"),
         (["x", "--sise=3"], "evalbench try has no flag --sise", "did you mean --size?"),
@@ -77,11 +77,11 @@ def test_help_tells_default_range_and_choices(parser: Parser) -> None:
         (["x", "--siz", "3"], "evalbench try has no flag --siz", "did you mean --size?"),
     ],
 )
-def test_mistakes_are_usage_errors(parser: Parser, words: list[str], what: str, cure: str) -> None:
+def test_mistakes_are_usage_errors(parser: Parser, words: list[str], what: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         parser.read(words)
     assert what in caught.value.what
-    assert caught.value.cure.startswith(cure.rstrip("?"))
+    assert caught.value.hint.startswith(hint.rstrip("?"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from evalbench.tui.cli.jsonlines import JsonLines
 from evalbench.tui.cli.live import Live
 from evalbench.tui.cli.output import Out
 from evalbench.tui.cli.plain import Plain
-from evalbench.tui.state.watch import Watch
+from evalbench.tui.state.run_follower import RunFollower
 from tests.e2e.schema import check_line
 from tests.pretending import ACCURACY, PretendEngine
 
@@ -56,8 +56,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def _seen(engine: PretendEngine) -> Watch:
-    watch = Watch(engine.folder)
+def _seen(engine: PretendEngine) -> RunFollower:
+    watch = RunFollower(engine.folder)
     watch.look()
     return watch
 
@@ -241,7 +241,7 @@ def test_the_block_has_one_line_for_each_fact(
     if columns == 80:
         assert lines[2].endswith("4 in flight · 12 s")
         assert lines[3] == "accuracy 25.0 %  20.0–31.0  25/100"
-        assert lines[5] == "sending pauses for 12 s: RateLimited"
+        assert lines[5] == "sending paused for 12 s: RateLimited"
         assert lines[6] == "model loaded: cpu, float32"
         assert lines[7] == watch.id
 

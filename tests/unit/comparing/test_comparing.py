@@ -169,7 +169,7 @@ def test_what_is_no_mean_over_samples_is_refused() -> None:
         compare(runs, "accuracy_macro")
     with pytest.raises(UsageError, match="no metric 'acuracy'") as told:
         compare(runs, "acuracy")
-    assert "accuracy" in told.value.cure
+    assert "accuracy" in told.value.hint
 
 
 def test_runs_that_cannot_be_compared_are_refused() -> None:

@@ -32,12 +32,12 @@ async def drive(
     *,
     epochs: int = 1,
     leave: bool = False,
-    **wishes: Any,
+    **batch_settings: Any,
 ) -> tuple[State, Driver]:
     """One engine's life over the run."""
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(1))
-        dispatcher = batching(post, opened, leave=leave, **wishes)
+        dispatcher = batching(post, opened, leave=leave, **batch_settings)
         driver = world.driver(opened, dispatcher, solve, epochs=epochs, leave=leave)
         try:
             return await driver.drive(), driver
@@ -58,7 +58,7 @@ def events(world: World, kind: str) -> list[dict[str, Any]]:
 
 
 async def dies_at(
-    world: World, post: Post, solve: Solve, nth: int, *, epochs: int = 1, **wishes: Any
+    world: World, post: Post, solve: Solve, nth: int, *, epochs: int = 1, **batch_settings: Any
 ) -> bool:
     """A life that ends at the nth half step of its batches: just before it is written, or after.
 
@@ -67,7 +67,7 @@ async def dies_at(
     folder, left = world.path.parent, world.path.parent.with_name("left")
     async with journal(world.path) as opened:
         opened.close_cut_calls(lambda call: Decimal(1))
-        dispatcher = batching(post, opened, **wishes)
+        dispatcher = batching(post, opened, **batch_settings)
         driver = world.driver(opened, dispatcher, solve, epochs=epochs)
         put, steps, dead = opened.put_batch, iter(range(1000)), asyncio.Event()
 

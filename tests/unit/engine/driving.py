@@ -12,7 +12,7 @@ from typing import Any
 from evalbench.engine.benchmark import Ask, Benchmark, DataSet, DataSource, Sample, Score
 from evalbench.engine.calls import Call, ModelRef, Outcome, Reply, generate
 from evalbench.engine.dispatch.base import Dispatcher, Halted
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver
 from evalbench.engine.journal import CallRow, Journal, JournalReader
 from evalbench.engine.runs.status import State
@@ -123,7 +123,7 @@ class World:
     """One run's journal, driven as often as a test likes, each time as by a new engine."""
 
     path: Path
-    cast: Mapping[str, ModelRef] = field(default_factory=lambda: {"candidate": MODEL})
+    models: Mapping[str, ModelRef] = field(default_factory=lambda: {"candidate": MODEL})
 
     async def fill(self, count: int) -> None:
         """Store samples; rows are counted from 1."""
@@ -143,10 +143,10 @@ class World:
         **more: Any,
     ) -> Driver:
         """A driver that has read the journal."""
-        cast = {
-            role: Contestant(model, answers, overrides or {}) for role, model in self.cast.items()
+        models = {
+            role: BoundModel(model, answers, overrides or {}) for role, model in self.models.items()
         }
-        made = Driver(opened, Solving(solve), cast, epochs=epochs, **more)
+        made = Driver(opened, Solving(solve), models, epochs=epochs, **more)
         made.open()
         return made
 

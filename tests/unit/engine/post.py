@@ -27,11 +27,11 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.options import Option
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
-from evalbench.engine.dispatch.batch import Batching, BatchWishes
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.batch import BatchDispatcher, BatchSettings
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import CallRejected, DeadlineExceeded, ProviderError, ServerFault
 from evalbench.engine.journal import Journal
 from tests.unit.engine.journals import MODEL
@@ -250,25 +250,25 @@ def batching(
     model: ModelRef = MODEL,
     budget: Budget | None = None,
     attempts: int = 3,
-    **wishes: Any,
-) -> Batching:
+    **batch_settings: Any,
+) -> BatchDispatcher:
     """A dispatcher over the post, by the loop's clock."""
     loop = asyncio.get_running_loop()
     money = budget or Budget()
-    realtime = Realtime(
+    realtime = RealtimeDispatcher(
         post,
         Limiter(concurrency=4),
-        Purse(money, REALTIME),
+        CostMeter(money, REALTIME),
         attempts=attempts,
         report=journal.event,
     )
-    return Batching(
+    return BatchDispatcher(
         post,
         realtime,
-        Purse(money, HALF),
+        CostMeter(money, HALF),
         journal,
         journal.path.parent / "batches",
-        BatchWishes(**wishes),
+        BatchSettings(**batch_settings),
         role=role,
         model=model.name,
         attempts=attempts,

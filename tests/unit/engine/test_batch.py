@@ -69,7 +69,7 @@ async def test_replies_reach_the_samples_that_asked(tmp_path: Path) -> None:
 @virtual_time
 async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, 20), Post()
-    world.cast = {"candidate": MODEL, "judge/acme/judge": JUDGE}
+    world.models = {"candidate": MODEL, "judge/acme/judge": JUDGE}
     async with journal(world.path) as opened:
         candidate = batching(post, opened)
         judge = batching(post, opened, role="judge/acme/judge", model=JUDGE)
@@ -78,8 +78,8 @@ async def test_turns_and_judges_go_out_in_waves(tmp_path: Path) -> None:
             opened,
             driver._benchmark,
             {
-                "candidate": driver._cast["candidate"],
-                "judge/acme/judge": type(driver._cast["candidate"])(JUDGE, judge, {}),
+                "candidate": driver._models["candidate"],
+                "judge/acme/judge": type(driver._models["candidate"])(JUDGE, judge, {}),
             },
             epochs=1,
         )

@@ -11,7 +11,7 @@ import pytest
 
 from evalbench.engine.calls import BatchJob, JobState
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.dispatch.batch import download, life
+from evalbench.engine.dispatch.batch import download, lifecycle
 from evalbench.engine.errors import (
     AccessDenied,
     BadKey,
@@ -311,7 +311,7 @@ async def test_a_batch_that_stays_unknown_is_set_aside(tmp_path: Path) -> None:
     post.fail("poll", *[CallRejected("Post has this batch no longer")] * FOREVER)
     state, driver = await drive(world, post)
     assert (state, stages(world)) == (State.FAILED, ["unfetched"])
-    assert now() > life.SETTLING_S
+    assert now() > lifecycle.SETTLING_S
     assert "no longer" in str(driver.failure)
     state, driver = await drive(world, post)
     assert (state, stages(world)) == (State.FAILED, ["unfetched"])
@@ -369,7 +369,7 @@ async def test_older_journals_are_gone_on_with(tmp_path: Path) -> None:
     world, post = await world_of(tmp_path, SAMPLES), Post()
     await drive(world, post, leave=True)
     async with journal(world.path) as opened:
-        [row] = opened.query(lambda shelf: batches(shelf, world.path))
+        [row] = opened.query(lambda decoder: batches(decoder, world.path))
         body = {k: v for k, v in row.body.items() if k not in ("asked_at", "failing_since")}
         await opened.put_batch(BatchRow(row.id, row.name, row.state, body))
     state, driver = await drive(world, post)

@@ -10,7 +10,7 @@ import pytest
 from evalbench.engine.calls import Outcome, Reply, generate
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal.schema import FILE
-from evalbench.engine.runs.browse import WAITING, Filter, Samples, TextSearch, headline
+from evalbench.engine.runs.browse import WAITING, Filter, SampleBrowser, TextSearch, headline
 from tests.unit.engine.journals import ask, journal, sample
 
 SCORES: Mapping[int, tuple[Outcome, float | None]] = {
@@ -44,11 +44,11 @@ async def path(tmp_path: Path) -> Path:
 
 
 def found(path: Path, wanted: Filter) -> list[int]:
-    return list(Samples(path, "accuracy").matching(wanted))
+    return list(SampleBrowser(path, "accuracy").matching(wanted))
 
 
 def search(path: Path, text: str, rows: Iterable[int] = range(1, 8)) -> list[int]:
-    looking = TextSearch(Samples(path), text)
+    looking = TextSearch(SampleBrowser(path), text)
     looked_through(looking, list(rows))
     return sorted(looking.found)
 
@@ -62,7 +62,7 @@ def looked_through(looking: TextSearch, rows: Sequence[int]) -> list[int]:
 
 
 async def test_a_page_has_samples_with_what_came_of_them(path: Path) -> None:
-    samples = Samples(path)
+    samples = SampleBrowser(path)
     assert list(samples.rows()) == [1, 2, 3, 4, 5, 6, 7]
     lines = samples.lines([2, 6, 7, 99])
     assert sorted(lines) == [2, 6, 7]
@@ -72,12 +72,12 @@ async def test_a_page_has_samples_with_what_came_of_them(path: Path) -> None:
 
 
 async def test_one_sample_comes_with_its_calls(path: Path) -> None:
-    held = Samples(path).sample(1)
+    held = SampleBrowser(path).sample(1)
     assert held is not None
     line, calls = held
     assert line.row == 1
     assert [call.reply.text for call in calls if call.reply] == ["Reply “1”\nwith [/] in it"]
-    assert Samples(path).sample(8) is None
+    assert SampleBrowser(path).sample(8) is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_filters_hold_together(path: Path, wanted: Filter, rows: list[int]
 
 
 async def test_what_there_is_to_filter_by(path: Path) -> None:
-    facets = Samples(path, "accuracy").facets()
+    facets = SampleBrowser(path, "accuracy").facets()
     assert facets.outcomes == {"ok": 3, "refused": 1, "error": 1, WAITING: 2}
     assert facets.tags == {"subject": {"art": 4, "law": 3}}
     assert not facets.graded
@@ -113,7 +113,7 @@ async def test_grades_are_told_from_right_and_wrong(tmp_path: Path) -> None:
     async with journal(tmp_path / FILE) as into:
         await into.add_samples([(1, sample(1))])
         into.store_score(1, 0, {}, Outcome.OK, {"grade": 7.0}, {})
-    assert Samples(tmp_path / FILE, "grade").facets().graded
+    assert SampleBrowser(tmp_path / FILE, "grade").facets().graded
 
 
 async def test_a_sample_of_several_epochs_is_listed_once(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_a_sample_of_several_epochs_is_listed_once(tmp_path: Path) -> None
         await into.add_samples([(row, sample(row)) for row in (1, 2)])
         for epoch, value in enumerate((0.0, 1.0, 1.0)):
             into.store_score(1, epoch, {}, Outcome.OK, {"accuracy": value}, {})
-    samples = Samples(tmp_path / FILE, "accuracy")
+    samples = SampleBrowser(tmp_path / FILE, "accuracy")
     assert list(samples.matching(Filter(right=True))) == [1]
     assert list(samples.matching(Filter(right=False))) == [1]
     assert [score.epoch for score in samples.lines([1])[1].scores] == [0, 1, 2]
@@ -161,7 +161,7 @@ async def test_a_search_can_be_left_and_gone_on_with(tmp_path: Path) -> None:
     rows = range(1, 201)
     async with journal(tmp_path / FILE) as into:
         await into.add_samples([(row, sample(row, f"Number {row % 2}")) for row in rows])
-    looking = TextSearch(Samples(tmp_path / FILE), "number 1")
+    looking = TextSearch(SampleBrowser(tmp_path / FILE), "number 1")
     looking.begin(looking.due(rows))
     looking.go_on(0.000001)
     assert 0 < looking.searched < len(rows)
@@ -173,7 +173,7 @@ async def test_a_search_can_be_left_and_gone_on_with(tmp_path: Path) -> None:
 
 
 async def test_a_search_begun_again_looks_only_into_what_came_since(path: Path) -> None:
-    looking = TextSearch(Samples(path), "late")
+    looking = TextSearch(SampleBrowser(path), "late")
     assert looked_through(looking, range(1, 8)) == [1, 2, 3, 4, 5, 6, 7]
     assert looked_through(looking, range(1, 8)) == []
     async with journal(path) as into:
@@ -191,7 +191,7 @@ async def test_a_search_begun_again_looks_only_into_what_came_since(path: Path) 
 
 async def test_no_look_leaves_the_journal_open(path: Path) -> None:
     """A write-ahead log cannot be folded into the file while a reader holds it."""
-    samples = Samples(path, "accuracy")
+    samples = SampleBrowser(path, "accuracy")
     async with journal(path) as into:
         into.store_score(7, 0, TAGS[7], Outcome.OK, {"accuracy": 1.0}, {})
         into.flush()
@@ -204,7 +204,7 @@ async def test_no_look_leaves_the_journal_open(path: Path) -> None:
 
 def test_a_journal_that_is_not_there_is_an_error_of_the_tree(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
-        Samples(tmp_path / FILE).rows()
+        SampleBrowser(tmp_path / FILE).rows()
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_the_refusal_says_what_changed_and_what_it_would_cost() -> None:
     refusal = refuse(["limit was 5, is now 10", "data was aa, is now bb"], 7, 3)
     assert isinstance(refusal, RunChanged)
     assert refusal.what.splitlines() == [
-        "this run was begun differently:",
+        "this run was started with other settings:",
         "    limit was 5, is now 10",
         "    data was aa, is now bb",
     ]
@@ -203,10 +203,10 @@ def test_the_refusal_says_what_changed_and_what_it_would_cost() -> None:
         "7 replies already paid for would be asked again; "
         "3 finished samples would keep scores made the old way"
     )
-    assert "--accept-changes" in refusal.cure
+    assert "--accept-changes" in refusal.hint
 
 
 def test_without_a_known_change_the_prompts_must_have_changed() -> None:
     refusal = refuse([], 7, 0)
-    assert "now asks in other words" in refusal.what
+    assert "prompt templates changed" in refusal.what
     assert "finished" not in refusal.why

@@ -21,16 +21,16 @@ from evalbench.engine.calls import Call, ModelRef, Reply, generate
 from evalbench.engine.config.cluster_address import check_address
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.dispatch.base import SendLog
-from evalbench.engine.dispatch.local import carrier as carriers
-from evalbench.engine.dispatch.local.carrier import Carrier
+from evalbench.engine.dispatch.local import worker_actor as carriers
 from evalbench.engine.dispatch.local.cluster import (
     Cluster,
+    node_slots,
     refuse_other_versions,
-    spots,
     unreachable,
 )
-from evalbench.engine.dispatch.local.dispatcher import Local
-from evalbench.engine.dispatch.local.links import end_process
+from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
+from evalbench.engine.dispatch.local.worker_actor import WorkerActor
+from evalbench.engine.dispatch.local.worker_slots import end_process
 from evalbench.engine.errors import SpecError, UsageError, WorkerFailed
 from evalbench.engine.installed import install_command
 from tests.unit.engine.test_local import ANSWERS, LANGUAGE, Scripted, until
@@ -63,7 +63,7 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 def test_ray_client_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SpecError, match="address of Ray Client") as error:
         check_address("ray://head:10001")
-    assert "on a node of the cluster" in error.value.cure
+    assert "on a node of the cluster" in error.value.hint
     monkeypatch.setenv("RAY_ADDRESS", "ray://head:10001")
     with pytest.raises(SpecError, match="Ray Client"):
         check_address("auto")
@@ -78,28 +78,28 @@ def test_every_gpu_is_a_place_and_nodes_without_one_are_left_out() -> None:
         node("b", "gpu-b", CPU=8.0, GPU=1.0),
         node("c", "gpu-c", alive=False, CPU=8.0, GPU=1.0),
     ]
-    assert [(one.name, one.node, one.sharing) for one in spots(told, names, "auto")] == [
+    assert [(one.name, one.node, one.sharing) for one in node_slots(told, names, "auto")] == [
         ("gpu-a gpu 0", "gpu-a", 2),
         ("gpu-a gpu 1", "gpu-a", 2),
         ("gpu-b gpu 0", "gpu-b", 1),
     ]
-    on_cpus = spots(told, names, "cpu")
+    on_cpus = node_slots(told, names, "cpu")
     assert [one.name for one in on_cpus] == ["head", "gpu-a", "gpu-b"]
     assert not any(one.card for one in on_cpus)
 
 
 def test_without_gpus_every_node_with_a_processor_is_a_place() -> None:
     told = [node("h", "head", CPU=0.0), node("a", "one"), node("b", "two")]
-    assert [one.name for one in spots(told, {}, "auto")] == ["one", "two"]
-    assert spots(told, {}, "cuda") == []
+    assert [one.name for one in node_slots(told, {}, "auto")] == ["one", "two"]
+    assert node_slots(told, {}, "cuda") == []
 
 
 def test_nodes_of_one_host_have_names_that_stay() -> None:
     names: dict[str, str] = {}
     first = [node("a", "host"), node("b", "host")]
-    assert [one.name for one in spots(first, names, "auto")] == ["host", "host#2"]
+    assert [one.name for one in node_slots(first, names, "auto")] == ["host", "host#2"]
     later = [node("a", "host", alive=False), *first[1:], node("c", "host")]
-    assert [one.name for one in spots(later, names, "auto")] == ["host#2", "host#3"]
+    assert [one.name for one in node_slots(later, names, "auto")] == ["host#2", "host#3"]
 
 
 def test_other_versions_are_refused() -> None:
@@ -112,23 +112,23 @@ def test_other_versions_are_refused() -> None:
 
 def test_why_a_cluster_cannot_be_used_is_told_shortly() -> None:
     other = unreachable("auto", RuntimeError("Version mismatch: The cluster was\n  started with"))
-    assert (other.what, "ray start" in other.cure) == (
+    assert (other.what, "ray start" in other.hint) == (
         "this Python or Ray is not the cluster's",
         True,
     )
     nothing = unreachable("auto", ConnectionError("\nCould not find any\nRay\n"))
-    assert (nothing.why, "ray status" in nothing.cure) == ("Could not find any", True)
+    assert (nothing.why, "ray status" in nothing.hint) == ("Could not find any", True)
 
 
 @pytest.mark.usefixtures("plugins")
 def test_hosted_models_are_not_asked_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    part = make_spec("synthetic", "scripted/good", mode="cluster").cast()["candidate"]
+    part = make_spec("synthetic", "scripted/good", mode="cluster").roles()["candidate"]
     with pytest.raises(SpecError, match="asked over the network, not on a cluster"):
         part.check({"generate"}, "synthetic")
     judges = ["scripted/better", "local/gpt2-large"]
-    cast = make_spec("judged", "local/gpt2-large", mode="cluster", judge=judges).cast()
-    modes = {role: one.get("mode") for role, one in cast.items()}
+    roles = make_spec("judged", "local/gpt2-large", mode="cluster", judge=judges).roles()
+    modes = {role: one.get("mode") for role, one in roles.items()}
     assert modes == {
         "candidate": "cluster",
         "judge/scripted/better": "realtime",
@@ -141,10 +141,10 @@ def test_hosted_models_are_not_asked_on_a_cluster(monkeypatch: pytest.MonkeyPatc
 def test_without_ray_a_run_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
-    part = make_spec("quickstart", "local/gpt2-large", mode="cluster").cast()["candidate"]
+    part = make_spec("quickstart", "local/gpt2-large", mode="cluster").roles()["candidate"]
     with pytest.raises(SpecError, match="needs Ray, which is not installed") as error:
         part.check({"generate"}, "quickstart")
-    assert error.value.cure == f"on every node: {install_command('cluster')}"
+    assert error.value.hint == f"on every node: {install_command('cluster')}"
 
 
 # -- with a pretended Ray -----------------------------------------------------------------
@@ -157,7 +157,7 @@ class RayError(Exception):
 class Handle:
     """A reference to an actor of this process."""
 
-    def __init__(self, actor: Carrier, options: dict[str, Any]) -> None:
+    def __init__(self, actor: WorkerActor, options: dict[str, Any]) -> None:
         self.actor = actor
         self.options = options
         self.lost = ""
@@ -205,7 +205,7 @@ class PretendRay(ModuleType):
     def kill(self, handle: Handle) -> None:
         self.loop.call_soon_threadsafe(handle.die)
 
-    def remote(self, cls: type[Carrier]) -> Any:
+    def remote(self, cls: type[WorkerActor]) -> Any:
         self.loop = asyncio.get_running_loop()
 
         def options(**how: Any) -> Any:
@@ -247,8 +247,8 @@ class Held:
         self.log = folder / "worker.log"
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.cluster = Cluster("auto", self.log, **more)
-        self.local = Local(
-            provider, "m", report=self._report, log=self.log, ground=self.cluster, env={"HF": "t"}
+        self.local = LocalDispatcher(
+            provider, "m", report=self._report, log=self.log, pool=self.cluster, env={"HF": "t"}
         )
 
     def _report(self, kind: str, **body: Any) -> None:
@@ -325,10 +325,10 @@ async def test_a_dead_worker_leaves_its_last_words_in_the_runs_log(
 async def test_a_node_with_another_version_is_not_used(
     ray: PretendRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def about(self: Carrier) -> dict[str, str]:
+    async def about(self: WorkerActor) -> dict[str, str]:
         return {"Python": "3.1", "Ray": "0", "evalbench": "0"}
 
-    monkeypatch.setattr(Carrier, "about", about)
+    monkeypatch.setattr(WorkerActor, "about", about)
     held = Held(tmp_path, LOADED + ANSWERS)
     with pytest.raises(WorkerFailed, match="has other versions"):
         await held.ask("a")
@@ -339,10 +339,10 @@ async def test_a_node_with_another_version_is_not_used(
 async def test_cards_of_the_nodes_are_told_with_their_node(
     ray: PretendRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def cards(self: Carrier) -> list[dict[str, Any]]:
+    async def cards(self: WorkerActor) -> list[dict[str, Any]]:
         return [{"name": "Pretend 9000"}]
 
-    monkeypatch.setattr(Carrier, "cards", cards)
+    monkeypatch.setattr(WorkerActor, "cards", cards)
     held = Held(tmp_path, LOADED + ANSWERS)
     await held.ask("a")
     await until(lambda: len(held.local.cards()) == 2, "both nodes' cards")
@@ -406,7 +406,7 @@ async def test_without_ray_the_run_says_what_to_install(
     held = Held(tmp_path, ANSWERS)
     with pytest.raises(UsageError, match="not installed") as error:
         await held.ask("a")
-    assert error.value.cure == f"on every node: {install_command('cluster')}"
+    assert error.value.hint == f"on every node: {install_command('cluster')}"
     await held.local.close()
 
 
@@ -426,11 +426,11 @@ async def test_a_cluster_that_is_not_there_ends_the_run(
 async def test_a_place_that_is_cut_off_while_it_starts_gives_its_actor_back(
     ray: PretendRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def about(self: Carrier) -> dict[str, str]:
+    async def about(self: WorkerActor) -> dict[str, str]:
         await asyncio.sleep(3600)
         return {}
 
-    monkeypatch.setattr(Carrier, "about", about)
+    monkeypatch.setattr(WorkerActor, "about", about)
     held = Held(tmp_path, ANSWERS)
     ask = held.ask("a")
     await until(lambda: len(ray.handles) == 2, "both actors")

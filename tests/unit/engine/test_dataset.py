@@ -375,7 +375,7 @@ def test_a_changed_row_is_named(prepared: Path, row: int, line: bytes, words: st
     with pytest.raises(DataError, match=words) as caught:
         verify_prepared(prepared)
     assert caught.value.line == row
-    assert "fetch it again" in caught.value.cure
+    assert "fetch it again" in caught.value.hint
 
 
 def test_missing_rows_are_noticed(prepared: Path) -> None:
@@ -484,7 +484,7 @@ def test_a_filter_value_that_the_data_lacks_points_to_the_nearest(
             look(file, wanted, registry.benchmark_class("synthetic"))
         assert caught.value.field == "group"
         assert caught.value.what == "the data has no group 'astronmy'"
-        assert caught.value.cure.startswith("did you mean astronomy")
+        assert caught.value.hint.startswith("did you mean astronomy")
 
 
 def test_filters_that_leave_nothing_are_refused(installed: Installed, cache: Path) -> None:
@@ -496,4 +496,4 @@ def test_filters_that_leave_nothing_are_refused(installed: Installed, cache: Pat
     file = prepare(wanted, cache)
     with pytest.raises(SpecError, match="no sample is left after the filters") as caught:
         selected_count(file, wanted, registry.benchmark_class("crossed"))
-    assert caught.value.cure == "widen the filters"
+    assert caught.value.hint == "widen the filters"

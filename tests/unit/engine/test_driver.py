@@ -339,11 +339,11 @@ async def test_one_name_for_two_calls_ends_the_run(world: World) -> None:
     assert state is State.FAILED
     assert isinstance(driver.failure, EvalbenchError)
     assert "asks 'candidate' twice in step 'answer'" in driver.failure.what
-    assert "its own step or repeat" in driver.failure.cure
+    assert "its own step or repeat" in driver.failure.hint
 
 
 async def test_calls_that_differ_in_role_step_or_repeat_are_not_the_same(world: World) -> None:
-    world.cast = {**world.cast, "judge": world.cast["candidate"]}
+    world.models = {**world.models, "judge": world.models["candidate"]}
 
     async def careful(of: Sample, ask: Ask) -> Score:
         prompt = generate(of.inputs["question"])

@@ -69,7 +69,7 @@ def test_a_key_goes_to_a_new_host_only_when_somebody_says_so(
     with pytest.raises(SpecError) as error:
         check_hosts(specs, "OPENAI_BASE_URL", environment=True)
     assert "OPENAI_BASE_URL would send the key of openai to gateway.test" in error.value.what
-    assert "--allow-host gateway.test" in error.value.cure
+    assert "--allow-host gateway.test" in error.value.hint
     check_hosts(specs, "it", environment=True, ask=lambda bound: len(bound) == 1)
     # Known from now on.
     check_hosts(specs, "it", environment=True)

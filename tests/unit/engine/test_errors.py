@@ -26,13 +26,13 @@ from evalbench.engine.errors import (
 
 
 def test_the_text_is_what_then_why_then_cure() -> None:
-    error = EvalbenchError("the cup fell", why="it stood at the edge", cure="buy another")
+    error = EvalbenchError("the cup fell", why="it stood at the edge", hint="buy another")
     assert str(error) == "the cup fell\n  why: it stood at the edge\n  try: buy another"
 
 
 def test_what_is_unknown_is_not_mentioned() -> None:
     assert str(EvalbenchError("the cup fell")) == "the cup fell"
-    assert str(EvalbenchError("the cup fell", cure="sweep")) == "the cup fell\n  try: sweep"
+    assert str(EvalbenchError("the cup fell", hint="sweep")) == "the cup fell\n  try: sweep"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_the_machine_refuses_is_told_with_its_reason(number: int, said: str
     assert limit
     assert said in limit.what
     assert limit.why.startswith(f"{os.strerror(number)}: /somewhere")
-    assert limit.cure
+    assert limit.hint
     assert other
     assert (other.what, other.why, other.exit_code) == ("no run can be made", limit.why, 5)
 
@@ -79,7 +79,7 @@ def test_temporary_files_without_a_place(monkeypatch: pytest.MonkeyPatch) -> Non
         tempfile.gettempdir()
     limit = system_limit(caught.value)
     assert limit
-    assert "TMPDIR" in limit.cure
+    assert "TMPDIR" in limit.hint
 
 
 def test_external_text_is_not_a_format() -> None:
@@ -141,9 +141,9 @@ def test_every_error_ends_the_process_with_its_code() -> None:
 @pytest.mark.parametrize("kind", [EvalbenchError, *CLASSES])
 def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
     error = (
-        kind("limit", "what", why="why", cure="cure")
+        kind("limit", "what", why="why", hint="cure")
         if issubclass(kind, SpecError)
-        else kind("what", why="why", cure="cure")
+        else kind("what", why="why", hint="cure")
     )
     read = error_from_json(orjson.loads(orjson.dumps(error_to_json(error))))
     assert type(read) is kind

@@ -548,7 +548,7 @@ def test_a_picture_of_billions_of_pixels_is_refused(tmp_path: Path) -> None:
     import struct
     import zlib
 
-    from evalbench.engine.data.pictures import Unreadable, encode
+    from evalbench.engine.data.images import Unreadable, encode
 
     def chunk(name: bytes, body: bytes) -> bytes:
         check = zlib.crc32(name + body)

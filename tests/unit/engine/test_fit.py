@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalbench.engine.errors import SpecError
-from evalbench.engine.hardware.devices import Room, named_cards, system_memory, visible
+from evalbench.engine.hardware.devices import DeviceMemory, named_cards, system_memory, visible
 from evalbench.engine.hardware.fit import Footprint, Loading, Verdict, Work, fit, parse_bytes
 
 GB = 1_000_000_000
@@ -21,12 +21,12 @@ MODEL = Footprint(
 )
 
 
-def cuda(free: float, cards: int = 1, *, bf16: bool = True) -> Room:
-    return Room("cuda", "Pretend 9000", round(free * GB), 80 * GB, cards, bf16)
+def cuda(free: float, cards: int = 1, *, bf16: bool = True) -> DeviceMemory:
+    return DeviceMemory("cuda", "Pretend 9000", round(free * GB), 80 * GB, cards, bf16)
 
 
-def cpu(free: float) -> Room:
-    return Room("cpu", "CPU", round(free * GB), 64 * GB)
+def cpu(free: float) -> DeviceMemory:
+    return DeviceMemory("cpu", "CPU", round(free * GB), 64 * GB)
 
 
 def test_weights_by_number_format() -> None:
@@ -75,7 +75,7 @@ def test_on_a_cpu_16_bits_come_before_quantising() -> None:
 
 
 def test_apples_gpus_are_not_quantised_for() -> None:
-    room = Room("mps", "Apple GPU", 4 * GB, 8 * GB)
+    room = DeviceMemory("mps", "Apple GPU", 4 * GB, 8 * GB)
     found = fit(MODEL, room, Loading.chosen({}, room))
     assert found.verdict is Verdict.DOES_NOT
     assert list(found.least) == ["bfloat16"]
@@ -181,10 +181,10 @@ def test_several_programs_use_all_the_parts() -> None:
 
 
 def test_a_worker_has_a_card_or_a_part_of_main_memory() -> None:
-    cards, cpu = Room("cuda", "4 × A", 80, 120, 4), Room("cpu", "CPU", 80, 120)
+    cards, cpu = DeviceMemory("cuda", "4 × A", 80, 120, 4), DeviceMemory("cpu", "CPU", 80, 120)
     assert cards.shared_out(1) == cards
-    assert cards.shared_out(2) == Room("cuda", "4 × A", 20, 30, 1)
-    assert cpu.shared_out(2) == Room("cpu", "CPU", 40, 60)
+    assert cards.shared_out(2) == DeviceMemory("cuda", "4 × A", 20, 30, 1)
+    assert cpu.shared_out(2) == DeviceMemory("cpu", "CPU", 40, 60)
 
 
 def test_a_footprint_crosses_a_pipe() -> None:

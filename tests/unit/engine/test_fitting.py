@@ -7,21 +7,22 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import preflight
 from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.data.dataset import prepare
 from evalbench.engine.errors import SpecError
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Fit, Verdict
-from evalbench.engine.preflight import desk, fitting
+from evalbench.engine.preflight import fitting
 from evalbench.engine.preflight.fitting import fit_models, fits, longest
 
 GB = 1_000_000_000
-CUDA = Room("cuda", "Pretend 9000", 80 * GB, 80 * GB)
+CUDA = DeviceMemory("cuda", "Pretend 9000", 80 * GB, 80 * GB)
 
 
 @pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "find_room", lambda device="auto": CUDA)
+    monkeypatch.setattr(fitting, "device_memory", lambda device="auto": CUDA)
 
 
 def spec_of(model: str, benchmark: str = "quickstart", **more: Any) -> RunSpec:
@@ -72,14 +73,14 @@ async def test_what_does_not_fit_is_refused_with_figures_and_a_cure(home: Path) 
     assert caught.value.what == "local/llama-3.2-3b does not fit into memory"
     assert "in bfloat16 it takes 7.3 GB at the least" in caught.value.why
     assert "6.0 GB are free" in caught.value.why
-    assert caught.value.cure == "--quantize 8bit (4.5 GB) or --quantize 4bit (3.1 GB)"
+    assert caught.value.hint == "--quantize 8bit (4.5 GB) or --quantize 4bit (3.1 GB)"
 
 
 async def test_what_fits_nowhere_says_so(home: Path) -> None:
     spec = spec_of("local/phi-3-mini", provider_options={"memory_limit": "1GB"})
     with pytest.raises(SpecError, match="does not fit") as caught:
         fitting.refuse_what_does_not_fit(spec, await fits(spec, prepare(spec, home)))
-    assert "smaller model" in caught.value.cure
+    assert "smaller model" in caught.value.hint
 
 
 async def test_a_quantised_model_is_not_refused(home: Path) -> None:
@@ -95,7 +96,9 @@ async def test_a_judge_gets_what_the_candidate_leaves(
 ) -> None:
     free = 30 * GB
     monkeypatch.setattr(
-        fitting, "find_room", lambda device="auto": Room("cuda", "Pretend 9000", free, free)
+        fitting,
+        "device_memory",
+        lambda device="auto": DeviceMemory("cuda", "Pretend 9000", free, free),
     )
     data = str(shared_data / "mt_bench")
     both = spec_of("local/llama-3.2-1b", "mt-bench", data=data, judge=["local/gpt2-large"])
@@ -118,8 +121,8 @@ async def test_a_model_that_cannot_be_known_yet_is_left_to_its_loading(
 @pytest.mark.local
 def test_a_run_is_checked_before_it_starts(home: Path) -> None:
     with pytest.raises(SpecError, match="does not fit into memory"):
-        desk.check([spec_of("local/phi-3-mini", provider_options={"memory_limit": "1GB"})])
-    (checked,) = desk.check([spec_of("local/smollm2-135m-instruct")])
+        preflight.check([spec_of("local/phi-3-mini", provider_options={"memory_limit": "1GB"})])
+    (checked,) = preflight.check([spec_of("local/smollm2-135m-instruct")])
     assert Fit.from_json(checked.fits["candidate"]).verdict is Verdict.FITS
 
 

@@ -12,7 +12,7 @@ from evalbench.engine.config.spec import make_spec, parse_model
 from evalbench.engine.errors import DataError
 from evalbench.engine.formats.recorded import (
     Recorded,
-    Told,
+    RecordedReply,
     known_as,
     stands_for,
     write_run,
@@ -32,7 +32,10 @@ def recorded(*texts: str | None) -> Recorded:
         1,
         {"subject": "elementary_mathematics", "category": "STEM"},
     )
-    said = [{("candidate", "answer", 0): Told(text, "as asked")} if text else {} for text in texts]
+    said = [
+        {("candidate", "answer", 0): RecordedReply(text, "as asked")} if text else {}
+        for text in texts
+    ]
     spec = make_spec("mmlu", stands_for("some model"), **SPEC_WORDS)
     return Recorded(spec, [(item, one) for one in said], "records", ["a note"])
 
@@ -79,7 +82,7 @@ async def test_no_half_made_run_is_left(home: Path, monkeypatch: pytest.MonkeyPa
 
 def test_an_imported_run_cannot_be_resumed(home: Path) -> None:
     run = written(recorded("B", None)).folder
-    with pytest.raises(Exception, match="was imported; there is nobody to ask"):
+    with pytest.raises(Exception, match="was imported; it has no model to call"):
         resume_run(run, EngineOptions(accept_changes=True))
     assert run.live_pid() is None
 

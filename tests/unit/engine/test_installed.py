@@ -112,7 +112,7 @@ def test_what_is_missing_is_named_with_the_command(environment: Path) -> None:
     assert (
         error.value.what == "asking needs made_up_a and made_up_b.c, which this installation lacks"
     )
-    assert error.value.cure == install_command("openai")
+    assert error.value.hint == install_command("openai")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_missing_package_stops_a_run_before_it_begins(
     with pytest.raises(UsageError) as error:
         check_spec(make_spec("quickstart", model))
     assert f"needs {module}" in error.value.what
-    assert "install" in error.value.cure
+    assert "install" in error.value.hint
 
 
 def test_every_extra_that_the_code_names_exists() -> None:

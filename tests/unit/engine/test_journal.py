@@ -208,7 +208,9 @@ async def test_a_shape_stands_for_prompts_with_different_images(tmp_path: Path) 
             await opened.add_samples([(row, sample(row))])
             await ask(opened, row, sample(row), generate([user([picture, "What?"])]), None)
         shapes = opened.query(
-            lambda shelf: shelf.db.execute("SELECT count(DISTINCT shape) FROM call").fetchone()[0]
+            lambda decoder: decoder.db.execute("SELECT count(DISTINCT shape) FROM call").fetchone()[
+                0
+            ]
         )
     assert shapes == 1
 
@@ -222,7 +224,7 @@ async def test_a_reader_learns_of_a_dictionary_that_came_after_it_opened(tmp_pat
             assert len(list(reader.samples())) == before - 1
             await fill(opened, range(before, after))
             dictionaries = opened.query(
-                lambda shelf: shelf.db.execute(
+                lambda decoder: decoder.db.execute(
                     "SELECT count(*) FROM blob WHERE kind = 'dictionary' AND length(data) > 0"
                 ).fetchone()[0]
             )
@@ -444,7 +446,7 @@ async def test_what_many_store_in_one_turn_is_one_commit(tmp_path: Path) -> None
 
     async with journal(tmp_path / "journal.db") as opened:
         await opened.add_samples([(row, sample(row)) for row in range(1, 21)])
-        opened.query(lambda shelf: shelf.db.set_trace_callback(said.append))
+        opened.query(lambda decoder: decoder.db.set_trace_callback(said.append))
 
         async def store(row: int) -> None:
             for _ in range(row % 7):
@@ -453,12 +455,12 @@ async def test_what_many_store_in_one_turn_is_one_commit(tmp_path: Path) -> None
                 key = KEY._replace(step=str(step))
                 await ask(opened, row, sample(row), generate("?"), Reply("A"), key=key)
                 if row == 1:
-                    opened.query(lambda shelf: None)
+                    opened.query(lambda decoder: None)
 
         counting = asyncio.create_task(count_turns())
         await asyncio.gather(*(store(row) for row in range(1, 21)))
         counting.cancel()
-        opened.query(lambda shelf: shelf.db.set_trace_callback(None))
+        opened.query(lambda decoder: decoder.db.set_trace_callback(None))
     assert said.count("COMMIT") < turns
 
 

@@ -48,7 +48,7 @@ async def test_the_engine_itself_sees_everything_it_stored(path: Path) -> None:
         for row in range(1, 4):
             opened.store_score(row, 0, {}, list(Outcome)[row % 2], {}, {})
             assert opened.query(count_scores) == row
-        assert opened.query(lambda shelf: count_scores(shelf, [Outcome.TRUNCATED])) == 1
+        assert opened.query(lambda decoder: count_scores(decoder, [Outcome.TRUNCATED])) == 1
 
 
 async def test_what_was_waited_for_survives_the_death_of_the_engine(
@@ -76,7 +76,7 @@ async def test_after_a_failed_write_nothing_more_is_taken(path: Path) -> None:
     async with journal(path) as opened:
         await fill(opened, [1])
     failing = Journal(path)
-    failing.query(lambda shelf: shelf.db.execute("PRAGMA query_only = 1"))
+    failing.query(lambda decoder: decoder.db.execute("PRAGMA query_only = 1"))
     waiting = [failing.add_samples([(row, sample(row))]) for row in (2, 3)]
     results = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(result) for result in results] == [JournalError] * 2
@@ -101,13 +101,13 @@ async def test_after_a_failed_write_nothing_more_is_taken(path: Path) -> None:
 
 async def test_money_and_tokens_add_up_over_all_replies(path: Path) -> None:
     async with journal(path) as opened:
-        assert opened.query(lambda shelf: totals(shelf, path)) == Totals()
+        assert opened.query(lambda decoder: totals(decoder, path)) == Totals()
         for row, cost in ((1, Decimal("0.1")), (2, Decimal("0.2")), (3, None)):
             await opened.add_samples([(row, sample(row))])
             usage = Usage(10, None if cost is None else 1)
             reply = Reply("A", usage=usage, cost=cost, possible_cost=Decimal("0.05"))
             await ask(opened, row, sample(row), generate("?"), reply)
-        assert opened.query(lambda shelf: totals(shelf, path))[2:] == (
+        assert opened.query(lambda decoder: totals(decoder, path))[2:] == (
             Decimal("0.3"),
             Decimal("0.15"),
         )

@@ -63,7 +63,7 @@ async def test_a_newer_journal_is_refused_by_both_and_left_alone(resting: Path) 
         with pytest.raises(JournalTooNew) as caught:
             opens(resting)
         assert f"version {VERSION + 1}" in caught.value.why
-        assert "upgrade" in caught.value.cure
+        assert "upgrade" in caught.value.hint
     assert resting.read_bytes() == before
 
 
@@ -106,7 +106,7 @@ async def test_a_record_whose_dictionary_is_gone_is_told(tmp_path: Path) -> None
 async def test_a_failed_query_is_told(resting: Path) -> None:
     async with journal(resting) as opened:
         with pytest.raises(JournalError):
-            opened.query(lambda shelf: shelf.db.execute("SELECT * FROM nowhere"))
+            opened.query(lambda decoder: decoder.db.execute("SELECT * FROM nowhere"))
         opened.event("goes on")
 
 
@@ -153,7 +153,7 @@ def test_a_write_that_failed_for_want_of_room_is_told_as_that(
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     told = understand(sqlite_error("SQLITE_IOERR_WRITE"), path)
     assert isinstance(told, JournalFull)
-    assert "evalbench resume run-1" in told.cure
+    assert "evalbench resume run-1" in told.hint
     assert isinstance(understand(OSError(number, "full"), path), JournalFull)
 
 

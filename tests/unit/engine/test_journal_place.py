@@ -78,7 +78,7 @@ async def test_a_journal_that_is_no_longer_where_it_was(
         with pytest.raises(JournalError, match=said) as caught:
             opened.check_place()
         assert caught.value.exit_code == 5
-        assert "evalbench resume run" in caught.value.cure
+        assert "evalbench resume run" in caught.value.hint
 
 
 async def test_what_a_run_does_to_its_journal_is_no_displacement(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ async def test_a_log_that_is_missing_is_named(logless: RunFolder) -> None:
     assert lost
     assert lost.replies == 3
     assert lost.what == "journal.db-wal is missing"
-    assert "put journal.db-wal back" in lost.cure
+    assert "put journal.db-wal back" in lost.hint
     assert logless.journal.read_bytes() == before
     assert lost_replies(logless, status(0)) is None
 
@@ -226,4 +226,4 @@ async def test_a_log_that_is_missing_where_nobody_knows_what_it_held(tmp_path: P
     lost = lost_replies(folder, Status("left"))
     assert lost
     assert lost.replies is None
-    assert "nobody knows how many" in str(lost.refusal("left"))
+    assert "an unknown number" in str(lost.refusal("left"))

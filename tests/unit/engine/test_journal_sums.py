@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalbench.engine.calls import Call, Outcome, Reply, Usage, generate
 from evalbench.engine.calls.replies import Reused
 from evalbench.engine.journal import Journal, JournalReader
-from evalbench.engine.journal.reader import Shelf
+from evalbench.engine.journal.reader import RowDecoder
 from evalbench.engine.journal.schema import create
 from evalbench.engine.journal.sums import Sums, kept, recount
 from tests.examples import examples
@@ -104,8 +104,8 @@ async def live(path: Path, steps: list[tuple]) -> None:  # type: ignore[type-arg
             path = copy
             assert look(path, kept) in (None, look(path, recount))
             opened = Journal(path)
-        known = opened.query(Shelf.sums)
-        assert known in (None, opened.query(lambda shelf: recount(shelf.db)))
+        known = opened.query(RowDecoder.sums)
+        assert known in (None, opened.query(lambda decoder: recount(decoder.db)))
     await opened.close()
 
 
@@ -156,7 +156,7 @@ async def test_a_journal_of_version_3_is_counted_and_keeps_them_from_then_on(
     with JournalReader(path) as reader:
         assert [row.count for row in reader.tally()] == [3]
     async with journal(path) as opened:
-        assert opened.query(Shelf.sums) == look(path, recount)
+        assert opened.query(RowDecoder.sums) == look(path, recount)
     assert look(path, kept) == look(path, recount)
 
 
@@ -165,7 +165,7 @@ async def test_a_reply_that_is_replaced_leaves_no_sums(tmp_path: Path) -> None:
     async with journal(path) as opened:
         await fill(opened, range(1, 3))
         opened.store_reply(1, KEY, 0, Reply("B", cost=Decimal(1)))
-        assert opened.query(Shelf.sums) is None
+        assert opened.query(RowDecoder.sums) is None
     assert look(path, kept) is None
     async with journal(path):
         pass
@@ -188,6 +188,6 @@ async def test_rows_changed_by_hand_are_found_by_counting_all(tmp_path: Path) ->
         connection.execute("DELETE FROM score WHERE id > 1 << 10")
     async with journal(path) as opened:
         opened.recount()
-        assert opened.query(Shelf.sums) == look(path, recount)
+        assert opened.query(RowDecoder.sums) == look(path, recount)
         assert look(path, kept) is None
     assert look(path, kept) == look(path, recount)

@@ -35,7 +35,7 @@ from evalbench.engine.calls.messages import call_from_json
 from evalbench.engine.calls.options import Option
 from evalbench.engine.dispatch.base import Halted, SendLog
 from evalbench.engine.dispatch.local.answer_frames import answer_frames
-from evalbench.engine.dispatch.local.dispatcher import WINDOW, Local
+from evalbench.engine.dispatch.local.dispatcher import WINDOW, LocalDispatcher
 from evalbench.engine.errors import NoSuchModel, WorkerFailed
 from evalbench.engine.hardware.measures import together
 from tests.unit.engine.virtual_time import settle, virtual_time
@@ -112,7 +112,7 @@ class Bench:
         self.provider = Scripted({"script": folder / "worker.py"})
         self.provider.script.write_text(LANGUAGE + body)
         self.log = folder / "worker.log"
-        self.local = Local(self.provider, "m", report=self._report, log=self.log, **more)
+        self.local = LocalDispatcher(self.provider, "m", report=self._report, log=self.log, **more)
         self.begun: list[str] = []
 
     def _report(self, kind: str, **body: Any) -> None:
@@ -347,7 +347,7 @@ async def test_a_worker_that_dies_again_and_again_is_given_up_with_its_last_word
             await one
         assert caught.value.what == "the local worker died 4 times in a row (exit 9)"
         assert caught.value.why == "out of luck"
-        assert str(held.log) in caught.value.cure
+        assert str(held.log) in caught.value.hint
         with pytest.raises(WorkerFailed):
             await two
         assert len(held.pids) == 4
@@ -361,7 +361,7 @@ async def test_a_worker_that_is_killed_was_most_likely_ended_for_its_memory(benc
         with pytest.raises(WorkerFailed, match="4 times in a row \\(signal 9\\)") as caught:
             await held.ask("one")
         assert "memory ran out" in caught.value.why
-        assert "evalbench models fit" in caught.value.cure
+        assert "evalbench models fit" in caught.value.hint
 
 
 KILLED = """
@@ -418,13 +418,13 @@ while True:
 """
 
 
-@pytest.mark.parametrize("place", [0, 2, 4])
-async def test_a_call_that_kills_the_worker_fails_alone(bench: Open, place: int) -> None:
+@pytest.mark.parametrize("slot", [0, 2, 4])
+async def test_a_call_that_kills_the_worker_fails_alone(bench: Open, slot: int) -> None:
     async with bench(POISONED) as held:
         texts = ["one", "two", "three", "four"]
-        texts.insert(place, "poison")
+        texts.insert(slot, "poison")
         replies = await asyncio.gather(*(held.ask(text) for text in texts))
-        bad = replies.pop(place)
+        bad = replies.pop(slot)
         assert [reply.text for reply in replies] == ["ONE", "TWO", "THREE", "FOUR"]
         assert (bad.outcome, bad.attempts) == (Outcome.ERROR, 2)
         assert "died 2 times with this call in it (exit 7)" in bad.error
@@ -506,7 +506,7 @@ async def test_what_is_no_frame_ends_the_run_instead_of_hanging_it(
     async with bench(f"next(calls())\n{nonsense}\nsys.stdout.flush()\nread()") as held:
         with pytest.raises(WorkerFailed, match="is not a frame") as caught:
             await held.ask("one")
-        assert str(held.log) in caught.value.cure
+        assert str(held.log) in caught.value.hint
 
 
 async def test_a_question_begun_as_the_worker_fails_fails_too(bench: Open) -> None:

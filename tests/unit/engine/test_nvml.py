@@ -17,11 +17,11 @@ MIB = 1 << 20
 _READ = """
 import json
 from evalbench.engine.hardware.gpu import Gpus
-from evalbench.engine.hardware.devices import find_room
+from evalbench.engine.hardware.devices import device_memory
 gpus = Gpus()
 gpus.read()
 cards = gpus.read()
-room = find_room("cuda")
+room = device_memory("cuda")
 print(json.dumps({"cards": cards, "trouble": gpus.trouble, "driver": gpus.driver,
                   "room": [room.device, room.name, room.free, room.cards, room.bf16]}))
 """

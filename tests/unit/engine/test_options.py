@@ -123,7 +123,7 @@ def test_a_number_out_of_range_names_the_bound(option: Option, raw: Any, words: 
 def test_a_wrong_choice_names_the_right_ones() -> None:
     error = refusal(STYLE, "fanci")
     assert error.why == "allowed: plain, fancy"
-    assert error.cure == "did you mean fancy?"
+    assert error.hint == "did you mean fancy?"
 
 
 def test_large_whole_numbers_stay_exact() -> None:
@@ -173,7 +173,7 @@ def test_an_unknown_name_points_to_the_nearest() -> None:
         parse_options((SHOTS, STYLE), {"few_shot": 1}, "benchmark mmlu")
     assert caught.value.field == "few_shot"
     assert caught.value.what == "benchmark mmlu has no option 'few_shot'"
-    assert caught.value.cure == "did you mean few_shots?"
+    assert caught.value.hint == "did you mean few_shots?"
 
 
 def test_a_variable_gives_what_the_user_does_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from evalbench.engine.benchmark import Ask, Sample, Score
 from evalbench.engine.calls import Reply, Usage, generate
 from evalbench.engine.cost.budget import Budget
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import (
     CallRejected,
     ConnectionFailed,
@@ -27,9 +27,9 @@ from evalbench.engine.errors import (
     RateLimited,
     ServerFault,
 )
-from evalbench.engine.execution.ask import Contestant
+from evalbench.engine.execution.ask import BoundModel
 from evalbench.engine.execution.driver import Driver
-from evalbench.engine.execution.purses import Purses
+from evalbench.engine.execution.meters import CostMeters
 from evalbench.engine.journal import Journal
 from evalbench.engine.journal.schema import create
 from evalbench.engine.runs.status import State
@@ -115,24 +115,24 @@ class Engine:
     ) -> None:
         self.journal = Journal(path)
         self.budget = Budget()
-        self.purses = Purses({"candidate": (str(MODEL), 1.0)}, {"candidate": PRICES}, self.budget,
-                             self.journal)  # fmt: skip
-        self.realtime = Realtime(
+        models = {"candidate": (str(MODEL), 1.0)}
+        self.meters = CostMeters(models, {"candidate": PRICES}, self.budget, self.journal)
+        self.realtime = RealtimeDispatcher(
             writer.provider,
             Limiter(concurrency=concurrency),
-            self.purses.by_role["candidate"],
+            self.meters.by_role["candidate"],
             attempts=3,
             report=self.journal.event,
         )
         self.driver = Driver(
-            self.journal, Solving(solve), {"candidate": Contestant(MODEL, self.realtime, {})},
+            self.journal, Solving(solve), {"candidate": BoundModel(MODEL, self.realtime, {})},
             epochs=1,
         )  # fmt: skip
-        self.journal.close_cut_calls(self.purses.uncertain)
+        self.journal.close_cut_calls(self.meters.uncertain)
         self.driver.open()
         before = self.driver.progress.before
         self.budget.spent = before.cost
-        self.budget.possible = before.possible + self.purses.added
+        self.budget.possible = before.possible + self.meters.added
         self.budget.ceiling = ceiling
 
     @property
@@ -251,7 +251,7 @@ def test_nothing_is_spent_or_told_beyond_the_ceiling_but_what_was_in_flight(
         engine, _ = drive(path, writer, most, concurrency, moment)
         ledger.unseen += ledger.flying.values()
         ledger.flying.clear()
-    known = engine.purses.by_role["candidate"].overruns
+    known = engine.meters.by_role["candidate"].overruns
     # Of an answer that nobody saw, no more is charged than of those that somebody did.
     charged = sum(ledger.seen) + sum(min(one, CAP + known.output_tokens) for one in ledger.unseen)
     input_tokens = 5 * (len(ledger.seen) + len(ledger.unseen))

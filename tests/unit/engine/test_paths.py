@@ -67,7 +67,7 @@ def test_homes_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (runs_dir, cache_dir, config_dir):
         with pytest.raises(UsageError, match="no home folder") as caught:
             place()
-        assert "set HOME or EVALBENCH_HOME" in caught.value.cure
+        assert "set HOME or EVALBENCH_HOME" in caught.value.hint
     for path in ("~", "~/x", "~nobody/x"):
         with pytest.raises(UsageError, match="is not known"):
             expand(path)

@@ -26,11 +26,11 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls.options import Option
 from evalbench.engine.cost.budget import Budget
-from evalbench.engine.cost.purse import Purse
+from evalbench.engine.cost.meter import CostMeter
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
 from evalbench.engine.dispatch.base import BudgetSpent, Halted, SendLog
-from evalbench.engine.dispatch.limits import Limiter
-from evalbench.engine.dispatch.realtime import Realtime
+from evalbench.engine.dispatch.limiter import Limiter
+from evalbench.engine.dispatch.realtime import RealtimeDispatcher
 from evalbench.engine.errors import (
     BadKey,
     CallRejected,
@@ -102,10 +102,10 @@ class Desk:
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.begun: list[str] = []
         self.limiter = Limiter(concurrency=concurrency, qps=qps)
-        self.realtime = Realtime(
+        self.realtime = RealtimeDispatcher(
             self.provider,
             self.limiter,
-            Purse(budget or Budget(), prices),
+            CostMeter(budget or Budget(), prices),
             attempts=attempts,
             report=lambda kind, **body: self.events.append((kind, body)),
         )

@@ -38,7 +38,7 @@ def test_a_plug_in_is_found_through_its_entry_points(plugins: None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "name", "what", "cure"),
+    ("load", "name", "what", "hint"),
     [
         (
             registry.benchmark_class,
@@ -55,11 +55,11 @@ def test_a_plug_in_is_found_through_its_entry_points(plugins: None) -> None:
     ],
 )
 def test_an_unknown_name_points_to_the_nearest(
-    load: Callable[[str], object], name: str, what: str, cure: str
+    load: Callable[[str], object], name: str, what: str, hint: str
 ) -> None:
     with pytest.raises(SpecError) as caught:
         load(name)
-    assert (caught.value.what, caught.value.cure) == (what, cure)
+    assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
 @pytest.mark.parametrize(

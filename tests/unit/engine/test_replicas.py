@@ -25,9 +25,9 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.calls import user as said
 from evalbench.engine.dispatch.base import Halted, SendLog
-from evalbench.engine.dispatch.local.dispatcher import Local
-from evalbench.engine.dispatch.local.links import PlaceLost
-from evalbench.engine.dispatch.local.machine import Machine, places_for
+from evalbench.engine.dispatch.local.dispatcher import LocalDispatcher
+from evalbench.engine.dispatch.local.machine import Machine, slots_for
+from evalbench.engine.dispatch.local.worker_slots import NodeLost
 from evalbench.engine.errors import JournalError, RunChanged, UsageError, WorkerFailed
 from tests.unit.engine.virtual_time import virtual_time
 
@@ -58,7 +58,7 @@ class Pretend:
 
     async def end(self) -> None: ...
 
-    def last_words(self) -> str:
+    def last_log_line(self) -> str:
         return "the end"
 
     # -- what a test does with it --
@@ -116,7 +116,7 @@ class Field:
         self.most = most
         self.look_s = look_s
 
-    async def places(self) -> Sequence[Spot]:
+    async def slots(self) -> Sequence[Spot]:
         return list(self.spots)
 
     def cards(self) -> list[dict[str, Any]]:
@@ -138,14 +138,14 @@ class Provider(WorkerProvider):
 class Many:
     """A dispatcher over pretended workers, and what a test sees of it."""
 
-    def __init__(self, ground: Field, **more: Any) -> None:
+    def __init__(self, pool: Field, **more: Any) -> None:
         self.events: list[tuple[str, dict[str, Any]]] = []
-        self.local = Local(
+        self.local = LocalDispatcher(
             Provider({}),
             "m",
             report=self.report,
             log=Path("/nowhere/worker.log"),
-            ground=ground,
+            pool=pool,
             **more,
         )
 
@@ -177,8 +177,8 @@ async def a_while() -> None:
 
 def two(**more: Any) -> tuple[Spot, Spot, Field, Many]:
     one, other = Spot("one"), Spot("other")
-    ground = Field(one, other, **more)
-    return one, other, ground, Many(ground)
+    pool = Field(one, other, **more)
+    return one, other, pool, Many(pool)
 
 
 @virtual_time
@@ -222,7 +222,7 @@ async def test_equal_beginnings_stay_with_one_worker() -> None:
 
 @virtual_time
 async def test_calls_of_a_lost_worker_go_to_the_others_and_are_no_suspects() -> None:
-    one, other, ground, many = two()
+    one, other, pool, many = two()
     asks = many.ask(*numbered(40))
     await a_while()
     one.worker.ready()
@@ -230,8 +230,8 @@ async def test_calls_of_a_lost_worker_go_to_the_others_and_are_no_suspects() -> 
     await a_while()
     lost = one.worker.asked
     assert lost
-    ground.spots.remove(one)
-    one.worker.frames.put_nowait(PlaceLost("its node is gone"))
+    pool.spots.remove(one)
+    one.worker.frames.put_nowait(NodeLost("its node is gone"))
     await a_while()
     for _ in range(5):
         other.worker.answer(*other.worker.asked)
@@ -250,14 +250,14 @@ async def test_calls_of_a_lost_worker_go_to_the_others_and_are_no_suspects() -> 
 
 @virtual_time
 async def test_a_place_that_comes_later_is_used() -> None:
-    one, other, ground, many = two()
-    ground.spots.remove(other)
+    one, other, pool, many = two()
+    pool.spots.remove(other)
     asks = many.ask(*numbered(100))
     await a_while()
     one.worker.ready()
     await a_while()
     assert many.local.window == 768
-    ground.spots.append(other)
+    pool.spots.append(other)
     await a_while()
     other.worker.ready()
     await a_while()
@@ -357,7 +357,7 @@ async def test_a_worker_that_loads_the_model_otherwise_is_not_used() -> None:
     def report(kind: str, **body: Any) -> None:
         many.report(kind, **body)
         if body.get("dtype") == "float16":
-            raise RunChanged("the model is another", cure="")
+            raise RunChanged("the model is another", hint="")
 
     many.local._report = report
     (ask,) = many.ask("a")
@@ -379,7 +379,7 @@ async def test_a_place_that_is_lost_again_and_again_is_left_alone() -> None:
     await a_while()
     other.worker.ready()
     for _ in range(3):
-        one.worker.frames.put_nowait(PlaceLost("no evalbench there"))
+        one.worker.frames.put_nowait(NodeLost("no evalbench there"))
         await a_while()
     assert len(one.lives) == 3
     assert many.told("worker-given-up")[0]["why"].endswith("no evalbench there")
@@ -390,8 +390,8 @@ async def test_a_place_that_is_lost_again_and_again_is_left_alone() -> None:
 
 @virtual_time
 async def test_a_run_without_any_machine_waits_ten_minutes() -> None:
-    ground = Field()
-    many = Many(ground)
+    pool = Field()
+    many = Many(pool)
     (ask,) = many.ask("a")
     await asyncio.sleep(590)
     assert not ask.done()
@@ -413,7 +413,7 @@ async def test_a_journal_that_cannot_be_written_ends_the_run() -> None:
     many.local._report = report
     (ask,) = many.ask("a")
     await a_while()
-    one.worker.frames.put_nowait(PlaceLost("gone"))
+    one.worker.frames.put_nowait(NodeLost("gone"))
     with pytest.raises(JournalError):
         await ask
     await many.local.close()
@@ -421,12 +421,12 @@ async def test_a_journal_that_cannot_be_written_ends_the_run() -> None:
 
 @virtual_time
 async def test_no_more_workers_than_asked_for() -> None:
-    one, other, ground, many = two(most=1)
+    one, other, pool, many = two(most=1)
     many.ask("a")
     await a_while()
     assert (len(one.lives), len(other.lives)) == (1, 0)
-    ground.spots.remove(one)
-    one.worker.frames.put_nowait(PlaceLost("gone"))
+    pool.spots.remove(one)
+    one.worker.frames.put_nowait(NodeLost("gone"))
     await a_while()
     assert len(other.lives) == 1, "another takes its place"
     await many.local.close()
@@ -472,19 +472,19 @@ async def test_gauges_tell_of_each_worker() -> None:
 
 
 def test_each_worker_has_a_card_or_its_share_of_the_cores(tmp_path: Path) -> None:
-    cards = places_for(2, ["GPU-a", "GPU-b", "GPU-c"], tmp_path)
+    cards = slots_for(2, ["GPU-a", "GPU-b", "GPU-c"], tmp_path)
     assert [(one.name, one.env, one.sharing) for one in cards] == [  # type: ignore[attr-defined]
         ("gpu 0", {"CUDA_VISIBLE_DEVICES": "GPU-a"}, 2),
         ("gpu 1", {"CUDA_VISIBLE_DEVICES": "GPU-b"}, 2),
     ]
-    cores = places_for(3, [], tmp_path)
+    cores = slots_for(3, [], tmp_path)
     assert [(one.name, one.sharing) for one in cores] == [(f"worker {n}", 3) for n in (1, 2, 3)]
     with pytest.raises(UsageError, match="not 4 GPUs") as caught:
-        places_for(4, ["GPU-a"], tmp_path)
-    assert caught.value.cure == "--workers 1"
+        slots_for(4, ["GPU-a"], tmp_path)
+    assert caught.value.hint == "--workers 1"
 
 
 async def test_a_machine_without_cards_has_as_many_places_as_workers(tmp_path: Path) -> None:
-    (lone,) = await Machine(tmp_path).places()
+    (lone,) = await Machine(tmp_path).slots()
     assert (lone.name, lone.sharing) == ("", 1)
-    assert [one.sharing for one in await Machine(tmp_path, 2, "cpu").places()] == [2, 2]
+    assert [one.sharing for one in await Machine(tmp_path, 2, "cpu").slots()] == [2, 2]

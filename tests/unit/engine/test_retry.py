@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from evalbench.engine import errors
 from evalbench.engine.dispatch.retry import (
-    FULL_HOUSE,
     LONGEST_OUTAGE_S,
     LONGEST_RETRY_AFTER_S,
     LONGEST_WAIT_S,
-    Patience,
-    told_to_wait,
+    OVERLOAD_FACTOR,
+    RetryPolicy,
+    requested_wait,
     wait_words,
 )
 from evalbench.engine.errors import (
@@ -39,10 +39,10 @@ def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random, "uniform", lambda low, high: high)
 
 
-def waits(patience: Patience, error: ProviderError, most: int = 1000) -> list[float]:
+def waits(retry_policy: RetryPolicy, error: ProviderError, most: int = 1000) -> list[float]:
     """Every wait that is granted until there is none."""
     granted: list[float] = []
-    while (wait := patience.wait(error)) is not None and len(granted) < most:
+    while (wait := retry_policy.wait(error)) is not None and len(granted) < most:
         granted.append(wait)
     return granted
 
@@ -58,36 +58,36 @@ def test_every_transient_error_is_listed_here() -> None:
     "kind", [ProviderError, CallRejected, errors.ContextTooLong, errors.OutOfMemory, errors.BadKey]
 )
 def test_what_will_not_change_is_not_tried_again(kind: type[ProviderError]) -> None:
-    assert Patience(8).wait(kind("no", retry_after=1)) is None
+    assert RetryPolicy(8).wait(kind("no", retry_after=1)) is None
 
 
 @pytest.mark.parametrize("kind", [ServerFault, ConnectionFailed, DeadlineExceeded])
 def test_faults_double_their_wait_up_to_the_number_of_tries(
     kind: type[ProviderError], longest_waits: None
 ) -> None:
-    assert waits(Patience(5), kind("broken")) == [0.5, 1, 2, 4]
+    assert waits(RetryPolicy(5), kind("broken")) == [0.5, 1, 2, 4]
 
 
 @pytest.mark.parametrize("kind", [RateLimited, Overloaded])
 def test_refusals_wait_longer_and_are_tried_more_often(
     kind: type[ProviderError], longest_waits: None
 ) -> None:
-    granted = waits(Patience(2), kind("full"))
+    granted = waits(RetryPolicy(2), kind("full"))
     assert granted == [2, 4, 8, 16, 32, 60, 60, 60, 60]
-    assert len(granted) + 1 == 2 * FULL_HOUSE
+    assert len(granted) + 1 == 2 * OVERLOAD_FACTOR
 
 
-@pytest.mark.parametrize(("kind", "most"), [(ServerFault, 1), (RateLimited, FULL_HOUSE)])
+@pytest.mark.parametrize(("kind", "most"), [(ServerFault, 1), (RateLimited, OVERLOAD_FACTOR)])
 def test_a_single_try_is_a_single_try(kind: type[ProviderError], most: int) -> None:
-    assert len(waits(Patience(1), kind("no"))) + 1 == most
+    assert len(waits(RetryPolicy(1), kind("no"))) + 1 == most
 
 
 def test_faults_and_refusals_are_counted_apart() -> None:
-    patience = Patience(3)
-    assert len(waits(patience, RateLimited("full"), most=10)) == 10
-    assert len(waits(patience, ServerFault("broken"))) == 2
-    assert patience.wait(RateLimited("full")) is not None
-    assert patience.wait(ServerFault("broken")) is None
+    retry_policy = RetryPolicy(3)
+    assert len(waits(retry_policy, RateLimited("full"), most=10)) == 10
+    assert len(waits(retry_policy, ServerFault("broken"))) == 2
+    assert retry_policy.wait(RateLimited("full")) is not None
+    assert retry_policy.wait(ServerFault("broken")) is None
 
 
 @quickly
@@ -95,10 +95,10 @@ def test_faults_and_refusals_are_counted_apart() -> None:
 def test_jitter_keeps_within_the_upper_half_and_a_minute(
     kind: type[ProviderError], tries: int
 ) -> None:
-    patience = Patience(100)
+    retry_policy = RetryPolicy(100)
     base = 2.0 if kind in (RateLimited, Overloaded) else 0.5
     for number in range(tries):
-        wait = patience.wait(kind("later"))
+        wait = retry_policy.wait(kind("later"))
         full = min(60.0, base * 2**number)
         assert wait is not None
         assert full / 2 <= wait <= full
@@ -107,25 +107,25 @@ def test_jitter_keeps_within_the_upper_half_and_a_minute(
 @pytest.mark.parametrize("kind", TRANSIENT)
 @pytest.mark.parametrize("asked", [0.0, 0.25, 17.5, LONGEST_RETRY_AFTER_S])
 def test_a_retry_after_is_obeyed_to_the_letter(kind: type[ProviderError], asked: float) -> None:
-    assert Patience(3).wait(kind("later", retry_after=asked)) == asked
+    assert RetryPolicy(3).wait(kind("later", retry_after=asked)) == asked
 
 
 def test_a_wait_beyond_reason_is_not_begun() -> None:
-    assert Patience(3).wait(RateLimited("tomorrow", retry_after=300.5)) is None
+    assert RetryPolicy(3).wait(RateLimited("tomorrow", retry_after=300.5)) is None
 
 
 @pytest.mark.parametrize("kind", [RateLimited, Overloaded])
 def test_a_long_wait_is_no_try_of_the_call(kind: type[ProviderError]) -> None:
-    assert told_to_wait(kind("later", retry_after=LONGEST_RETRY_AFTER_S), 0) is None
-    assert told_to_wait(kind("later"), 0) is None
-    assert told_to_wait(kind("later", retry_after=360), 0) == 360
-    assert told_to_wait(kind("later", retry_after=360), LONGEST_OUTAGE_S - 100) is None
+    assert requested_wait(kind("later", retry_after=LONGEST_RETRY_AFTER_S), 0) is None
+    assert requested_wait(kind("later"), 0) is None
+    assert requested_wait(kind("later", retry_after=360), 0) == 360
+    assert requested_wait(kind("later", retry_after=360), LONGEST_OUTAGE_S - 100) is None
     with pytest.raises(errors.QuotaExhausted, match="2 h 1 min"):
-        told_to_wait(kind("later", retry_after=LONGEST_OUTAGE_S + 1), 0)
+        requested_wait(kind("later", retry_after=LONGEST_OUTAGE_S + 1), 0)
 
 
 def test_a_fault_is_not_waited_for_that_long() -> None:
-    assert told_to_wait(ServerFault("broken", retry_after=360), 0) is None
+    assert requested_wait(ServerFault("broken", retry_after=360), 0) is None
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,6 @@ def test_waits_in_words(seconds: float, words: str) -> None:
 
 
 def test_all_waits_of_one_call_end_after_half_an_hour() -> None:
-    granted = waits(Patience(100), RateLimited("later", retry_after=250))
+    granted = waits(RetryPolicy(100), RateLimited("later", retry_after=250))
     assert sum(granted) == 1750
     assert sum(granted) + 250 > LONGEST_WAIT_S

@@ -28,10 +28,10 @@ from evalbench.engine.calls import (
 )
 from evalbench.engine.config.roles import RoleSpec
 from evalbench.engine.config.spec import RunSpec, make_spec
-from evalbench.engine.execution.loaded import note_model
+from evalbench.engine.execution.model_identity import note_model
 from evalbench.engine.execution.reuse import EarlierReplies, maker, replies_at_hand, taken
 from evalbench.engine.journal import CallKey, Journal
-from evalbench.engine.journal.reader import Shelf, Totals, reused_replies, totals
+from evalbench.engine.journal.reader import RowDecoder, Totals, reused_replies, totals
 from evalbench.engine.journal.records import BatchRow
 from evalbench.engine.journal.schema import connect, create
 from evalbench.engine.runs.folder import RunFolder, make_run
@@ -105,7 +105,7 @@ class Runs:
     ) -> EarlierReplies:
         """What a new run may take."""
         held = journal.query(taken) if journal else []
-        found = EarlierReplies((spec or self.spec()).cast(), journal, **how)
+        found = EarlierReplies((spec or self.spec()).roles(), journal, **how)
         found.collect(self.folder, "the new run", held)
         return found
 
@@ -281,9 +281,9 @@ async def test_through_a_chain_of_runs_a_reply_stays_one(runs: Runs, tmp_path: P
     journal = Journal(second.journal)
     assert runs.earlier(journal=journal).found == 0
     await journal.close()
-    shelf = Shelf(connect(second.journal, readonly=True))
-    assert reused_replies(shelf, second.journal) == {first.id: 1}
-    assert totals(shelf, second.journal) == Totals()
+    decoder = RowDecoder(connect(second.journal, readonly=True))
+    assert reused_replies(decoder, second.journal) == {first.id: 1}
+    assert totals(decoder, second.journal) == Totals()
 
 
 async def test_an_estimate_is_told_of_one_epoch_of_a_run_that_may_reuse(runs: Runs) -> None:
@@ -335,7 +335,7 @@ async def test_a_local_model_must_be_loaded_alike(
     assert earlier.found == 1
     same = await takes(earlier, call(model=LOCAL), key(model=LOCAL))
     assert same is (changed is None)
-    events = journal.query(lambda shelf: shelf.db.execute("SELECT kind FROM event").fetchall())
+    events = journal.query(lambda decoder: decoder.db.execute("SELECT kind FROM event").fetchall())
     assert events == ([] if same else [("reuse-refused",)])
     await journal.close()
 

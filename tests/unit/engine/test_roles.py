@@ -43,10 +43,10 @@ def test_a_run_has_its_judges_beside_the_candidate() -> None:
     spec = make_spec(
         "judged", "scripted/good", temperature=0.5, judge=["scripted/better,temperature=0"]
     )
-    cast = spec.cast()
-    assert list(cast) == ["candidate", "judge/scripted/better"]
-    assert cast["candidate"].overrides() == {"temperature": 0.5}
-    assert cast["judge/scripted/better"].overrides() == {"temperature": 0.0}
+    roles = spec.roles()
+    assert list(roles) == ["candidate", "judge/scripted/better"]
+    assert roles["candidate"].overrides() == {"temperature": 0.5}
+    assert roles["judge/scripted/better"].overrides() == {"temperature": 0.0}
     check_spec(spec)
 
 
@@ -58,7 +58,7 @@ def test_batches_are_for_every_model_that_can(tmp_path: Path) -> None:
         made = make_spec(
             "spec-comply", model, judge=judges, mode="batch", batch_size=size, data=str(spec_file)
         )
-        return [(part.get("mode"), part.get("batch_size")) for part in made.cast().values()]
+        return [(part.get("mode"), part.get("batch_size")) for part in made.roles().values()]
 
     sized = "anthropic/claude-haiku-4-5,batch-size=3"
     assert modes("answers/a", "openai/gpt-4.1", sized, "local/gpt2-large") == [
@@ -116,4 +116,4 @@ def test_a_suite_names_judges(tmp_path: Path) -> None:
         '[[run]]\nbenchmark = "judged"\nmodel = "scripted/good"\n'
     )
     (spec,) = load_suite(suite)
-    assert list(spec.cast())[1:] == ["judge/scripted/better", "judge/scripted/good"]
+    assert list(spec.roles())[1:] == ["judge/scripted/better", "judge/scripted/good"]

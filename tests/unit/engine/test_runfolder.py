@@ -122,7 +122,7 @@ def test_a_place_that_cannot_be_written_to_is_told(spec: RunSpec, tmp_path: Path
     with pytest.raises(UsageError, match="cannot make a run folder in") as caught:
         make_run(spec, tmp_path / "file" / "runs")
     assert caught.value.why == "Not a directory"
-    assert "--run-dir" in caught.value.cure
+    assert "--run-dir" in caught.value.hint
 
 
 def test_without_a_place_it_is_the_users(home: Path, spec: RunSpec) -> None:
@@ -281,7 +281,7 @@ def test_a_run_is_driven_by_one_engine_at_a_time(run: RunFolder) -> None:
     with pytest.raises(RunBusy) as caught:
         Lock(run)
     assert caught.value.what == f"run {run.id} is already being driven"
-    assert caught.value.cure == f"watch it: evalbench attach {run.id}"
+    assert caught.value.hint == f"watch it: evalbench attach {run.id}"
     lock.release()
     Lock(run).release()
 
@@ -439,7 +439,7 @@ def test_a_run_that_is_not_there_is_told(runs: Path, name: str) -> None:
         find_run(name, runs)
     assert caught.value.what == f"there is no run {name!r}"
     assert caught.value.why == ""
-    assert caught.value.cure.startswith(("list them: evalbench runs", "did you mean "))
+    assert caught.value.hint.startswith(("list them: evalbench runs", "did you mean "))
 
 
 def test_runs_are_counted_back_from_the_last(runs: Path) -> None:
@@ -470,7 +470,7 @@ def test_among_many_runs_the_nearest_is_named(runs: Path) -> None:
         (runs / f"20260201-openseesime-x-{number:04}" / "spec.json").write_text("{}")
     with pytest.raises(RunNotFound) as caught:
         find_run("20260101-mmul-a-0001", runs)
-    assert caught.value.cure.startswith("did you mean 20260101-mmlu-a-0001")
+    assert caught.value.hint.startswith("did you mean 20260101-mmlu-a-0001")
 
 
 def test_where_there_are_no_runs_the_place_is_named(tmp_path: Path) -> None:

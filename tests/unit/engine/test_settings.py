@@ -110,7 +110,7 @@ def test_every_common_setting_is_checked(field: str, value: Any, words: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "field", "words", "cure"),
+    ("given", "field", "words", "hint"),
     [
         ({"limt": 5}, "limt", "run has no option 'limt'", "did you mean limit?"),
         (
@@ -143,17 +143,17 @@ def test_every_common_setting_is_checked(field: str, value: Any, words: str) -> 
     ],
 )
 def test_every_other_setting_is_checked(
-    given: dict[str, Any], field: str, words: str, cure: str
+    given: dict[str, Any], field: str, words: str, hint: str
 ) -> None:
     error = refused(**given)
-    assert (error.field, error.what, error.cure) == (field, words, cure)
+    assert (error.field, error.what, error.hint) == (field, words, hint)
 
 
 def test_an_unknown_benchmark_is_told() -> None:
     with pytest.raises(SpecError) as caught:
         make_spec("sinthetic", "scripted/good")
     assert caught.value.field == "benchmark"
-    assert caught.value.cure == "did you mean synthetic?"
+    assert caught.value.hint == "did you mean synthetic?"
 
 
 @pytest.mark.parametrize("model", ["", "good", "scripted/", "/good", "scripted/caf\udce9"])
@@ -163,14 +163,14 @@ def test_what_names_no_model_is_told_with_the_form_and_the_providers(model: str)
     assert caught.value.field == "model"
     assert caught.value.what == f"{model!r} does not name a model"
     assert "provider/name" in caught.value.why
-    assert "scripted" in caught.value.cure
+    assert "scripted" in caught.value.hint
 
 
 def test_an_unknown_provider_is_told() -> None:
     with pytest.raises(SpecError) as caught:
         parse_model("scriptd/good")
     assert caught.value.field == "provider"
-    assert caught.value.cure == "did you mean scripted?"
+    assert caught.value.hint == "did you mean scripted?"
 
 
 def test_data_is_stored_as_an_absolute_path(
@@ -189,7 +189,7 @@ def test_data_that_is_not_there_is_told(data: str) -> None:
     error = refused(data=data)
     assert error.field == "data"
     assert error.what == f"there is no file or folder {data}"
-    assert error.cure == "check the path given to --data"
+    assert error.hint == "check the path given to --data"
 
 
 def test_a_benchmark_with_its_own_questions_takes_no_data(tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ class Vault(Provider):
 
 def test_a_provider_gets_its_options_and_its_key(installed: Installed) -> None:
     installed.add("vault_provider", KEYED, PROVIDERS, vault="Vault")
-    made = make_spec("synthetic", "vault/m").cast()["candidate"]
+    made = make_spec("synthetic", "vault/m").roles()["candidate"]
     need = made.key_need
     assert need is not None
     assert need.variables == ("VAULT_KEY",)
@@ -371,9 +371,9 @@ def test_a_provider_gets_its_options_and_its_key(installed: Installed) -> None:
 
 def test_a_provider_without_keys_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRIPTED_LEDGER", raising=False)
-    made = spec().cast()["candidate"]
+    made = spec().roles()["candidate"]
     assert made.key_need is None
-    assert make_spec("synthetic", "local/m").cast()["candidate"].key_need is None
+    assert make_spec("synthetic", "local/m").roles()["candidate"].key_need is None
     assert made.provider("s3cret").name == "scripted"
 
 
@@ -392,7 +392,7 @@ def test_a_model_that_cannot_answer_such_calls_is_refused() -> None:
     assert caught.value.field == "model"
     assert caught.value.what == "scripted/good cannot answer the 'choose' calls that mmlu makes"
     assert caught.value.why == "it only writes"
-    assert caught.value.cure.startswith("--family chat")
+    assert caught.value.hint.startswith("--family chat")
     check_spec(make_spec("mmlu", "scripted/good", options={"family": "chat"}))
 
 
@@ -493,7 +493,7 @@ def test_a_fault_in_a_suite_names_the_table(suite: Any, text: str, field: str, w
 def test_the_cure_of_a_fault_in_a_suite_is_kept(suite: Any) -> None:
     with pytest.raises(SpecError) as caught:
         suite(RUN + "limt = 5")
-    assert caught.value.cure == "did you mean limit?"
+    assert caught.value.hint == "did you mean limit?"
 
 
 def test_a_suite_that_is_no_toml_says_where(suite: Any) -> None:
@@ -519,9 +519,9 @@ def test_a_suite_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("seed", "sent"), [(7, 7), (-1, 2**31 - 1), (2**40 + 5, 5)])
 def test_the_runs_seed_is_the_candidates_own(seed: int, sent: int) -> None:
-    assert spec(seed=seed).cast()["candidate"].overrides()["seed"] == sent
+    assert spec(seed=seed).roles()["candidate"].overrides()["seed"] == sent
 
 
 def test_without_a_seed_none_is_asked_for() -> None:
     for one in (spec(), spec(seed=0)):
-        assert "seed" not in one.cast()["candidate"].overrides()
+        assert "seed" not in one.roles()["candidate"].overrides()

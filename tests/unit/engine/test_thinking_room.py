@@ -16,7 +16,7 @@ MODEL = ModelRef("anthropic", "claude-sonnet-5")
 
 def room(model: str = "anthropic/claude-sonnet-5", **common: Any) -> object:
     spec = make_spec("mmlu", model, options={"family": "chat"}, **common)
-    return spec.cast()["candidate"].overrides().get("thinking_room", 0)
+    return spec.roles()["candidate"].overrides().get("thinking_room", 0)
 
 
 def test_a_model_that_thinks_unasked_gets_room() -> None:

@@ -48,7 +48,7 @@ def test_both_files_of_mt_bench(tmp_path: Path, named: str) -> None:
     )
     assert (one.get("max_tokens"), one.get("temperature"), one.get("limit")) == (512, 0.7, 5)
     assert two.get("temperature") is None
-    judge = one.cast()["judge/openai/gpt-4.1-nano"]
+    judge = one.roles()["judge/openai/gpt-4.1-nano"]
     assert (judge.get("temperature"), judge.get("qps")) == (0.2, 10)
     told = "\n".join(found.notes)
     assert "phi-3-mini: not used here: beams" in told
@@ -64,7 +64,7 @@ def test_flags_beside_a_file_choose_its_models_or_are_refused(tmp_path: Path) ->
     for given in ("phi-3-mini", "local/phi-3-mini"):
         [spec] = read_config(models, models=[given], more=[other]).specs
         assert (spec.model, spec.get("max_tokens")) == ("local/phi-3-mini", 256)
-        assert list(spec.cast()) == ["candidate", "judge/openai/gpt-4.1-nano"]
+        assert list(spec.roles()) == ["candidate", "judge/openai/gpt-4.1-nano"]
     with pytest.raises(EvalbenchError, match=r"has no model local/X[\s\S]*local/gpt2-large"):
         read_config(models, models=["X"])
     with pytest.raises(EvalbenchError, match="both say what models is"):
@@ -104,7 +104,7 @@ def test_a_ranking_file_of_speceval(tmp_path: Path) -> None:
     found = read_config(spec_eval(tmp_path, RANKING))
     [spec] = found.specs
     assert (spec.benchmark, spec.model) == ("spec-rank", "answers/model-a+model-b")
-    assert list(spec.cast())[1:] == ["judge/openai/gpt-4o-mini-2024-07-18"]
+    assert list(spec.roles())[1:] == ["judge/openai/gpt-4o-mini-2024-07-18"]
     assert Path(spec.get("data")).is_file()
     assert "model-a: answers in" in found.notes[0]
     assert found.output == Path("data/batched_rankings")
@@ -117,7 +117,7 @@ def test_files_that_ask_for_batches_get_them(tmp_path: Path) -> None:
     text = RANKING + "qps: 4\ntimeout: 30\nmax_tokens: 99\nkey: nothing-secret\nodd: 1\n"
     file = spec_eval(tmp_path, text)
     found = read_config(file)
-    candidate, judge = found.specs[0].cast().values()
+    candidate, judge = found.specs[0].roles().values()
     assert (candidate.get("mode"), judge.get("mode"), judge.get("batch_size")) == (
         "realtime", "batch", 25,
     )  # fmt: skip
@@ -128,7 +128,7 @@ def test_files_that_ask_for_batches_get_them(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert "nothing-secret" not in json.dumps(found.specs[0].to_json())
     [at_once] = read_config(file, {"mode": "realtime"}).specs
-    assert [part.get("mode") for part in at_once.cast().values()] == ["realtime"] * 2
+    assert [part.get("mode") for part in at_once.roles().values()] == ["realtime"] * 2
     file.write_text(RANKING.replace("batch_size: 25\n", ""))
     assert read_config(file).specs[0].get("mode") is None
     file.write_text(RANKING.replace("_org: openai", "_org: local"))
@@ -146,7 +146,7 @@ def test_buckets_of_vertex_mean_gemini_by_key(tmp_path: Path) -> None:
     )
     text += "input_bucket: gs://ours/in\noutput_bucket: gs://ours/out\n"
     found = read_config(spec_eval(tmp_path, text))
-    assert list(found.specs[0].cast())[1:] == ["judge/google/gemini-2.5-pro"]
+    assert list(found.specs[0].roles())[1:] == ["judge/google/gemini-2.5-pro"]
     [given, put] = [note for note in found.notes if "bucket: " in note]
     assert given.startswith("input_bucket: Gemini is asked by its Developer API, with a key")
     assert put.startswith("output_bucket: ")
@@ -159,7 +159,7 @@ def test_a_compliance_file_of_speceval(tmp_path: Path) -> None:
     )
     [spec] = read_config(spec_eval(tmp_path, text)).specs
     assert spec.benchmark == "spec-comply"
-    assert "judge/anthropic/gpt-4o-mini-2024-07-18" in spec.cast()
+    assert "judge/anthropic/gpt-4o-mini-2024-07-18" in spec.roles()
 
 
 @pytest.mark.parametrize(

@@ -88,15 +88,15 @@ def test_no_key_says_how_to_set_one() -> None:
         find_key("acme", NEED)
     assert caught.value.state == "absent"
     assert caught.value.exit_code == 5
-    assert "evalbench keys set acme" in caught.value.cure
-    assert "ACME_API_KEY" in caught.value.cure
+    assert "evalbench keys set acme" in caught.value.hint
+    assert "ACME_API_KEY" in caught.value.hint
 
 
 def test_a_missing_named_key_is_never_replaced_by_another() -> None:
     set_key("acme", KEY)
     with pytest.raises(KeyUnavailable, match="named 'work'") as caught:
         find_key("acme", NEED, "work")
-    assert "--name work" in caught.value.cure
+    assert "--name work" in caught.value.hint
 
 
 def test_a_server_without_keys_does_not_wait_for_the_keychain(keychain: Any) -> None:

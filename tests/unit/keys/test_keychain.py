@@ -125,7 +125,7 @@ def test_a_keychain_that_loses_keys_is_found_out(keychain: Any) -> None:
     keychain.use("Forgetful")
     with pytest.raises(KeyUnavailable) as caught:
         set_key("acme", KEY)
-    assert "does not give it back" in caught.value.why
+    assert "does not return it" in caught.value.why
     assert list_keys() == []
 
 
@@ -193,15 +193,15 @@ def test_a_locked_keychain_over_ssh_on_macos_is_named_with_its_cure(
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 1 10.0.0.2 22")
     error = unavailable(Answer(KeychainState.LOCKED), "acme", "default", "ACME_API_KEY")
     assert "locked" in error.what
-    assert "security unlock-keychain" in error.cure
-    assert "SSH" in error.cure
+    assert "security unlock-keychain" in error.hint
+    assert "SSH" in error.hint
 
 
 @pytest.mark.parametrize("state", [s for s in KeychainState if s is not KeychainState.FOUND])
 def test_every_failure_says_what_to_do(state: KeychainState) -> None:
     error = unavailable(Answer(state, limit_s=3.0), "acme", "default", "ACME_API_KEY")
     assert error.what
-    assert "ACME_API_KEY" in error.cure
+    assert "ACME_API_KEY" in error.hint
     assert error.state == state
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from evalbench.engine import preflight
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import BadKey, ConnectionFailed, ServerFault, UsageError
 from evalbench.engine.keys import KeychainState, looks_like_key, probe, set_key
-from evalbench.engine.preflight import desk
 from evalbench.engine.process.run_keys import find_keys
 from tests.simulator.hub import Hub, Repository
 
@@ -61,12 +61,14 @@ def test_a_probe_tells_whether_the_keychain_answers(
 def test_a_token_is_tried_at_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     with Hub({"org/model": Repository({}, frozenset({TOKEN}))}) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        assert desk.check_key("huggingface", TOKEN) == "the Hugging Face hub knows it as a-reader"
+        assert (
+            preflight.check_key("huggingface", TOKEN) == "the Hugging Face hub knows it as a-reader"
+        )
         with pytest.raises(BadKey) as caught:
-            desk.check_key("huggingface", TOKEN + "x")
+            preflight.check_key("huggingface", TOKEN + "x")
         assert TOKEN not in str(caught.value)
         hub.status = 503
         with pytest.raises(ServerFault, match="503"):
-            desk.check_key("huggingface", TOKEN)
+            preflight.check_key("huggingface", TOKEN)
     with pytest.raises(ConnectionFailed):
-        desk.check_key("huggingface", TOKEN)
+        preflight.check_key("huggingface", TOKEN)

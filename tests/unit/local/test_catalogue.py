@@ -71,7 +71,7 @@ def test_a_near_miss_names_what_was_meant(name: str) -> None:
     with pytest.raises(NoSuchModel) as caught:
         local().check_model(name)
     assert "smollm2-135m-instruct" in str(caught.value)
-    assert "local/org/name" in caught.value.cure
+    assert "local/org/name" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["a/b/c", "org/", "/", "org/na..me", "org/na--me", "-org/name"])

@@ -120,7 +120,7 @@ def test_several_gguf_files_are_not_guessed_from(tmp_path: Path) -> None:
     with pytest.raises(NoSuchModel) as caught:
         resolve(str(tmp_path))
     assert "several GGUF files" in str(caught.value)
-    assert "a.gguf" in caught.value.cure
+    assert "a.gguf" in caught.value.hint
 
 
 @pytest.mark.parametrize("size", [0, 3, 20, 60])

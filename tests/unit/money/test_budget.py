@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from evalbench.engine.cost.budget import Budget, BudgetReached, Ticket
+from evalbench.engine.cost.budget import Budget, BudgetReached, Reservation
 from tests.examples import examples
 
 CENTS = st.decimals(0, 3, places=7)
@@ -30,43 +30,43 @@ class AnyOrder(RuleBasedStateMachine):
         self.budget = Budget(usd("5"))
         self.spent = self.possible = self.reserved = usd("0")
 
-    tickets: Any = Bundle("tickets")
+    reservations: Any = Bundle("tickets")
 
-    @rule(target=tickets, worst=CENTS)
-    def reserve(self, worst: Decimal) -> Ticket | None:
-        ticket = self.budget.reserve(Ticket(worst))
+    @rule(target=reservations, worst=CENTS)
+    def reserve(self, worst: Decimal) -> Reservation | None:
+        reservation = self.budget.reserve(Reservation(worst))
         fits = self.spent + self.possible + self.reserved + worst <= 5
-        assert (ticket is not None) == fits
-        if ticket:
+        assert (reservation is not None) == fits
+        if reservation:
             self.reserved += worst
-        return ticket
+        return reservation
 
-    @rule(ticket=consumes(tickets), share=SHARE)
-    def settle(self, ticket: Ticket | None, share: Decimal) -> None:
-        if ticket:
-            self.budget.settle(ticket, ticket.worst * share)
-            self.spent += ticket.worst * share
-            self.reserved -= ticket.worst
+    @rule(reservation=consumes(reservations), share=SHARE)
+    def settle(self, reservation: Reservation | None, share: Decimal) -> None:
+        if reservation:
+            self.budget.settle(reservation, reservation.worst * share)
+            self.spent += reservation.worst * share
+            self.reserved -= reservation.worst
 
-    @rule(ticket=consumes(tickets))
-    def settle_unknown(self, ticket: Ticket | None) -> None:
-        if ticket:
-            self.budget.settle(ticket, None)
-            self.spent += ticket.worst
-            self.reserved -= ticket.worst
+    @rule(reservation=consumes(reservations))
+    def settle_unknown(self, reservation: Reservation | None) -> None:
+        if reservation:
+            self.budget.settle(reservation, None)
+            self.spent += reservation.worst
+            self.reserved -= reservation.worst
 
-    @rule(ticket=consumes(tickets))
-    def cut(self, ticket: Ticket | None) -> None:
-        if ticket:
-            self.budget.possibly_billed(ticket)
-            self.possible += ticket.worst
-            self.reserved -= ticket.worst
+    @rule(reservation=consumes(reservations))
+    def cut(self, reservation: Reservation | None) -> None:
+        if reservation:
+            self.budget.possibly_billed(reservation)
+            self.possible += reservation.worst
+            self.reserved -= reservation.worst
 
-    @rule(ticket=consumes(tickets))
-    def release(self, ticket: Ticket | None) -> None:
-        if ticket:
-            self.budget.release(ticket)
-            self.reserved -= ticket.worst
+    @rule(reservation=consumes(reservations))
+    def release(self, reservation: Reservation | None) -> None:
+        if reservation:
+            self.budget.release(reservation)
+            self.reserved -= reservation.worst
 
     @invariant()
     def never_above_the_ceiling_and_nothing_lost(self) -> None:
@@ -96,17 +96,17 @@ def test_workers_side_by_side_spend_within_the_ceiling(
 
     async def call(worst: Decimal, share: Decimal, cut: bool) -> None:
         try:
-            ticket = await budget.admit(Ticket(worst))
+            reservation = await budget.admit(Reservation(worst))
         except BudgetReached:
             return
         for _ in range(rng.randrange(4)):
             await asyncio.sleep(0)
             assert budget.spent + budget.possible + budget.reserved <= 4
         if cut:
-            budget.possibly_billed(ticket)
+            budget.possibly_billed(reservation)
             outcome["cut"] += worst
         else:
-            budget.settle(ticket, worst * share)
+            budget.settle(reservation, worst * share)
             outcome["answered"] += worst * share
 
     async def everything() -> None:
@@ -123,10 +123,10 @@ async def test_a_small_budget_sends_fewer_at_once_instead_of_stopping() -> None:
 
     async def call() -> None:
         nonlocal most
-        ticket = await budget.admit(Ticket(usd("0.3")))
+        reservation = await budget.admit(Reservation(usd("0.3")))
         most = max(most, budget.in_flight)
         await asyncio.sleep(0)
-        budget.settle(ticket, usd("0.01"))
+        budget.settle(reservation, usd("0.01"))
 
     await asyncio.gather(*(call() for _ in range(64)))
     assert budget.spent == usd("0.64")
@@ -135,8 +135,8 @@ async def test_a_small_budget_sends_fewer_at_once_instead_of_stopping() -> None:
 
 async def test_it_is_reached_only_when_nothing_is_in_flight() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(Ticket(usd("0.8")))
-    second = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
+    first = await budget.admit(Reservation(usd("0.8")))
+    second = asyncio.create_task(budget.admit(Reservation(usd("0.5"))))
     await asyncio.sleep(0)
     assert not second.done()
     budget.settle(first, usd("0.6"))
@@ -147,10 +147,10 @@ async def test_it_is_reached_only_when_nothing_is_in_flight() -> None:
 
 async def test_a_large_call_is_not_overtaken_for_ever() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(Ticket(usd("0.6")))
-    large = asyncio.create_task(budget.admit(Ticket(usd("0.9"))))
+    first = await budget.admit(Reservation(usd("0.6")))
+    large = asyncio.create_task(budget.admit(Reservation(usd("0.9"))))
     await asyncio.sleep(0)
-    small = asyncio.create_task(budget.admit(Ticket(usd("0.1"))))
+    small = asyncio.create_task(budget.admit(Reservation(usd("0.1"))))
     await asyncio.sleep(0)
     budget.settle(first, usd("0.05"))
     held = await large
@@ -161,14 +161,14 @@ async def test_a_large_call_is_not_overtaken_for_ever() -> None:
 
 async def test_a_call_that_stops_waiting_frees_its_place() -> None:
     budget = Budget(usd("1"))
-    first = await budget.admit(Ticket(usd("0.9")))
-    gone = asyncio.create_task(budget.admit(Ticket(usd("0.8"))))
-    small = asyncio.create_task(budget.admit(Ticket(usd("0.1"))))
+    first = await budget.admit(Reservation(usd("0.9")))
+    gone = asyncio.create_task(budget.admit(Reservation(usd("0.8"))))
+    small = asyncio.create_task(budget.admit(Reservation(usd("0.1"))))
     await asyncio.sleep(0)
     gone.cancel()
     assert (await small).worst == usd("0.1")
     # Cancelled in the very moment in which it was let in.
-    late = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
+    late = asyncio.create_task(budget.admit(Reservation(usd("0.5"))))
     await asyncio.sleep(0)
     budget.settle(first, usd("0"))
     late.cancel()
@@ -179,8 +179,8 @@ async def test_a_call_that_stops_waiting_frees_its_place() -> None:
 
 async def test_a_raised_ceiling_lets_waiting_calls_go() -> None:
     budget = Budget(usd("1"))
-    await budget.admit(Ticket(usd("0.9")))
-    waiting = asyncio.create_task(budget.admit(Ticket(usd("0.5"))))
+    await budget.admit(Reservation(usd("0.9")))
+    waiting = asyncio.create_task(budget.admit(Reservation(usd("0.5"))))
     await asyncio.sleep(0)
     budget.ceiling = usd("2")
     assert (await waiting).worst == usd("0.5")
@@ -189,34 +189,34 @@ async def test_a_raised_ceiling_lets_waiting_calls_go() -> None:
 def test_a_resumed_run_goes_on_from_what_it_spent() -> None:
     budget = Budget(usd("0.50"), spent=usd("0.3"), possible=usd("0.1"))
     assert budget.left == usd("0.1")
-    assert budget.reserve(Ticket(usd("0.11"))) is None
-    assert budget.reserve(Ticket(usd("0.1"))) is not None
+    assert budget.reserve(Reservation(usd("0.11"))) is None
+    assert budget.reserve(Reservation(usd("0.1"))) is not None
 
 
 def test_without_a_ceiling_it_only_adds_up() -> None:
     budget = Budget()
-    ticket = budget.reserve(Ticket(usd("1000000")))
-    assert ticket
+    reservation = budget.reserve(Reservation(usd("1000000")))
+    assert reservation
     assert budget.left is None
-    budget.settle(ticket, usd("0.1") + usd("0.2"))
+    budget.settle(reservation, usd("0.1") + usd("0.2"))
     assert budget.spent == usd("0.3")
 
 
 def test_a_reservation_ends_once() -> None:
     budget = Budget(usd("1"))
-    ticket = budget.reserve(Ticket(usd("0.5")))
-    assert ticket
-    budget.settle(ticket, usd("0.1"))
+    reservation = budget.reserve(Reservation(usd("0.5")))
+    assert reservation
+    budget.settle(reservation, usd("0.1"))
     for end in (budget.release, budget.possibly_billed):
         with pytest.raises(ValueError, match="already"):
-            end(ticket)
+            end(reservation)
     assert (budget.spent, budget.reserved, budget.in_flight) == (usd("0.1"), usd("0"), 0)
 
 
 def test_a_call_dearer_than_its_worst_case_is_counted_in_full() -> None:
     budget = Budget(usd("1"))
-    ticket = budget.reserve(Ticket(usd("0.9")))
-    assert ticket
-    budget.settle(ticket, usd("1.2"))
+    reservation = budget.reserve(Reservation(usd("0.9")))
+    assert reservation
+    budget.settle(reservation, usd("1.2"))
     assert budget.spent == usd("1.2")
-    assert budget.reserve(Ticket(usd("0"))) is None
+    assert budget.reserve(Reservation(usd("0"))) is None

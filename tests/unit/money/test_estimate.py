@@ -65,16 +65,16 @@ def samples(
 
 async def estimated(
     asking: Callable[[Sample, Ask], Any],
-    cast: Mapping[str, Part],
+    parts: Mapping[str, Part],
     count: int = 1,
     *,
     inputs: Callable[[int], Mapping[str, Any]] = lambda _: {},
     price: tuple[str, ...] = (),
     **more: Any,
 ) -> Estimate:
-    benchmark = Asked(asking, tuple(cast))
-    book = PriceBook(price, next(iter(cast.values())).model)
-    return await estimate_samples(benchmark, samples(count, inputs), count, cast, book, **more)
+    benchmark = Asked(asking, tuple(parts))
+    book = PriceBook(price, next(iter(parts.values())).model)
+    return await estimate_samples(benchmark, samples(count, inputs), count, parts, book, **more)
 
 
 def exactly(number: int | str) -> Range:
@@ -185,8 +185,8 @@ async def test_judges_are_counted_and_priced_apart() -> None:
         )
         await ask("judge", generate("Grade: " + replies[0].text, max_tokens=2_000))
 
-    cast = {"candidate": Part(FREE), "judge": Part(ModelRef("openai", "gpt-4.1"))}
-    found = await estimated(judged, cast, 10, epochs=3)
+    parts = {"candidate": Part(FREE), "judge": Part(ModelRef("openai", "gpt-4.1"))}
+    found = await estimated(judged, parts, 10, epochs=3)
     candidate, judge = found.roles
     assert (candidate.calls, judge.calls) == (exactly(60), exactly(30))
     assert candidate.realtime == exactly(0)

@@ -91,4 +91,4 @@ def test_certificates_that_the_environment_names(
             with pytest.raises(RunFatal) as caught:
                 tls("https://host")
             assert caught.value.what.startswith(f"{name} names {file}")
-            assert name in caught.value.cure
+            assert name in caught.value.hint

@@ -12,7 +12,7 @@ from evalbench.engine.errors import BadKey, CallRejected, NoSuchModel
 from evalbench.engine.keys import implausible
 from evalbench.providers.bedrock import Bedrock
 from evalbench.providers.bedrock.credentials import Credentials, read_credentials
-from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, sees_films
+from evalbench.providers.bedrock.facts import bedrock_facts, least_cached, takes_video
 from evalbench.providers.bedrock.names import geography_of, model_name
 from evalbench.providers.bedrock.terms import terms
 from evalbench.providers.modelfacts import NOTHING, ModelFacts
@@ -76,9 +76,9 @@ def test_claude_is_what_it_is_at_its_maker() -> None:
 
 
 def test_who_sees_films_and_who_caches() -> None:
-    assert sees_films("us.amazon.nova-pro-v1:0")
-    assert sees_films(SONNET) is False
-    assert sees_films("twelvelabs.pegasus-1-2-v1:0") is None
+    assert takes_video("us.amazon.nova-pro-v1:0")
+    assert takes_video(SONNET) is False
+    assert takes_video("twelvelabs.pegasus-1-2-v1:0") is None
     assert least_cached("amazon.nova-pro-v1:0", ModelFacts()) == 1024
     assert least_cached("anthropic.claude-3-haiku-20240307-v1:0", ModelFacts()) == 0
     assert least_cached("meta.llama3-3-70b-instruct-v1:0", ModelFacts()) == 0

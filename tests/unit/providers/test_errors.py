@@ -209,8 +209,8 @@ def test_work_that_may_have_been_begun_may_be_charged(status: int, billed: bool)
 def test_a_bad_key_says_what_to_do() -> None:
     error = meaning(OpenAI({}, KEY), 401, chat("no"))
     assert "OpenAI does not accept the key" in str(error)
-    assert "https://platform.openai.com/api-keys" in error.cure
-    assert "evalbench keys set openai" in error.cure
+    assert "https://platform.openai.com/api-keys" in error.hint
+    assert "evalbench keys set openai" in error.hint
 
 
 def test_param_names_the_field_at_fault() -> None:

@@ -12,7 +12,7 @@ from evalbench.engine.errors import UsageError
 from evalbench.engine.paths import cache_dir, config_dir
 from evalbench.providers import modelfacts
 from evalbench.providers.anthropic.catalogue import told_facts
-from evalbench.providers.modelfacts import ModelFacts, Shelf, known_names, other_provider
+from evalbench.providers.modelfacts import FactsResolver, ModelFacts, known_names, other_provider
 from evalbench.providers.modelfacts.make_table import make
 from evalbench.providers.modelfacts.table import table_facts
 
@@ -77,24 +77,26 @@ def test_retirement_dates_are_there() -> None:
 
 
 def test_the_api_overrules_the_table_and_the_user_everybody() -> None:
-    shelf = Shelf("anthropic", "host")
-    assert shelf.of("claude-opus-5-5").thinking == ("adaptive",)
-    shelf.tell({"claude-opus-5-5": {"thinking": ["adaptive", "disabled"], "images": False}})
-    assert shelf.of("claude-opus-5-5").thinking == ("adaptive", "disabled")
-    assert Shelf("anthropic", "host").of("claude-opus-5-5").images is False
-    assert Shelf("anthropic", "elsewhere").of("claude-opus-5-5").images is True
+    facts_resolver = FactsResolver("anthropic", "host")
+    assert facts_resolver.of("claude-opus-5-5").thinking == ("adaptive",)
+    facts_resolver.tell(
+        {"claude-opus-5-5": {"thinking": ["adaptive", "disabled"], "images": False}}
+    )
+    assert facts_resolver.of("claude-opus-5-5").thinking == ("adaptive", "disabled")
+    assert FactsResolver("anthropic", "host").of("claude-opus-5-5").images is False
+    assert FactsResolver("anthropic", "elsewhere").of("claude-opus-5-5").images is True
     users_own('["anthropic/claude-opus-5-5"]\nimages = true\nefforts = ["low"]\n')
-    facts = Shelf("anthropic", "host").of("claude-opus-5-5")
+    facts = FactsResolver("anthropic", "host").of("claude-opus-5-5")
     assert (facts.images, facts.efforts) == (True, ("low",))
     assert facts.thinking == ("adaptive", "disabled")
 
 
 def test_told_facts_are_fresh_for_a_while() -> None:
-    shelf = Shelf("anthropic", "host")
-    assert not shelf.fresh("m")
-    shelf.tell({"m": {"images": True}})
-    assert shelf.fresh("m")
-    assert Shelf("anthropic", "host").fresh("m")
+    facts_resolver = FactsResolver("anthropic", "host")
+    assert not facts_resolver.fresh("m")
+    facts_resolver.tell({"m": {"images": True}})
+    assert facts_resolver.fresh("m")
+    assert FactsResolver("anthropic", "host").fresh("m")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"m": 1}', b'{"m": [1, {"odd": 2}]}'])
@@ -102,7 +104,7 @@ def test_a_damaged_copy_is_no_copy(content: bytes) -> None:
     file = cache_dir() / "models" / "anthropic-host.json"
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
-    assert not Shelf("anthropic", "host").fresh("m")
+    assert not FactsResolver("anthropic", "host").fresh("m")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_damaged_copy_is_no_copy(content: bytes) -> None:
 def test_mistakes_in_the_users_file_are_named(text: str, words: str) -> None:
     users_own(text)
     with pytest.raises(UsageError, match=words):
-        Shelf("openai", "host").of("m")
+        FactsResolver("openai", "host").of("m")
 
 
 def test_a_model_that_plainly_belongs_elsewhere() -> None:

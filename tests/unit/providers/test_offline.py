@@ -80,7 +80,7 @@ def test_what_is_no_name_is_refused(model: str) -> None:
 def test_a_model_of_another_provider_is_refused_at_the_own_address() -> None:
     with pytest.raises(NoSuchModel) as caught:
         OpenAI({}).check_model("claude-opus-5-5")
-    assert "anthropic/claude-opus-5-5" in caught.value.cure
+    assert "anthropic/claude-opus-5-5" in caught.value.hint
     with pytest.raises(NoSuchModel):
         Anthropic({}).check_model("gpt-4.1")
     built("openai").check_model("claude-opus-5-5")

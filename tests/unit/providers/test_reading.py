@@ -242,7 +242,7 @@ def test_a_web_page_instead_of_an_answer_ends_the_run() -> None:
     server = Compatible({"base_url": "http://127.0.0.1:1/v1"})
     with pytest.raises(RunFatal, match="web page") as caught:
         server.read(answered(b"<!doctype html><title>Hi</title>"), CHAT)
-    assert "--base-url" in caught.value.cure
+    assert "--base-url" in caught.value.hint
 
 
 @pytest.mark.parametrize(

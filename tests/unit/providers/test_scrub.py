@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalbench.engine.calls import Reply
 from evalbench.engine.errors import ProviderError
-from evalbench.providers.wire.scrub import GONE, Scrub
+from evalbench.providers.wire.scrub import GONE, SecretScrubber
 
 KEY = "planted-key-0123456789"
 
@@ -24,8 +24,8 @@ KEY = "planted-key-0123456789"
     ],
 )
 def test_the_key_itself(text: str) -> None:
-    assert KEY not in Scrub(KEY).text(text)
-    assert KEY.encode() not in Scrub(KEY).exact(text.encode())
+    assert KEY not in SecretScrubber(KEY).text(text)
+    assert KEY.encode() not in SecretScrubber(KEY).exact(text.encode())
 
 
 @pytest.mark.parametrize(
@@ -52,40 +52,42 @@ def test_the_key_itself(text: str) -> None:
     ],
 )
 def test_what_looks_like_any_key(text: str, gone: str) -> None:
-    assert gone not in Scrub("").text(text)
+    assert gone not in SecretScrubber("").text(text)
 
 
 def test_what_stands_around_a_query_stays() -> None:
-    text = Scrub("").text("GET /v1?alt=sse&key=hunter2&monkey=1 failed (see ?page=2)")
+    text = SecretScrubber("").text("GET /v1?alt=sse&key=hunter2&monkey=1 failed (see ?page=2)")
     assert text == f"GET /v1?alt=sse&key={GONE}&monkey=1 failed (see ?page=2)"
 
 
 @pytest.mark.parametrize("named", ["http://me:planted%2Fpass@proxy:1", "me:planted%2Fpass@proxy:1"])
 def test_passwords_of_proxies_go_too(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", named)
-    text = Scrub(KEY).text("login='me', pass planted/pass, bWU6cGxhbnRlZC9wYXNz, planted%2fpass")
+    text = SecretScrubber(KEY).text(
+        "login='me', pass planted/pass, bWU6cGxhbnRlZC9wYXNz, planted%2fpass"
+    )
     assert "planted" not in text
     assert "cGxhbnRlZ" not in text
 
 
 def test_no_cut_leaves_a_part_of_a_key() -> None:
-    assert "planted" not in Scrub(KEY).text("x" * 1995 + KEY)
-    assert "planted" not in Scrub(KEY).identity("x" * 190 + KEY)
+    assert "planted" not in SecretScrubber(KEY).text("x" * 1995 + KEY)
+    assert "planted" not in SecretScrubber(KEY).identity("x" * 190 + KEY)
 
 
 def test_a_reply_that_comes_in_pieces() -> None:
     reply = Reply(text=f"a {KEY} b", reasoning=KEY)
-    clean = Scrub(KEY).reply(reply)
+    clean = SecretScrubber(KEY).reply(reply)
     assert KEY not in repr(clean)
     assert clean.text == f"a {GONE} b"
     fine = Reply(text="nothing")
-    assert Scrub(KEY).reply(fine) is fine
+    assert SecretScrubber(KEY).reply(fine) is fine
 
 
 def test_errors_lose_the_key_wherever_it_is() -> None:
-    error = ProviderError(KEY, why=KEY, cure=KEY, body=KEY, request_id=KEY)
+    error = ProviderError(KEY, why=KEY, hint=KEY, body=KEY, request_id=KEY)
     error.param = KEY
-    with pytest.raises(ProviderError) as caught, Scrub(KEY).errors():
+    with pytest.raises(ProviderError) as caught, SecretScrubber(KEY).errors():
         raise error
     assert KEY not in f"{caught.value!r} {vars(caught.value)}"
 
@@ -94,29 +96,31 @@ def test_errors_lose_the_key_wherever_it_is() -> None:
     "text", ["The model `gpt-5` does not exist", "risk-adjusted-returns-of-assets", "max_tokens: 5"]
 )
 def test_plain_texts_stay(text: str) -> None:
-    assert Scrub(KEY).text(text) == text
+    assert SecretScrubber(KEY).text(text) == text
 
 
 def test_the_sentence_around_a_key_stays() -> None:
-    text = Scrub("").text("Incorrect API key provided: sk-proj-********wxyz. You can find it.")
+    text = SecretScrubber("").text(
+        "Incorrect API key provided: sk-proj-********wxyz. You can find it."
+    )
     assert text == f"Incorrect API key provided: {GONE}. You can find it."
 
 
 def test_answers_lose_only_the_exact_key() -> None:
     body = b"an answer about sk-proj-abcdefghij1234567890 keys"
-    assert Scrub(KEY).exact(body) == body
+    assert SecretScrubber(KEY).exact(body) == body
 
 
 def test_a_placeholder_is_no_key() -> None:
-    assert Scrub("none").exact(b"none of these") == b"none of these"
+    assert SecretScrubber("none").exact(b"none of these") == b"none of these"
 
 
 def test_long_texts_are_cut() -> None:
-    assert len(Scrub("").text("x" * 10_000)) == 2000
+    assert len(SecretScrubber("").text("x" * 10_000)) == 2000
 
 
 @given(st.text(), st.text())
 def test_the_key_is_gone_wherever_it_stands(before: str, after: str) -> None:
-    text = Scrub(KEY).text(before + KEY + after, most=10**6)
+    text = SecretScrubber(KEY).text(before + KEY + after, most=10**6)
     assert KEY not in text
     assert GONE in text

@@ -44,7 +44,7 @@ def test_never_connected(inner: BaseException, outer: tuple[type[Exception], ...
     assert isinstance(error, ConnectionFailed)
     assert not error.possibly_billed
     assert "127.0.0.1:8000" in error.what
-    assert "--base-url" in error.cure
+    assert "--base-url" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_too_many_open_files_end_the_run_with_the_reason(number: int) -> None:
     assert type(error) is RunFatal
     assert "too many files are open" in error.what
     assert os.strerror(number) in error.why
-    assert error.cure
+    assert error.hint
     assert not error.possibly_billed
 
 
@@ -85,7 +85,7 @@ def test_a_certificate_that_is_not_accepted_ends_the_run() -> None:
     inner = ssl.SSLCertVerificationError("unable to get local issuer certificate")
     error = connection_error(wrapped(inner, OSError), "OpenAI", HERE)
     assert type(error) is RunFatal
-    assert "SSL_CERT_FILE" in error.cure
+    assert "SSL_CERT_FILE" in error.hint
 
 
 def test_a_port_without_tls_is_told_from_a_bad_certificate() -> None:
@@ -93,7 +93,7 @@ def test_a_port_without_tls_is_told_from_a_bad_certificate() -> None:
     error = connection_error(inner, "vLLM", Address("https://host:8000/v1", official=False))
     assert type(error) is RunFatal
     assert "does not speak TLS" in error.what
-    assert error.cure.endswith("--base-url http://host:8000/v1")
+    assert error.hint.endswith("--base-url http://host:8000/v1")
 
 
 def test_the_proxy_is_blamed_where_it_is_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +109,8 @@ def test_the_proxy_is_blamed_where_it_is_the_proxy(monkeypatch: pytest.MonkeyPat
         error = connection_error(inner, "OpenAI", address)
         assert isinstance(error, ConnectionFailed)
         assert words in error.what
-        assert "HTTPS_PROXY" in error.cure
-        assert "NO_PROXY=api.test" in error.cure
+        assert "HTTPS_PROXY" in error.hint
+        assert "NO_PROXY=api.test" in error.hint
         assert "hidden" not in str(error)
     monkeypatch.setenv("NO_PROXY", "api.test")
     assert "proxy" not in str(connection_error(inner, "OpenAI", address))

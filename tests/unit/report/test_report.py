@@ -178,8 +178,8 @@ def test_runs_stand_side_by_side_and_what_differs_is_marked(home: Path) -> None:
     assert [cell.text for cell in scores.rows[0].cells] == ["42.9 %", "62.5 %"]
     assert "3 / 7" in scores.rows[0].cells[0].small
     assert "bounds 37.5–50.0" in scores.rows[0].cells[0].small
-    cast = table(report, "Settings", "Who was asked")
-    assert [row.differs for row in cast.rows] == [True]
+    roles = table(report, "Settings", "Who was asked")
+    assert [row.differs for row in roles.rows] == [True]
     assert not any(row.differs for row in table(report, "Record").rows)
     assert report.warnings == ("only 7 of 8 scored samples are in every run; the rest is left out",)
 

@@ -24,7 +24,7 @@ def test_everything_about_a_pair_is_told() -> None:
         ("", "-0.10 to +4.00, clustered by subject (57)"),
         ("p", "< 0.0001, McNemar's exact test; clustered 0.0620"),
         ("higher on", "A 800, B 1,068; both right 8,000, both wrong 4,174"),
-        ("detectable", "0.90 points at least, with so many samples (80 % power)"),
+        ("detectable", "0.90 points at least, with this many samples (80 % power)"),
         ("with failed", "+1.80 to +2.00 if wrong or right"),
         ("but", "so for these 57 of subject; for others like them not shown"),
     ]
@@ -36,7 +36,7 @@ def test_what_is_not_known_is_left_out() -> None:
         both_right=None, both_wrong=None, detectable=None, bounds=None,
     )  # fmt: skip
     assert Compared.of(lines()).pair_facts(bare) == [
-        ("difference", "B - A = +1.91 points: not told apart"),
+        ("difference", "B - A = +1.91 points: no significant difference"),
         ("higher on", "A 800, B 1,068, neither 12,174"),
     ]
 
@@ -46,8 +46,8 @@ def test_what_is_not_known_is_left_out() -> None:
     [
         ({}, "B higher"),
         ({"difference": -0.02}, "A higher"),
-        ({"p_holm": 0.05}, "not told apart"),
-        ({"p_holm": None}, "not told apart"),
+        ({"p_holm": 0.05}, "no significant difference"),
+        ({"p_holm": None}, "no significant difference"),
     ],
 )
 def test_the_verdict_goes_by_the_corrected_p_value(changed: dict[str, Any], verdict: str) -> None:
@@ -82,7 +82,7 @@ def test_what_is_compared_is_named() -> None:
     assert warm.subject() == "compared: temperature, with one model"
     assert warm.differences() == [("temperature", ["0.0", "1.0"])]
     same = Compared.of(lines(compared="nothing", values=[]))
-    assert "the same thing twice" in same.subject()
+    assert "the same configuration twice" in same.subject()
 
 
 def test_p_values_and_scores() -> None:

@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 
 from evalbench.tui.state import model_list
-from evalbench.tui.state.errand import ErrandFailed
+from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.model_cache import Model, ModelList
 from evalbench.tui.state.model_list import Catalogue, Offer, detail_words, price_words
 
@@ -73,17 +73,17 @@ def test_a_provider_says_where_its_list_stands_or_how_to_get_it() -> None:
     offer.asking, offer.listed = False, ModelList("p", 1000, (MODEL,))
     assert offer.words(1010) == "p · 1 model · asked just now"
     assert offer.words(1000 + 3 * 3600) == "p · 1 model · asked 3 h ago"
-    offer.trouble = ErrandFailed("it is away", why="no route", cure="start it; or wait")
+    offer.trouble = CommandFailed("it is away", why="no route", hint="start it; or wait")
     assert offer.words(1010) == "p · 1 model · asked just now · it is away · start it"
     assert detail_words(offer) == "p: it is away\nwhy: no route · try: start it; or wait"
 
 
 def test_a_missing_key_is_set_in_the_app() -> None:
-    trouble = ErrandFailed("no key", cure="evalbench keys set p; or P_API_KEY")
+    trouble = CommandFailed("no key", hint="evalbench keys set p; or P_API_KEY")
     offer = Offer("p", trouble=trouble)
     assert offer.words(0, "F5") == "p · no key · F5 sets its key"
     assert detail_words(offer, keys_key="F5") == "p: no key\ntry: F5 sets its key"
     # Whoever has taken that key away is told the command.
     assert offer.words(0, "") == "p · no key · evalbench keys set p"
-    offer.trouble = ErrandFailed("it is away", cure="start it")
+    offer.trouble = CommandFailed("it is away", hint="start it")
     assert offer.words(0, "F5") == "p · it is away · start it"

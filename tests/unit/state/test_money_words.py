@@ -12,7 +12,7 @@ import pytest
 
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.cost.unit_prices import Rates, UnitPrices
-from evalbench.engine.preflight.desk import Checked
+from evalbench.engine.preflight import CheckedSpec
 from evalbench.engine.runs.status import State, Status
 from evalbench.tui.cli import approval as approvals
 from evalbench.tui.cli.approval import approval
@@ -44,13 +44,16 @@ def test_the_forecast_takes_the_rest_to_cost_like_what_is_done() -> None:
         ({"spend_usd": 0.5, "budget_usd": 1.0}, "spent $0.5000 of $1.00 · about $2.00 in all"),
         (
             {"spend_usd": 1.5, "possible_usd": 0.25},
-            "spent $1.50 · about $6.00 in all · $0.2500 possibly billed besides",
+            "spent $1.50 · about $6.00 in all · $0.2500 possibly billed in addition",
         ),
         ({"spend_usd": None}, "spent unknown"),
         ({"spend_usd": None, "sent": 0}, ""),
         ({"spend_usd": 0.0}, ""),
         ({"spend_usd": 0.0, "budget_usd": 2.0}, "spent $0.00 of $2.00"),
-        ({"spend_usd": 0.0, "possible_usd": 2.0}, "spent $0.00 · $2.00 possibly billed besides"),
+        (
+            {"spend_usd": 0.0, "possible_usd": 2.0},
+            "spent $0.00 · $2.00 possibly billed in addition",
+        ),
         ({"spend_usd": 0.00002, "done": 40}, "spent under $0.0001"),
     ],
 )
@@ -76,7 +79,7 @@ def test_prices_are_told_with_their_tiers_and_their_source() -> None:
     )
     assert price_words(prices.to_json()) == (
         "$1.25 in, $10 out, $0.125 cached; calls above 272,000 input tokens: $2.5 in, $15 out"
-        " a million tokens (genai-prices 0.2.3, openai/x), of the dearest hour of the day"
+        " per million tokens (genai-prices 0.2.3, openai/x), of the dearest hour of the day"
     )
     free = UnitPrices(Rates(Decimal(0), Decimal(0)), source="local")
     assert price_words(free.to_json()) == "free (local)"
@@ -98,7 +101,7 @@ def test_ranges() -> None:
 # -- approval ----------------------------------------------------------------------
 
 
-def found(realtime: list[float] | None, samples: int = 100) -> Checked:
+def found(realtime: list[float] | None, samples: int = 100) -> CheckedSpec:
     pair = [0.0, 0.0]
     role = {
         "role": "candidate",
@@ -120,7 +123,7 @@ def found(realtime: list[float] | None, samples: int = 100) -> Checked:
         "batch": None,
         "roles": [role],
     }
-    return Checked(Path("x"), samples, {}, estimate)
+    return CheckedSpec(Path("x"), samples, {}, estimate)
 
 
 class Person:
@@ -137,7 +140,7 @@ class Person:
         self.asked.append(question)
         return self._yes
 
-    def sees(self, checked: Checked, spec: Any = SPEC, **more: Any) -> None:
+    def sees(self, checked: CheckedSpec, spec: Any = SPEC, **more: Any) -> None:
         settings = {"pilot": None, "yes": False, **more}
         approval(Plain(Out(io.StringIO())), [spec], **settings)([checked])
 
@@ -148,7 +151,7 @@ class Person:
         ([0.1, ASK_FROM_USD], {}, []),
         ([0.1, 1.5], {}, ["This may cost up to $1.50. Start?"]),
         ([0.1, 1.5], {"yes": True}, []),
-        (None, {}, ["What this costs is unknown. Start?"]),
+        (None, {}, ["The cost is unknown. Start?"]),
         (None, {"pilot": 5}, []),
         ([10.0, 20.0], {"pilot": 5}, []),
         ([10.0, 40.0], {"pilot": 5}, ["The pilot may cost up to $2.00. Start?"]),
@@ -178,7 +181,7 @@ def test_a_budget_limits_what_may_be_spent(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_runs_without_an_estimate_are_not_mentioned(monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(monkeypatch, yes=False)
-    person.sees(Checked(Path("x"), 100))
+    person.sees(CheckedSpec(Path("x"), 100))
     assert person.asked == []
     assert person.screen.getvalue() == ""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalbench.engine.errors import EvalbenchError
-from evalbench.engine.hardware.devices import Room
+from evalbench.engine.hardware.devices import DeviceMemory
 from evalbench.engine.hardware.fit import Footprint
 from evalbench.tui.state import offered
 from evalbench.tui.state.ability import obstacle, shortfalls
@@ -56,7 +56,7 @@ def test_places_of_keys_are_told_with_what_would_do_instead() -> None:
     assert places["anthropic"].words() == (
         "no key, and one is needed; ANTHROPIC_API_KEY would do too"
     )
-    assert "often fine" in places["ollama"].words()
+    assert "often not needed" in places["ollama"].words()
 
 
 def test_the_list_of_keys_has_a_line_for_each_and_for_who_has_none() -> None:
@@ -90,7 +90,7 @@ def test_providers_that_can_be_asked_come_first() -> None:
     assert states["anthropic"] == ("no key", "warn")
     assert "https://keys" in about_provider(known, key_places(LINES), "anthropic")
     assert "needs no key" in about_provider(known, key_places(LINES), "local")
-    assert "looking for its key" in about_provider(known, {}, "anthropic")
+    assert "looking up its key" in about_provider(known, {}, "anthropic")
     assert about_provider(known, {}, "nobody") == ""
     names = [choice.ident for choice in benchmark_choices(known)]
     assert names == list(known.benchmarks)
@@ -144,7 +144,7 @@ def test_models_that_cannot_answer_are_greyed_and_last() -> None:
     assert choices[2].cells[0] == ("✗ plain", "dim")
     told = about_model(offer, "able", frozenset({"choose"}))
     assert told.splitlines() == [
-        "The able one · context 8,000 · retires 2999-01-01 · $1 in, $2.5 out a million tokens",
+        "The able one · context 8,000 · retires 2999-01-01 · $1 in, $2.5 out per million tokens",
         "no images · no temperature (not while it reasons) · no seed",
     ]
     assert about_model(offer, "plain", frozenset({"choose"})).startswith(
@@ -158,7 +158,7 @@ def test_models_that_do_not_fit_are_greyed_with_the_reason() -> None:
     size = Footprint(3 * GB, 2 * GB, 50_000, 50_000, 3072, 128_000, 8192)
     large = Model("local/large", "local", "large", "Large", footprint=size)
     offer = Offer(ModelList("local", 0.0, (large, ABLE)))
-    card = Room("cuda", "Pretend 9000", 5_500_000_000, 6 * GB)
+    card = DeviceMemory("cuda", "Pretend 9000", 5_500_000_000, 6 * GB)
     none = frozenset({"generate"})
 
     def dim(place: Place) -> list[bool]:
@@ -172,7 +172,7 @@ def test_models_that_do_not_fit_are_greyed_with_the_reason() -> None:
     told = about_model(offer, "large", none, Place(card)).splitlines()[0]
     assert told.startswith("✗ does not fit into memory: needs ")
     assert told.endswith("5.5 GB free; set quantize to 8bit")
-    card = Room("cuda", "Pretend 9000", GB, 6 * GB)
+    card = DeviceMemory("cuda", "Pretend 9000", GB, 6 * GB)
     told = about_model(offer, "large", none, Place(card)).splitlines()[0]
     assert told.endswith("in 4-bit, 1.0 GB free")
     told = about_model(offer, "large", none, Place(card, {"memory_limit": "80GB"}))
@@ -183,7 +183,7 @@ async def test_a_list_that_cannot_be_had_is_told_with_its_cure(
     home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def refuse(provider: str, *flags: str) -> ModelList:
-        raise EvalbenchError("no key", cure="set one")
+        raise EvalbenchError("no key", hint="set one")
 
     monkeypatch.setattr(offered, "ask_models", refuse)
     seen: list[str] = []
@@ -196,7 +196,7 @@ async def test_a_list_that_cannot_be_had_is_told_with_its_cure(
 
     offer.listed = ModelList("x", time.time() - 7200, (ABLE,))
     assert offer.words(time.time()) == "2 h old, ✗ stale"
-    assert "✗ no fresh list: no key" in about_model(offer, "able", frozenset())
+    assert "✗ no current list: no key" in about_model(offer, "able", frozenset())
     # At another address another server's list says nothing.
     await all_offers.ask("x", ("--base-url", "http://127.0.0.1:9"), lambda: None)
     assert offer.models() == ()

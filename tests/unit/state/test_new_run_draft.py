@@ -10,6 +10,7 @@ import pytest
 from evalbench.engine.calls.options import Option
 from evalbench.engine.config.spec import make_spec
 from evalbench.engine.errors import SpecError
+from evalbench.tui.state.cli_child import CommandFailed
 from evalbench.tui.state.draft import (
     FIRST_TITLE,
     MORE,
@@ -21,7 +22,6 @@ from evalbench.tui.state.draft import (
     help_words,
     parsed,
 )
-from evalbench.tui.state.errand import ErrandFailed
 from evalbench.tui.state.judges import split_judges
 from evalbench.tui.state.known import Known, load_known
 from evalbench.tui.state.model_cache import Model
@@ -112,8 +112,8 @@ def test_what_a_choice_makes_necessary_comes_first(known: Known) -> None:
 def test_what_would_put_an_error_right(known: Known) -> None:
     draft = Draft(known, "mmlu", "compatible", "mine")
 
-    def failed(cure: str, setting: str = "") -> ErrandFailed:
-        error = ErrandFailed("it cannot be", cure=cure)
+    def failed(hint: str, setting: str = "") -> CommandFailed:
+        error = CommandFailed("it cannot be", hint=hint)
         error.setting = setting
         return error
 

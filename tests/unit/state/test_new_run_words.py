@@ -39,10 +39,10 @@ def estimate(**changed: Any) -> dict[str, Any]:
 
 def test_an_estimate_is_told_in_four_lines() -> None:
     assert estimate_lines(estimate()) == [
-        "500 samples, reckoned from 200",
+        "500 samples, estimated from 200",
         "500 calls · 70–110 k tokens in · 500–2,000 out",
         "cost $0.5000–$1.50 · $0.2500–$0.7500 through a batch API",
-        "price $2 in, $8 out a million tokens (table, m)",
+        "price $2 in, $8 out per million tokens (table, m)",
     ]
 
 
@@ -52,7 +52,7 @@ def test_free_and_unknown_are_told_plainly() -> None:
         "500 samples × 3 epochs",
         "500 calls · 70–110 k tokens in · 500–2,000 out",
         "cost nothing",
-        "2 samples may ask more than was reckoned",
+        "2 samples may take more calls than estimated",
     ]
     unknown = estimate(realtime=None, batch=None, role={"prices": None, "images": [9.0, 9.0]})
     lines = estimate_lines(unknown)
@@ -86,7 +86,7 @@ def test_roles_are_named_when_there_are_several() -> None:
         ([0.2, 1.01], None, "This may cost up to $1.01. Start?"),
         ([2.0, 9.0], 0.5, ""),
         ([2.0, 9.0], 5.0, "This may cost up to $5.00. Start?"),
-        (None, 0.5, "What this costs is unknown. Start?"),
+        (None, 0.5, "The cost is unknown. Start?"),
     ],
 )
 def test_dear_and_unknown_runs_are_asked_about(

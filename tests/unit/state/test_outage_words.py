@@ -16,10 +16,10 @@ from evalbench.tui.state.wording import event_tone, event_words
         (
             "provider-down",
             {"reason": "Overloaded", "what": "Acme has no capacity just now"},
-            "no call is answered any more: Overloaded: Acme has no capacity just now",
+            "the provider stopped responding: Overloaded: Acme has no capacity just now",
             "warn",
         ),
-        ("provider-back", {"after_s": 3600.5}, "calls are answered again, after 1:00:00", ""),
+        ("provider-back", {"after_s": 3600.5}, "the provider responds again after 1:00:00", ""),
     ],
 )
 def test_it_is_told_that_a_provider_is_down_and_back(

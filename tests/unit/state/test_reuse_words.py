@@ -56,7 +56,7 @@ def test_a_reply_says_where_it_was_given() -> None:
         (
             "reuse-refused",
             {"model": "local/a", "run": "r1", "now": [], "then": []},
-            "nothing is taken from run r1: local/a was loaded otherwise there",
+            "nothing is taken from run r1: local/a was loaded differently there",
         ),
     ],
 )

@@ -47,7 +47,7 @@ def test_each_of_several_workers_is_told_over_all_engines(
     live = {"worker": "gpu 0", "in_flight": 3}
     engine.status(State.RUNNING, gauges={"workers": [live]})
     assert main(["show", engine.folder.id]) == 0
-    assert "workers\n  gpu 0  3 in work\n" in capsys.readouterr().out
+    assert "workers\n  gpu 0  3 in flight\n" in capsys.readouterr().out
 
 
 def test_only_settings_that_were_given_are_told(home: Path) -> None:

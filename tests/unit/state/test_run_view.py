@@ -12,7 +12,7 @@ import pytest
 from evalbench.engine.calls import Outcome
 from evalbench.engine.runs.status import State
 from evalbench.tui.state.run_view import RunView
-from evalbench.tui.state.steering import Nonsense, read_budget, read_concurrency
+from evalbench.tui.state.steering import InvalidValue, read_budget, read_concurrency
 from evalbench.tui.state.wording import log_words
 from tests.pretending import ACCURACY, PretendEngine, pretend
 
@@ -185,9 +185,9 @@ def test_the_log_tells_everything_and_grows(engine: PretendEngine) -> None:
     [
         ({"do": "stop"}, "asked to stop"),
         ({"do": "concurrency", "value": 12}, "concurrency set to 12"),
-        ({"do": "concurrency", "value": None}, "concurrency finds its own level"),
+        ({"do": "concurrency", "value": None}, "concurrency set to adaptive"),
         ({"do": "budget", "value": 5}, "budget set to $5.00"),
-        ({"do": "budget", "value": None}, "budget taken away"),
+        ({"do": "budget", "value": None}, "budget removed"),
         ({"do": "dance", "value": "[/x]\x1b[2J"}, "do dance, value [/x]"),
     ],
 )
@@ -311,7 +311,7 @@ def test_calls_in_flight_as_typed(typed: str, calls: int | None) -> None:
 
 @pytest.mark.parametrize("typed", ["", "0", "-3", "1.5", "many", "10001", "١٢x"])
 def test_nonsense_is_no_number_of_calls(typed: str) -> None:
-    with pytest.raises(Nonsense, match="a whole number from 1 to 10,000"):
+    with pytest.raises(InvalidValue, match="a whole number from 1 to 10,000"):
         read_concurrency(typed)
 
 
@@ -322,11 +322,11 @@ def test_a_budget_as_typed(engine: PretendEngine, typed: str, dollars: float | N
 
 @pytest.mark.parametrize("typed", ["", "0", "-1", "nan", "inf", "five", "1e999"])
 def test_nonsense_is_no_budget(engine: PretendEngine, typed: str) -> None:
-    with pytest.raises(Nonsense, match="an amount of US dollars"):
+    with pytest.raises(InvalidValue, match="an amount in US dollars"):
         read_budget(typed, engine.folder.status())
 
 
 def test_a_budget_below_what_is_spent_is_refused(engine: PretendEngine) -> None:
     engine.status(spend_usd=1.5, possible_usd=0.5)
-    with pytest.raises(Nonsense, match=r"\$2.00 are spent or possibly billed already"):
+    with pytest.raises(InvalidValue, match=r"\$2.00 are spent or possibly billed already"):
         read_budget("1.99", engine.folder.status())

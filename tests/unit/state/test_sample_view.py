@@ -26,7 +26,7 @@ from evalbench.engine.calls import (
 from evalbench.engine.errors import JournalError
 from evalbench.engine.journal import CallKey, CallRow, ScoreRow
 from evalbench.engine.journal.schema import FILE
-from evalbench.engine.runs.browse import Line, Samples
+from evalbench.engine.runs.browse import SampleBrowser, SampleLine
 from evalbench.tui.state.sample_rows import SampleRows
 from evalbench.tui.state.sample_view import choice_table, message_blocks, reply_facts, sample_view
 from evalbench.tui.state.sample_words import (
@@ -98,7 +98,7 @@ def test_verdicts_tell_right_from_wrong_by_glyph_and_word(
 def test_outcomes_say_how_far_a_sample_has_come(
     scores: tuple[ScoreRow, ...], asked: bool, live: bool, word: str
 ) -> None:
-    assert outcome_word(Line(1, CHOICE, scores, asked), live=live) == word
+    assert outcome_word(SampleLine(1, CHOICE, scores, asked), live=live) == word
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_an_earlier_call_has_shown_is_folded() -> None:
     first = generate("Question?")
     second = generate([user("Question?"), assistant("Yes"), user("Sure?")])
     calls = [call(first, Reply("Yes")), call(second, None, step="again")]
-    view = sample_view(Line(1, CHOICE, (), True), calls, "", live=True)
+    view = sample_view(SampleLine(1, CHOICE, (), True), calls, "", live=True)
     assert [b.folded for b in view.calls[1].asked] == [True, False, False]
     assert view.calls[1].title == "candidate acme/writer · again"
     assert view.calls[1].in_flight
@@ -187,7 +187,7 @@ def test_what_an_earlier_call_has_shown_is_folded() -> None:
 
 
 def test_a_call_that_was_cut_off_is_not_in_flight_when_nothing_runs() -> None:
-    view = sample_view(Line(1, CHOICE, (), True), [call(generate("?"), None)], "", live=False)
+    view = sample_view(SampleLine(1, CHOICE, (), True), [call(generate("?"), None)], "", live=False)
     assert not view.in_flight
     assert "the run ended before it came" in view.calls[0].answered[0].text
 
@@ -195,7 +195,7 @@ def test_a_call_that_was_cut_off_is_not_in_flight_when_nothing_runs() -> None:
 def test_a_judge_explains_and_what_it_was_shown_is_folded() -> None:
     judged = call(generate("x" * 900), Reply("8, because"), role="judge")
     view = sample_view(
-        Line(1, CHOICE, (score(8.0),), True),
+        SampleLine(1, CHOICE, (score(8.0),), True),
         [call(generate("Q"), Reply("A")), judged],
         "",
         live=False,
@@ -211,7 +211,7 @@ def test_replies_that_are_no_answer_say_so() -> None:
     cut = Reply("And then", Outcome.TRUNCATED, reasoning="hm " * 400)
     failed = Reply(outcome=Outcome.ERROR, error="Overloaded: 529")
     view = sample_view(
-        Line(1, CHOICE, (), True),
+        SampleLine(1, CHOICE, (), True),
         [call(generate("Q"), cut), call(generate("Q"), failed, reask=1, epoch=2)],
         "",
         live=False,
@@ -229,7 +229,7 @@ def test_replies_that_are_no_answer_say_so() -> None:
 
 def test_scores_tell_readings_values_and_notes() -> None:
     detail = {"parsed": {"letter": "A"}, "note": "by the second line"}
-    line = Line(1, CHOICE, (score(0.0, 1.0, detail=detail),), True)
+    line = SampleLine(1, CHOICE, (score(0.0, 1.0, detail=detail),), True)
     (told,) = sample_view(line, [], "accuracy", live=False).scores
     assert told.title == ""
     assert told.outcome == "parsed"
@@ -241,7 +241,7 @@ def test_scores_tell_readings_values_and_notes() -> None:
 def test_choices_are_a_table_of_log_likelihoods_and_shares() -> None:
     prompt = choose("Q", [" A", " B", "\n"])
     reply = Reply(logprobs=(-1.0, -1.0 - 0.6931471805599453, float("-inf")))
-    view = sample_view(Line(1, CHOICE, (), True), [call(prompt, reply)], "", live=False)
+    view = sample_view(SampleLine(1, CHOICE, (), True), [call(prompt, reply)], "", live=False)
     (block,) = view.calls[0].answered
     assert block.exact
     assert [" ".join(line.split()) for line in block.text.splitlines()] == [
@@ -293,7 +293,7 @@ async def test_rows_are_read_a_page_at_a_time(
         await into.add_samples([(row, sample(row, subject="art")) for row in range(1, 201)])
         into.store_score(2, 0, {}, Outcome.OK, {"accuracy": 1.0}, {"parsed": {"letter": "A"}})
     reads: list[int] = []
-    samples = Samples(tmp_path / FILE)
+    samples = SampleBrowser(tmp_path / FILE)
     really = samples.lines
 
     def counted(rows: Any) -> Any:
@@ -329,20 +329,20 @@ async def test_rows_are_read_a_page_at_a_time(
 async def test_rows_grow_and_skip_what_is_gone(tmp_path: Path) -> None:
     async with journal(tmp_path / FILE) as into:
         await into.add_samples([(row, sample(row)) for row in (1, 3)])
-    rows = SampleRows(Samples(tmp_path / FILE), range(1, 2))
+    rows = SampleRows(SampleBrowser(tmp_path / FILE), range(1, 2))
     assert rows.row(0)[-1] == "How much is 1?"
     rows.grow(range(1, 4))
     assert len(rows) == 3
-    assert "taken out of the run" in rows.row(1)[0][0]
+    assert "no longer part of the run" in rows.row(1)[0][0]
     assert rows.row(2)[-1] == "How much is 3?"
 
 
 def test_a_journal_that_cannot_be_read_is_told_in_the_row(tmp_path: Path) -> None:
-    rows = SampleRows(Samples(tmp_path / FILE), range(1, 2))
+    rows = SampleRows(SampleBrowser(tmp_path / FILE), range(1, 2))
     (cell,) = rows.row(0)
     assert isinstance(cell, tuple)
     told, tone = cell
     assert "there is no journal" in told
     assert tone == "bad"
     with pytest.raises(JournalError):
-        Samples(tmp_path / FILE).facets()
+        SampleBrowser(tmp_path / FILE).facets()

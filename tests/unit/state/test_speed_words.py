@@ -22,20 +22,20 @@ def test_the_peak_is_told_beside_what_was_reckoned() -> None:
     held = Measures(peak=480 * MB, total=8000 * MB, device="cuda (Pretend [9000])")
     assert speed_words(held) == ["at most 480.0 MB of 8.0 GB (cuda (Pretend [9000]))"]
     held.expected = 520 * MB
-    assert speed_words(held)[-1].endswith(", reckoned 520.0 MB")
+    assert speed_words(held)[-1].endswith(", estimated 520.0 MB")
     assert Measures.from_json(held.to_json()) == held
 
 
 def test_answers_and_speed_are_told() -> None:
     held = Measures(answers=40, seconds=60.0, slowest=75.0, output_tokens=900, busy_s=20.0)
-    assert speed_words(held) == ["40 answers, 1.5 s each, the slowest 1:15", "45 tokens a second"]
+    assert speed_words(held) == ["40 answers, 1.5 s each, the slowest 1:15", "45 tokens/s"]
     assert speed_words(Measures()) == []
 
 
 @pytest.mark.parametrize(
     ("info", "said"),
     [
-        ({"dtype": "float32", "layout": "alone"}, "float32, every call by itself"),
+        ({"dtype": "float32", "layout": "alone"}, "float32, one call at a time"),
         (
             {"dtype": "bfloat16", "quantize": "none", "layout": "together"},
             "bfloat16, calls together",

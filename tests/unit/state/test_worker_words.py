@@ -16,9 +16,9 @@ def test_a_worker_tells_its_work_speed_and_memory() -> None:
         "progress": {},
     }
     assert worker_words(busy) == (
-        "gpu 0: 64 in work, 1,200 answers, 12.3 tokens a second, 2.0 GB, 5 % idle"
+        "gpu 0: 64 in flight, 1,200 answers, 12.3 tokens/s, 2.0 GB, 5 % idle"
     )
-    assert worker_words({"worker": "a\x1b[2J"}) == "a: 0 in work"
+    assert worker_words({"worker": "a\x1b[2J"}) == "a: 0 in flight"
 
 
 def test_a_worker_that_loads_tells_only_that() -> None:
@@ -28,5 +28,5 @@ def test_a_worker_that_loads_tells_only_that() -> None:
 
 def test_very_many_are_counted() -> None:
     many = [{"worker": str(n)} for n in range(10)]
-    assert workers_words(many, 8)[-2:] == ["7: 0 in work", "… and 2 more workers"]
+    assert workers_words(many, 8)[-2:] == ["7: 0 in flight", "… and 2 more workers"]
     assert len(workers_words(many[:8], 8)) == 8

@@ -15,8 +15,8 @@ from evalbench.engine.config.traces import OTLP, Destination
 from evalbench.engine.journal import CallKey, Journal
 from evalbench.engine.journal.codec import quotable
 from evalbench.engine.runs.folder import RunFolder
-from evalbench.engine.telemetry.sending import Sender
-from evalbench.engine.telemetry.telling import Teller
+from evalbench.engine.telemetry.exporter import Exporter
+from evalbench.engine.telemetry.otlp import OtlpSender
 from tests.pretending import PretendEngine, pretend
 from tests.simulator.collector import Collector, collecting
 
@@ -115,6 +115,6 @@ def destination(collector: Collector, *, content: bool = False) -> Destination:
     return Destination(OTLP, f"{collector.address}/v1/traces", content)
 
 
-def teller(story: Story, to: Destination, headers: str = "", anew: str = "") -> Teller:
+def make_exporter(story: Story, to: Destination, headers: str = "", anew: str = "") -> Exporter:
     """Who tells this run."""
-    return Teller(story.folder, to, Sender(to.endpoint, headers, {}, {}), anew=anew)
+    return Exporter(story.folder, to, OtlpSender(to.endpoint, headers, {}, {}), anew=anew)

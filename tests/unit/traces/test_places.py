@@ -13,9 +13,9 @@ from evalbench.engine.config.spec import RunSpec, make_spec
 from evalbench.engine.config.traces import GALILEO, OTLP, Destination, destinations
 from evalbench.engine.errors import KeyUnavailable, SpecError
 from evalbench.engine.keys import KeySource, key_needs, provider_variables
-from evalbench.engine.telemetry import beside, credentials, galileo
-from evalbench.engine.telemetry.beside import Traces
+from evalbench.engine.telemetry import credentials, galileo, supervisor
 from evalbench.engine.telemetry.credentials import trace_keys
+from evalbench.engine.telemetry.supervisor import TraceSupervisor
 from tests.simulator.collector import Collector
 from tests.unit.traces.conftest import Story
 
@@ -183,7 +183,7 @@ async def test_it_tells_while_the_engine_works_and_the_rest_at_the_end(
     story: Story, collector: Collector
 ) -> None:
     await story.finished(1)
-    traces = Traces(story.folder, spec(otlp=collector.address), {OTLP: HEADERS})
+    traces = TraceSupervisor(story.folder, spec(otlp=collector.address), {OTLP: HEADERS})
     await traces.start()
     end = time.monotonic() + 60
     while not collector.spans:
@@ -202,11 +202,11 @@ async def test_it_tells_while_the_engine_works_and_the_rest_at_the_end(
 async def test_a_collector_that_hangs_is_waited_for_no_longer_than_said(
     story: Story, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beside, "WITHIN_S", 0.2)
-    monkeypatch.setattr(beside, "_OVERTIME_S", 0.8)
+    monkeypatch.setattr(supervisor, "WITHIN_S", 0.2)
+    monkeypatch.setattr(supervisor, "_OVERTIME_S", 0.8)
     collector.hold.clear()
     await story.finished(1)
-    traces = Traces(story.folder, spec(otlp=collector.address), {})
+    traces = TraceSupervisor(story.folder, spec(otlp=collector.address), {})
     await traces.start()
     began = time.monotonic()
     (report,) = await traces.end()
@@ -217,7 +217,7 @@ async def test_a_collector_that_hangs_is_waited_for_no_longer_than_said(
 
 
 async def test_it_ends_with_the_engine(story: Story, collector: Collector) -> None:
-    traces = Traces(story.folder, spec(otlp=collector.address), {})
+    traces = TraceSupervisor(story.folder, spec(otlp=collector.address), {})
     await traces.start()
     ((_, child),) = traces._children
     assert child.stdin
@@ -227,7 +227,7 @@ async def test_it_ends_with_the_engine(story: Story, collector: Collector) -> No
 
 async def test_a_run_that_cannot_be_read_is_a_report(story: Story, collector: Collector) -> None:
     story.folder.journal.write_bytes(b"not a journal at all")
-    traces = Traces(story.folder, spec(otlp=collector.address), {})
+    traces = TraceSupervisor(story.folder, spec(otlp=collector.address), {})
     await traces.start()
     (report,) = await traces.end()
     assert "not a readable journal" in report["why"]

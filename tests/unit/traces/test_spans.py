@@ -22,14 +22,14 @@ from evalbench.engine.config.traces import GALILEO, Destination
 from evalbench.engine.telemetry.content import LONGEST
 from tests.nasty import STORABLE
 from tests.simulator.collector import Collector
-from tests.unit.traces.conftest import ANSWER, GOOD, QUESTION, Story, destination, teller
+from tests.unit.traces.conftest import ANSWER, GOOD, QUESTION, Story, destination, make_exporter
 
 
 async def test_each_call_is_one_span_below_its_sample(story: Story, collector: Collector) -> None:
     for row in (1, 2, 3):
         await story.finished(row)
-    told = teller(story, destination(collector))
-    told.tell()
+    told = make_exporter(story, destination(collector))
+    told.export()
 
     assert told.report()["sent"] == len(collector.calls()) == 6
     assert len(collector.roots()) == 3
@@ -47,7 +47,7 @@ async def test_each_call_is_one_span_below_its_sample(story: Story, collector: C
 
 async def test_a_call_says_what_the_conventions_ask_for(story: Story, collector: Collector) -> None:
     await story.finished(1, accuracy=1.0, style=0.25)
-    teller(story, destination(collector)).tell()
+    make_exporter(story, destination(collector)).export()
 
     (call,) = [one for one in collector.calls() if one.attributes["evalbench.role"] == "candidate"]
     assert call.name == "chat gpt-4.1-mini"
@@ -106,7 +106,7 @@ async def test_an_error_is_told_by_its_class_alone(story: Story, collector: Coll
     failed = Reply(outcome=Outcome.ERROR, error="Overloaded: got sk-SECRET back", attempts=8)
     await story.call(1, failed)
     await story.score(1, Outcome.ERROR)
-    teller(story, destination(collector, content=True)).tell()
+    make_exporter(story, destination(collector, content=True)).export()
 
     (call,), (root,) = collector.calls(), collector.roots()
     assert call.error
@@ -119,7 +119,7 @@ async def test_an_error_is_told_by_its_class_alone(story: Story, collector: Coll
 async def test_a_log_likelihood_is_a_completion(story: Story, collector: Collector) -> None:
     await story.call(1, Reply(logprobs=(-1.5, -0.25)), prompt=choose("2 + 2 =", [" 5", " 4"]))
     await story.score(1, accuracy=1.0)
-    teller(story, destination(collector, content=True)).tell()
+    make_exporter(story, destination(collector, content=True)).export()
 
     (call,) = collector.calls()
     assert call.name.startswith("text_completion ")
@@ -129,7 +129,7 @@ async def test_a_log_likelihood_is_a_completion(story: Story, collector: Collect
 
 async def test_content_stays_here_unless_it_is_wanted(story: Story, collector: Collector) -> None:
     await story.finished(1)
-    teller(story, destination(collector)).tell()
+    make_exporter(story, destination(collector)).export()
     sent = collector.everything()
     assert b"SECRET" not in sent
     assert b"messages" not in sent
@@ -138,7 +138,7 @@ async def test_content_stays_here_unless_it_is_wanted(story: Story, collector: C
     thought = Reply(ANSWER, reasoning="SECRET-THOUGHT", stop_reason="end_turn")
     await story.call(2, thought, prompt=generate([system("Be brief."), user([picture, QUESTION])]))
     await story.score(2, accuracy=0.0)
-    teller(story, destination(collector, content=True)).tell()
+    make_exporter(story, destination(collector, content=True)).export()
     call = collector.calls()[-1]
     assert json.loads(call.attributes["gen_ai.input.messages"]) == [
         {"role": "system", "parts": [{"type": "text", "content": "Be brief."}]},
@@ -167,7 +167,7 @@ async def test_galileo_gets_messages_in_its_own_shape(story: Story, collector: C
     await story.finished(1)
     for content in (False, True):
         place = f"{collector.address}/otel/traces"
-        teller(story, Destination(GALILEO, place, content, "p", str(content))).tell()
+        make_exporter(story, Destination(GALILEO, place, content, "p", str(content))).export()
     plain, full = collector.calls()[0], collector.calls()[2]
     (message,) = json.loads(plain.attributes["gen_ai.input.messages"])
     assert message["content"] == "(content is not sent)"
@@ -180,8 +180,8 @@ async def test_hostile_texts_arrive_as_data(story: Story, collector: Collector) 
         reply = Reply(text, stop_reason=text, provider_model=text, request_id=text)
         await story.call(row, reply, prompt=generate(text or "nothing"))
         await story.score(row, accuracy=0.0)
-    told = teller(story, destination(collector, content=True))
-    told.tell()
+    told = make_exporter(story, destination(collector, content=True))
+    told.export()
 
     assert (told.report()["sent"], told.report()["left"]) == (len(STORABLE), 0)
     by_row = {span.attributes["evalbench.sample.number"]: span for span in collector.calls()}
@@ -205,7 +205,7 @@ async def test_providers_have_their_well_known_names(
     monkeypatch.setattr("tests.unit.traces.conftest.CANDIDATE_MODEL", model)
     await story.call(1)
     await story.score(1, accuracy=1.0)
-    teller(story, destination(collector)).tell()
+    make_exporter(story, destination(collector)).export()
     (call,) = collector.calls()
     assert call.attributes["gen_ai.provider.name"] == name
     assert call.attributes["gen_ai.request.model"] == model.partition("/")[2]
@@ -216,7 +216,7 @@ async def test_a_reply_of_an_earlier_run_costs_nothing_here(
 ) -> None:
     await story.call(1, replace(GOOD, reused=Reused("EARLIER-RUN", 7, "2026-11-28T00:00:00Z")))
     await story.score(1, accuracy=1.0)
-    teller(story, destination(collector)).tell()
+    make_exporter(story, destination(collector)).export()
     (call,) = collector.calls()
     assert call.attributes["evalbench.reused.run"] == "EARLIER-RUN"
     assert not [name for name in call.attributes if name.startswith("gen_ai.usage")]

@@ -1,0 +1,193 @@
+"""What a dispatcher needs to know of money: reserve before sending, settle after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+
+from evalbench.engine.calls import Call, Reply, Usage
+from evalbench.engine.calls.replies import MOST_DOLLARS
+from evalbench.engine.cost.budget import Budget, Reservation, ReservationGroup
+from evalbench.engine.cost.overruns import Overruns
+from evalbench.engine.cost.tokens import input_tokens, rules_of
+from evalbench.engine.cost.unit_prices import ZERO, UnitPrices
+from evalbench.engine.errors import ProviderError
+
+UNCAPPED_TOKENS = 32_768
+"""Taken as the longest answer of a call that has no cap of its own, and of one whose model
+may not keep to its cap."""
+
+
+class CostMeter:
+    """One role's unit prices over one run's budget.
+
+    With unknown prices nothing is reserved and every cost is None; a run with
+    a ceiling does not start in that case.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        prices: UnitPrices | None,
+        fps: float = 1.0,
+        *,
+        overruns: Overruns | None = None,
+        changed: Callable[[], None] | None = None,
+    ) -> None:
+        """Prepare reserving.
+
+        Args:
+            budget: of the run.
+            prices: of the role's model; None: unknown.
+            fps: frames that the model looks at in a second of a video.
+            overruns: what earlier engines of the run learned.
+            changed: told when there is something to be kept in ``overruns``.
+        """
+        self.budget = budget
+        self.prices = prices
+        self.overruns = overruns or Overruns()
+        self._fps = fps
+        self._changed = changed or (lambda: None)
+        self._group = ReservationGroup()
+        self._dearest = None if prices is None or prices.free else prices.dearest
+        self._more = self._dollars(self.overruns.input_tokens, self.overruns.output_tokens)
+        self._more += self.overruns.dollars
+
+    def worst_case(self, call: Call) -> Decimal:
+        """The most that one attempt at a call can cost, in US dollars."""
+        return self._worst(*self._most(call)) if self._dearest else ZERO
+
+    def reservation(self, call: Call) -> Reservation:
+        """What is to be reserved before an attempt at a call leaves."""
+        if not self._dearest:
+            return Reservation(ZERO)
+        given, made = self._most(call)
+        doubt = ZERO
+        if self.budget.ceiling is not None:
+            more = UNCAPPED_TOKENS - made - self.overruns.output_tokens
+            doubt = self._dollars(0, max(0, more))
+        return Reservation(self._worst(given, made), doubt, self._group, 1, given, made)
+
+    def of_batch(self, worst: Decimal = ZERO, calls: int = 0) -> Reservation:
+        """What is reserved for the calls of one batch, which are out together.
+
+        They are not doubted: batches take hours, and a small first one would cost a wait.
+        """
+        return self.budget.take(Reservation(worst, group=self._group, calls=calls))
+
+    def reserve_for_batch(self, call: Call) -> Reservation:
+        """As :meth:`reservation`, for a call that goes out in a batch."""
+        reservation = self.reservation(call)
+        reservation.doubt = ZERO
+        return reservation
+
+    def cost(self, reply: Reply) -> Decimal | None:
+        """What an answer cost; None when the price or its tokens are unknown."""
+        return None if self.prices is None else self.prices.cost(reply.usage)
+
+    def answered(self, reservation: Reservation, reply: Reply) -> Decimal | None:
+        """Settle an answered attempt; its cost, None when prices are unknown.
+
+        A charge that is none (negative, or beyond any sense) counts as not told.
+        """
+        cost = reply.billed
+        if cost is not None and not (cost.is_finite() and ZERO <= cost <= MOST_DOLLARS):
+            cost = None
+        if cost is None:
+            if self.prices is None:
+                self.budget.release(reservation)
+                return None
+            cost = self.prices.cost(reply.usage)
+        worst = reservation.worst
+        if reservation.group:
+            self._learn(
+                reservation.input_tokens, reservation.output_tokens, worst, reply.usage, cost
+            )
+        self.budget.settle(reservation, cost)
+        return worst if cost is None else cost
+
+    def answered_in_batch(self, call: Call, reply: Reply) -> Decimal | None:
+        """What an answer in a batch cost, as :meth:`cost`, before its part is settled."""
+        cost = self.cost(reply)
+        if self._dearest:
+            given, made = self._most(call)
+            self._learn(given, made, self._worst(given, made), reply.usage, cost)
+        return cost
+
+    def failed(self, reservation: Reservation, error: ProviderError) -> Decimal:
+        """Settle a failed attempt; what it may have cost all the same."""
+        if error.possibly_billed:
+            return self._possibly_billed(reservation)
+        self.budget.release(reservation)
+        return ZERO
+
+    def cut(self, reservation: Reservation, *, sent: bool) -> None:
+        """End an attempt that was abandoned, on the wire or before it."""
+        if sent:
+            self._possibly_billed(reservation)
+        else:
+            self.budget.release(reservation)
+
+    def uncertain(self, call: Call) -> Decimal:
+        """Note that an attempt counts at its worst case, which is returned: nobody knows more."""
+        if self._dearest:
+            self.note_uncertain()
+        return self.worst_case(call)
+
+    def note_uncertain(self) -> None:
+        """Note that an attempt counts at its worst case."""
+        self.overruns.uncertain += 1
+        self._changed()
+
+    def _possibly_billed(self, reservation: Reservation) -> Decimal:
+        if reservation.worst:
+            self.note_uncertain()
+        self.budget.possibly_billed(reservation)
+        return reservation.worst
+
+    def _most(self, call: Call) -> tuple[int, int]:
+        """The most input and output tokens that an attempt can have, as far as is known before."""
+        prompt = call.prompt
+        cap = 1 if prompt.kind == "choose" else prompt.params.max_tokens or UNCAPPED_TOKENS
+        return input_tokens(prompt, rules_of(call.model), fps=self._fps).most, cap
+
+    def _worst(self, given: int, made: int) -> Decimal:
+        assert self.prices is not None
+        return self.prices.worst_case(given, made) + self._more
+
+    def _dollars(self, given: int, made: int) -> Decimal:
+        """What so many tokens cost at most."""
+        return self._dearest.tokens(given, made) if self._dearest else ZERO
+
+    def _learn(
+        self, given: int, made: int, worst: Decimal, usage: Usage, cost: Decimal | None
+    ) -> None:
+        """Compare a reply with what was reckoned with; where it went beyond, so may others.
+
+        Args:
+            given, made: the most input and output tokens before anything was learned.
+            worst: the worst case as it is reckoned now.
+            usage, cost: of the reply.
+        """
+        known, group = self.overruns, self._group
+        if cost is None:
+            group.kept += 1
+            self.note_uncertain()
+            return
+        beyond_in = max(0, (usage.input_tokens or 0) - given - known.input_tokens)
+        beyond_out = max(0, (usage.output_tokens or 0) - made - known.output_tokens)
+        more = self._dollars(beyond_in, beyond_out)
+        unexplained = max(ZERO, cost - worst - more)
+        more += unexplained
+        if not more:
+            group.kept += 1
+            return
+        known.input_tokens += beyond_in
+        known.output_tokens += beyond_out
+        known.dollars += unexplained
+        known.added += more * known.uncertain
+        self._more += more
+        group.kept = 0
+        self.budget.raise_worst(group, more)
+        self.budget.possible += more * known.uncertain
+        self._changed()

@@ -1,0 +1,125 @@
+"""What all batches of one role share: provider, journal, money, and who is out where."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalbench.engine.calls import BatchProvider, BatchTerms
+from evalbench.engine.cost.meter import CostMeter
+from evalbench.engine.dispatch.base import ZERO, Report
+from evalbench.engine.dispatch.batch.state import Batch, Stage, batch_of
+from evalbench.engine.dispatch.circuit_breaker import FirstContact
+from evalbench.engine.journal import Journal
+from evalbench.engine.journal.batches import answered, batches, well_answered
+from evalbench.engine.journal.paging import SampleCalls, samples_with_calls
+from evalbench.engine.journal.records import CallRow
+from evalbench.engine.journal.schema import SLOT_BITS
+
+SHARE = 0.95
+"""Of the provider's limits that one batch uses; sizes are told in different ways."""
+
+
+@dataclass(slots=True)
+class BatchContext:
+    """What all batches of one role share.
+
+    Attributes:
+        provider: who takes them.
+        terms: what it takes.
+        journal, folder: where they are kept.
+        meter: prices and budget; ``at_once`` has those of answers at once.
+        attempts: tries of one step that fails for the moment.
+        poll_s: seconds between the first polls of a batch.
+        fallback_s: after so many seconds what is left is asked at once; None: never.
+        leave: take every step that can be taken now, and wait for nothing.
+        resend_unfetched: see :class:`.settings.BatchSettings`.
+        report: puts an event into the journal.
+        clock: Unix seconds.
+        pending: calls in batches that have no reply.
+        unfetched: calls in batches whose results were given up: nobody waits for them now.
+        answered: calls of batches that got their reply from this engine.
+        rounds: in how many batches a call has been.
+        not_here: calls to be asked at once when they are asked again.
+        halted: set when nothing may be sent any more.
+        turn: held while a batch is made; ``next_create`` is when the next may be, by the loop.
+        contact: whether the server was reached.
+        owners: names of the batches whose results jobs of uncertain origin turned out to hold.
+        batches: all of them, oldest first.
+    """
+
+    provider: BatchProvider
+    terms: BatchTerms
+    journal: Journal
+    folder: Path
+    meter: CostMeter
+    at_once: CostMeter
+    attempts: int
+    poll_s: float
+    fallback_s: float | None
+    leave: bool
+    resend_unfetched: bool
+    report: Report
+    clock: Callable[[], float]
+    pending: set[int] = field(default_factory=set)
+    unfetched: set[int] = field(default_factory=set)
+    answered: set[int] = field(default_factory=set)
+    rounds: dict[int, int] = field(default_factory=dict)
+    not_here: set[int] = field(default_factory=set)
+    halted: asyncio.Event = field(default_factory=asyncio.Event)
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    next_create: float = 0.0
+    contact: FirstContact = field(default_factory=FirstContact)
+    owners: dict[str, str] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Of all prompts of one batch; None: no limit that is known."""
+        most = self.terms.most_tokens
+        return None if most is None else int(most * SHARE)
+
+    async def put(self, batch: Batch, stage: Stage, *, why: str = "") -> None:
+        """Write down where a batch stands, and only then go on."""
+        batch.stage = stage
+        batch.why = why or batch.why
+        batch.worst = batch.reservation.worst if batch.reservation else ZERO
+        await self.journal.put_batch(batch.row())
+
+    def owned(self) -> set[str]:
+        """Ids of the jobs of this run, in any role, of which it is certain whose they are."""
+        path = self.journal.path
+        rows = self.journal.query(lambda decoder: batches(decoder, path))
+        samples_with_calls = [*self.batches, *(batch_of(row) for row in rows)]
+        return {batch.job.id for batch in samples_with_calls if batch.job and not batch.doubtful}
+
+    def place(self, ident: int) -> tuple[int, int]:
+        """Row and epoch of a call."""
+        key, _ = self.journal.query(lambda decoder: decoder.slot(ident & ((1 << SLOT_BITS) - 1)))
+        return ident >> SLOT_BITS, key.epoch
+
+    def rows(self, calls: Iterable[int]) -> list[CallRow]:
+        """Calls of the journal by their numbers; 0 stands for none."""
+        wanted = {ident for ident in calls if ident}
+        return [call for one in self.samples(wanted) for call in one.calls if call.id in wanted]
+
+    def samples(self, calls: Iterable[int]) -> list[SampleCalls]:
+        """The samples that asked some calls, each with all its calls."""
+        rows, path = {ident >> SLOT_BITS for ident in calls}, self.journal.path
+        return (
+            self.journal.query(lambda decoder: samples_with_calls(decoder, path, rows))
+            if rows
+            else []
+        )
+
+    def with_reply(self, calls: Iterable[int]) -> set[int]:
+        """Those of some calls that have a reply."""
+        samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
+        return self.journal.query(lambda decoder: answered(decoder, path, samples_with_calls))
+
+    def well_answered(self, calls: Iterable[int]) -> set[int]:
+        """Those of some calls that have a reply that is no error."""
+        samples_with_calls, path = [ident for ident in calls if ident], self.journal.path
+        return self.journal.query(lambda decoder: well_answered(decoder, path, samples_with_calls))

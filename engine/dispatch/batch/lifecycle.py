@@ -1,0 +1,415 @@
+"""One batch from its file of requests to the last of its replies.
+
+Before each step the journal says that it is about to be taken, so an engine
+that comes after a crash knows what may have happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from evalbench.engine.calls import BatchJob, JobState
+from evalbench.engine.dispatch.base import ReplySink
+from evalbench.engine.dispatch.batch.adoption import Adoption
+from evalbench.engine.dispatch.batch.context import BatchContext
+from evalbench.engine.dispatch.batch.creation import Cancelled, Creation
+from evalbench.engine.dispatch.batch.download import ONCE_MORE_S, Download, needs_user
+from evalbench.engine.dispatch.batch.reconciliation import Reconciliation
+from evalbench.engine.dispatch.batch.results import Results
+from evalbench.engine.dispatch.batch.state import MOST_ATTEMPTS, Batch, Stage
+from evalbench.engine.dispatch.batch.waits import Abandoned, Waits
+from evalbench.engine.dispatch.circuit_breaker import is_provider_down
+from evalbench.engine.errors import (
+    CallRejected,
+    ProviderError,
+    RunFatal,
+    ServerFault,
+    TransientError,
+)
+
+LONGEST_POLL_S = 300.0
+GRACE_S = 3600.0
+"""How long past its end a provider may take to say so, and to stop when asked."""
+SETTLING_S = 600.0
+"""A provider may say for so long that it does not know a batch."""
+_PAGE = 64
+
+
+class Lifecycle:
+    """Takes one batch through its stages."""
+
+    def __init__(self, batch: Batch, context: BatchContext, sink: ReplySink) -> None:
+        self.batch = batch
+        self._context = context
+        self._reconciliation = Reconciliation(batch, context, sink)
+        self._waits = Waits(context)
+        self._uploaded_again = False
+        self._given_up_before = batch.stage is Stage.UNFETCHED
+        if self._given_up_before:
+            batch.failing_since = 0.0
+
+    async def run(self) -> None:
+        """Go on until the batch is final, or until there is no use in waiting for it."""
+        steps = {
+            Stage.PREPARED: self._upload,
+            Stage.UPLOADED: self._submit,
+            Stage.SUBMITTING: self._submit,
+            Stage.SUBMITTED: self._wait,
+            Stage.RUNNING: self._wait,
+            Stage.ENDED: self._fetch,
+            Stage.UNFETCHED: self._once_more,
+            Stage.FETCHED: self._read,
+        }
+        try:
+            while not self.batch.stage.final:
+                await steps[self.batch.stage]()
+        except Abandoned:
+            return
+        if self._reconciliation.fatal:
+            raise self._reconciliation.fatal
+
+    def look_now(self) -> None:
+        """Do not wait for the next look."""
+        self._waits.cut_short()
+
+    # -- sending ------------------------------------------------------------------
+
+    async def _upload(self) -> None:
+        batch, context = self.batch, self._context
+        file = context.folder / batch.requests_file
+        if not file.exists():
+            self._reconciliation.ask_again(batch.calls, "its file of requests is gone", sent=False)
+            self._reconciliation.release()
+            await self._context.put(batch, Stage.FAILED, why="its file of requests is gone")
+            return
+        self._waits.unless_halted()
+        batch.uploaded = await self._waits.patiently(
+            lambda: context.provider.batch_upload(file, batch.job_name, batch.model)
+        )
+        await self._context.put(batch, Stage.UPLOADED)
+
+    async def _submit(self) -> None:
+        """Make the batch; after a creation whose end is not known, find it first."""
+        try:
+            if self.batch.cancel_for == "user" and self.batch.stage is not Stage.SUBMITTING:
+                raise Cancelled
+            await Creation(self.batch, self._context, self._waits).make()
+        except CallRejected as error:
+            await self._refused(error)
+        except Cancelled:
+            why = "cancelled before it was sent"
+            self._reconciliation.fail_all(CallRejected(f"the batch was {why}"))
+            await self._context.put(self.batch, Stage.CANCELLED, why=why)
+
+    async def _refused(self, error: CallRejected) -> None:
+        """The provider will not make this batch; a file that it has lost is sent once more."""
+        batch = self.batch
+        if batch.uploaded and not self._uploaded_again:
+            self._uploaded_again = True
+            await self._context.put(batch, Stage.PREPARED)
+            return
+        self._reconciliation.fail_all(error)
+        await self._context.put(batch, Stage.FAILED, why=str(error))
+
+    # -- waiting -------------------------------------------------------------------
+
+    async def _wait(self) -> None:
+        """Wait until the batch is over; where nobody knows yet which it is, until that is known."""
+        await (self._identify() if self.batch.doubtful else self._watch())
+
+    async def _watch(self) -> None:
+        """Look at the batch until it is over, less and less often."""
+        batch, context = self.batch, self._context
+        pause = context.poll_s
+        while True:
+            try:
+                job = await self._poll()
+            except CallRejected as error:
+                await self._not_fetched(error)
+                return
+            if job:
+                if job != batch.job or batch.stage is Stage.UNFETCHED:
+                    batch.job = job
+                    running = job.state is JobState.RUNNING or batch.stage is Stage.RUNNING
+                    await context.put(batch, Stage.RUNNING if running else Stage.SUBMITTED)
+                if job.state.over:
+                    await context.put(batch, Stage.ENDED)
+                    return
+            if await self._overdue():
+                return
+            await self._waits.later(pause)
+            pause = min(LONGEST_POLL_S, pause * 1.5)
+
+    async def _poll(self) -> BatchJob | None:
+        """How the batch is doing; None when that is not told.
+
+        Raises:
+            CallRejected: the provider has said for long that there is no such batch.
+        """
+        batch, context = self.batch, self._context
+        assert batch.job
+        try:
+            context.contact.begin()
+            job = await context.provider.batch_poll(batch.job.id, batch.model)
+            context.contact.made = True
+        except TransientError as error:
+            if not self._waits.unreached(error):
+                context.report("wait", reason=type(error).__name__, what=error.what)
+            return None
+        except CallRejected as error:
+            if not batch.failing_since:
+                batch.failing_since = context.clock()
+                await context.put(batch, batch.stage)
+            if self._failed_for_long(SETTLING_S):
+                raise
+            context.report("wait", reason=type(error).__name__, what=error.what)
+            return None
+        batch.failing_since = 0.0
+        return job
+
+    def _failed_for_long(self, seconds: float) -> bool:
+        """Whether what is failing is to be given up."""
+        if self._given_up_before:
+            # An engine that waits for nothing has no second look.
+            seconds = -1.0 if self._context.leave else ONCE_MORE_S
+        return self._context.clock() - self.batch.failing_since > seconds
+
+    async def _identify(self) -> None:
+        """Find out which job this batch is, and make it when it turns out to be none of them."""
+        batch, context = self.batch, self._context
+        adoption = Adoption(batch, context, self._waits)
+        pause = context.poll_s
+        while True:
+            before = batch.stage, len(batch.doubtful)
+            try:
+                job = await adoption.look()
+            except RunFatal as error:
+                await self._set_aside(error)
+                raise
+            if job:
+                batch.job, batch.doubtful, batch.failing_since = job, [], 0.0
+                context.report("batch-found", batch=batch.name, id=job.id)
+                await context.put(batch, Stage.ENDED)
+                return
+            if not batch.doubtful:
+                await context.put(batch, Stage.SUBMITTING)
+                return
+            if failure := adoption.failure():
+                batch.failing_since = batch.failing_since or context.clock()
+                if self._failed_for_long(SETTLING_S):
+                    await self._not_fetched(failure)
+                    return
+                await context.put(batch, batch.stage)
+            else:
+                batch.failing_since = 0.0
+                if before != (Stage.SUBMITTED, len(batch.doubtful)):
+                    await context.put(batch, Stage.SUBMITTED)
+            if await self._overdue():
+                return
+            await self._waits.later(pause)
+            pause = min(LONGEST_POLL_S, pause * 1.5)
+
+    async def _overdue(self) -> bool:
+        """Cancel a batch that takes too long; True when it was given up."""
+        batch, context = self.batch, self._context
+        now = context.clock()
+        age = now - batch.since
+        end = batch.since + context.terms.window_s
+        if batch.job and batch.job.expires:
+            end = max(end, batch.job.expires)
+        if batch.cancelled_at and now - batch.cancelled_at > GRACE_S:
+            lost = ServerFault(
+                f"batch {batch.job.id if batch.job else batch.name} never ended",
+                why="it neither ended in its time nor when it was cancelled",
+                possibly_billed=True,
+            )
+            self._reconciliation.fail_all(lost)
+            await self._context.put(batch, Stage.FAILED, why=lost.what)
+            return True
+        if not batch.cancel_for:
+            if context.fallback_s is not None and age > context.fallback_s:
+                batch.cancel_for = "fallback"
+            elif now > end + GRACE_S:
+                batch.cancel_for = "overdue"
+        if batch.cancel_for and not batch.cancelled_at:
+            if batch.doubtful:
+                # It may be somebody else's: only the time for it runs out.
+                batch.cancelled_at = now
+                await self._context.put(batch, batch.stage)
+            else:
+                await self._cancel()
+        return False
+
+    async def _cancel(self) -> None:
+        batch, context = self.batch, self._context
+        assert batch.job
+        context.report("batch-cancelled", batch=batch.name, why=batch.cancel_for)
+        try:
+            await context.provider.batch_cancel(batch.job.id, batch.model)
+        except TransientError:
+            return
+        except CallRejected:
+            # Over already, or gone; the next look tells.
+            pass
+        batch.cancelled_at = context.clock()
+        await self._context.put(batch, batch.stage)
+
+    # -- results -------------------------------------------------------------------
+
+    async def _fetch(self) -> None:
+        batch, context = self.batch, self._context
+        assert batch.job
+        job = batch.job
+        if job.state is JobState.FAILED:
+            await self._failed_there(job)
+            return
+        download = Download(batch, context, self._waits)
+        try:
+            batch.job = await download.whole(job)
+        except ProviderError as error:
+            if needs_user(error):
+                await self._set_aside(error)
+                raise
+            if isinstance(error, TransientError) and is_provider_down(error):
+                raise
+            await self._keep_what_came(download)
+            await self._not_fetched(error)
+            return
+        batch.failing_since = 0.0
+        download.file.replace(context.folder / batch.results_file)
+        await context.put(batch, Stage.FETCHED)
+
+    async def _once_more(self) -> None:
+        """Try again what an earlier engine gave up."""
+        batch = self.batch
+        over = batch.job is not None and batch.job.state.over
+        await (self._fetch() if over and not batch.doubtful else self._wait())
+
+    async def _keep_what_came(self, download: Download) -> None:
+        """Read what there is of results that never came whole."""
+        results = Results(self._context.provider, self.batch, download.file)
+        if download.file.exists() and (await results.survey()).ours:
+            self._reconciliation.ask_again(await self._take(results), "")
+            download.file.replace(self._context.folder / self.batch.results_file)
+
+    async def _not_fetched(self, error: ProviderError) -> None:
+        """Results cannot be had: nothing is sent again, unless the user has said so.
+
+        Raises:
+            Abandoned: there is nothing more to do for this batch.
+        """
+        batch, context = self.batch, self._context
+        if not context.pending.intersection(batch.calls):
+            await self._done()
+            return
+        if not (self._given_up_before and context.resend_unfetched):
+            await self._set_aside(error)
+            raise Abandoned
+        lost = CallRejected(
+            f"the results of batch {batch.job.id if batch.job else batch.name} were not fetched",
+            why=_told(error),
+            possibly_billed=True,
+        )
+        calls = self._reconciliation.send_again(lost)
+        context.report("batch-resent", batch=batch.name, calls=calls, usd=str(batch.worst))
+        await context.put(batch, Stage.FAILED, why=f"{lost.what}: {lost.why}")
+
+    async def _set_aside(self, error: ProviderError) -> None:
+        """Leave the batch to a later engine."""
+        batch, context = self.batch, self._context
+        await context.put(batch, Stage.UNFETCHED, why=_told(error))
+        calls = self._reconciliation.set_aside()
+        context.report("batch-not-fetched", batch=batch.name, calls=calls, why=batch.why)
+
+    async def _failed_there(self, job: BatchJob) -> None:
+        """The provider refused the batch as a whole, or does not know it any more."""
+        batch, context = self.batch, self._context
+        if job.again and not batch.cancel_for and batch.attempt < MOST_ATTEMPTS:
+            context.report("batch-put-off", batch=batch.name, why=job.why)
+            # Some tell how long their queue is only when they refuse.
+            context.terms = context.provider.batch_terms(batch.model) or context.terms
+            if batch.requests > 1 and batch.tokens > (context.most_tokens or batch.tokens):
+                self._reconciliation.ask_again(batch.calls, "too large for the queue", sent=False)
+                self._reconciliation.release()
+                await self._context.put(batch, Stage.FAILED, why=job.why)
+                return
+            batch.attempt += 1
+            batch.job = None
+            await self._context.put(batch, Stage.UPLOADED, why=job.why)
+            await self._waits.for_queue(batch.attempt - 1)
+            return
+        error = CallRejected(
+            f"batch {job.id} failed", why=job.why, possibly_billed=job.total is None
+        )
+        self._reconciliation.fail_all(error)
+        await self._context.put(batch, Stage.FAILED, why=job.why)
+
+    async def _read(self) -> None:
+        """Turn result lines into replies, and let go of calls that have none."""
+        batch, context = self.batch, self._context
+        file = context.folder / batch.results_file
+        if not file.exists():
+            await context.put(batch, Stage.ENDED)
+            return
+        results = Results(context.provider, batch, file)
+        again = await self._take(results)
+        has_reply = context.with_reply(batch.calls)
+        missing = results.missing()
+        # The same ones after a crash: those that are only asked again come last, and are gone.
+        executed = missing[: self._executed_of(len(missing), results)]
+        self._reconciliation.ask_again(again, "")
+        left = [ident for ident in missing if ident not in has_reply]
+        self._reconciliation.unanswered(left, executed=set(executed))
+        await self._done()
+
+    def _executed_of(self, missing: int, results: Results) -> int:
+        """How many of the calls without a line the provider may have answered all the same."""
+        batch = self.batch
+        good = len(self._context.well_answered(batch.calls[line] for line in results.seen))
+        bad = len(results.seen) - good
+        job = batch.job
+        if job is None or job.state is JobState.ENDED:
+            failed = job.failed if job else None
+            return missing - min(missing, max(0, (failed or 0) - bad))
+        # What had no turn before an early end is not billed; what had one may have no line.
+        done = batch.done_there or 0
+        lost = done - good if job.succeeded is not None else done - good - bad
+        return min(missing, max(0, lost, job.withheld))
+
+    async def _done(self) -> None:
+        """All its results are read."""
+        batch, context = self.batch, self._context
+        state = batch.job.state if batch.job else JobState.ENDED
+        final = {JobState.EXPIRED: Stage.EXPIRED, JobState.CANCELLED: Stage.CANCELLED}
+        self._reconciliation.release()
+        await context.put(batch, final.get(state, Stage.DONE))
+        context.report(
+            "batch-read",
+            batch=batch.name,
+            answered=batch.answered,
+            failed=batch.failed,
+            again=batch.again,
+        )
+
+    async def _take(self, results: Results) -> list[int]:
+        """Store what result lines say; the calls that are to be asked again."""
+        batch, context = self.batch, self._context
+        has_reply = context.with_reply(batch.calls)
+        again: list[int] = []
+        for page in results.pages(_PAGE):
+            new = [(ident, line) for ident, line in page if ident not in has_reply]
+            samples = context.samples(ident for ident, _ in new)
+            self._reconciliation.preload(samples)
+            rows = {call.id: call for sample in samples for call in sample.calls}
+            for ident, line in new:
+                if (row := rows.get(ident)) and not self._reconciliation.store_line(row, line):
+                    again.append(ident)
+            context.journal.flush()
+            await asyncio.sleep(0)
+        if results.odd:
+            context.report("batch-odd-lines", batch=batch.name, **results.odd)
+        return again
+
+
+def _told(error: ProviderError) -> str:
+    return f"{error.what}: {error.why}" if error.why else error.what

@@ -1,0 +1,235 @@
+"""What becomes of the calls of a batch: replies, errors with their reasons, or another try."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from decimal import Decimal
+
+from evalbench.engine.calls import Call, JobState, ModelRef
+from evalbench.engine.calls.replies import Reply
+from evalbench.engine.dispatch.base import ZERO, ReplySink, failed_reply
+from evalbench.engine.dispatch.batch.context import BatchContext
+from evalbench.engine.dispatch.batch.state import Batch, Stage
+from evalbench.engine.errors import DeadlineExceeded, ProviderError, RunFatal, TransientError
+from evalbench.engine.journal.paging import SampleCalls
+from evalbench.engine.journal.records import CallRow
+
+ROUNDS = 3
+"""In so many batches a call is sent at most."""
+
+_ENDINGS = {
+    "user": "it was cancelled",
+    "overdue": "it was cancelled, as it did not end in its time",
+}
+
+
+class Reconciliation:
+    """Settles the calls of one batch, one by one or all together.
+
+    Attributes:
+        fatal: the first error among the results after which no call can succeed.
+    """
+
+    def __init__(self, batch: Batch, context: BatchContext, sink: ReplySink) -> None:
+        self._batch = batch
+        self._context = context
+        self._sink = sink
+        self.fatal: RunFatal | None = None
+
+    def preload(self, samples: Iterable[SampleCalls]) -> None:
+        """Show the host samples that were just read, so that it need not read them again."""
+        for sample in samples:
+            self._sink.preload(sample)
+
+    def store_line(self, row: CallRow, line: bytes) -> bool:
+        """Store what a line says; False when the call is to be asked again."""
+        batch = self._batch
+        try:
+            reply = self._context.provider.batch_reply(line, _call(row))
+        except RunFatal as error:
+            self.fatal = self.fatal or error
+            return False
+        except ProviderError as error:
+            if isinstance(error, TransientError) and self._worth_another(row.id):
+                return False
+            self._store(row, failed_reply(error, self._round(row.id)), ZERO)
+            return True
+        cost = self._context.meter.answered_in_batch(_call(row), reply)
+        if cost is None and self._context.meter.prices is not None:
+            # Its tokens are not told: what was reserved for it counts, here and in a resume.
+            cost = self._share()
+        batch.cost += cost or ZERO
+        if cost is not None:
+            batch.saved += (self._context.at_once.cost(reply) or cost) - cost
+        self._store(row, replace(reply, cost=cost, attempts=self._round(row.id)), cost)
+        return True
+
+    def unanswered(self, missing: list[int], *, executed: Collection[int]) -> None:
+        """Ask calls without a result line again, or give them an error.
+
+        Args:
+            missing: they.
+            executed: those of them that the provider may have answered.
+        """
+        batch = self._batch
+        ended = batch.job is not None and batch.job.state is JobState.ENDED
+        if ended and missing:
+            self._context.report("batch-missing", batch=batch.name, calls=len(missing))
+        again = [ident for ident in missing if self._worth_another(ident)]
+        for row in self._context.rows(set(missing).difference(again)):
+            did = "brought no result for" if ended or row.id in executed else "ended before"
+            error = DeadlineExceeded(
+                f"the batch {did} this call",
+                why=_ENDINGS.get(batch.cancel_for, ""),
+                possibly_billed=row.id in executed,
+            )
+            self._fail(row, error)
+        in_vain = [ident for ident in again if ident in executed]
+        lost = DeadlineExceeded("the batch brought no result for this call", possibly_billed=True)
+        if self._share():
+            for _ in in_vain:
+                self._context.meter.note_uncertain()
+        self._repeat(in_vain, lost)
+        if in_vain:
+            self._context.report("batch-asks-again", batch=batch.name, calls=len(in_vain), why="")
+        self.ask_again(set(again).difference(in_vain), "")
+
+    def _worth_another(self, ident: int) -> bool:
+        if self._batch.cancel_for == "user":
+            return False
+        return self._batch.cancel_for == "fallback" or self._round(ident) < ROUNDS
+
+    def _round(self, ident: int) -> int:
+        return self._context.rounds.get(ident, 1)
+
+    def _store(self, row: CallRow, reply: Reply, cost: Decimal | None) -> None:
+        context, batch = self._context, self._batch
+        reply, _ = context.journal.store_any_reply(row.row, row.key, row.reask, reply)
+        part = self._share()
+        if batch.reservation:
+            context.meter.budget.settle_part(
+                batch.reservation, part, part if cost is None else cost
+            )
+        context.pending.discard(row.id)
+        context.answered.add(row.id)
+        if reply.error:
+            batch.failed += 1
+        else:
+            batch.answered += 1
+        self._sink.arrived(row, batch.role, reply)
+
+    def _share(self) -> Decimal:
+        """What is reserved for one call of this batch."""
+        batch = self._batch
+        if batch.reservation is None or not batch.requests:
+            return ZERO
+        left = batch.requests - batch.answered - batch.failed - batch.again
+        return batch.reservation.worst / max(1, left)
+
+    def _fail(self, row: CallRow, error: ProviderError) -> None:
+        possible = self._share() if error.possibly_billed else ZERO
+        if possible:
+            self._context.meter.note_uncertain()
+        self._context.meter.budget.possible += possible
+        self._store(row, failed_reply(error, self._round(row.id), possible), ZERO)
+
+    def fail_all(self, error: ProviderError) -> None:
+        """Every call of the batch that has no reply fails for one reason."""
+        calls, context = self._batch.calls, self._context
+        has_reply = context.with_reply(calls)
+        for row in context.rows(ident for ident in calls if ident not in has_reply):
+            self._fail(row, error)
+        self.release()
+
+    def ask_again(self, calls: Iterable[int], why: str, *, sent: bool = True) -> None:
+        """Let calls leave the batch without a reply; their samples ask them again."""
+        context, batch = self._context, self._batch
+        leaving = {ident for ident in calls if ident}
+        if not leaving:
+            return
+        # One that is asked again may be in another batch soon, under the same number.
+        batch.calls = array("q", (0 if call in leaving else call for call in batch.calls))
+        for ident in leaving:
+            context.rounds[ident] = self._round(ident) + sent
+            context.pending.discard(ident)
+            if batch.cancel_for == "fallback":
+                context.not_here.add(ident)
+        batch.again += len(leaving)
+        context.journal.forget_calls(leaving)
+        context.report("batch-asks-again", batch=batch.name, calls=len(leaving), why=why)
+        for ident in leaving:
+            self._sink.resume_sample(*context.place(ident))
+
+    def set_aside(self) -> int:
+        """Wait no longer for calls that may have been answered, and ask none of them again.
+
+        Returns:
+            How many there are. They count as possibly billed until their results are in.
+        """
+        context, batch = self._context, self._batch
+        left = context.pending.intersection(batch.calls)
+        context.pending -= left
+        context.unfetched |= left
+        if batch.reservation:
+            context.meter.budget.possibly_billed(batch.reservation)
+            batch.reservation = None
+        return len(left)
+
+    def send_again(self, error: ProviderError) -> int:
+        """Let calls that may have been answered be asked again, as the user said.
+
+        The first sending of each stays in the journal, possibly billed at its worst case.
+
+        Returns:
+            How many there are.
+        """
+        context, batch = self._context, self._batch
+        left = context.pending.intersection(batch.calls)
+        self._repeat(left, error)
+        self.release()
+        return len(left)
+
+    def _repeat(self, calls: Iterable[int], error: ProviderError) -> None:
+        """Let calls be asked again whose first sending stays in the journal, possibly billed."""
+        context, batch = self._context, self._batch
+        for row in context.rows(calls):
+            possible = self._share()
+            reply = failed_reply(error, self._round(row.id), possible)
+            context.journal.store_reply(row.row, row.key, row.reask, reply)
+            if batch.reservation:
+                context.meter.budget.settle_part(batch.reservation, possible, ZERO)
+            context.meter.budget.possible += possible
+            context.pending.discard(row.id)
+            batch.again += 1
+            next_id = context.journal.call_id(row.row, row.key, row.reask + 1)
+            context.rounds[next_id] = self._round(row.id) + 1
+            if batch.cancel_for == "fallback":
+                context.not_here.add(next_id)
+            self._sink.resume_sample(row.row, row.key.epoch)
+
+    def release(self) -> None:
+        """Give back what is still reserved, and take none of its calls to be out."""
+        if reservation := self._batch.reservation:
+            self._context.meter.budget.release(reservation)
+            self._batch.reservation = None
+        self._context.pending.difference_update(self._batch.calls)
+
+    def undo(self, why: str) -> None:
+        """Nothing of the batch has left, and nothing will: its samples ask again."""
+        self.forget(why)
+        for ident in filter(None, self._batch.calls):
+            self._sink.resume_sample(*self._context.place(ident))
+
+    def forget(self, why: str) -> None:
+        """Take out of the journal what was to be sent, when nobody is there to ask again."""
+        batch, journal = self._batch, self._context.journal
+        self.release()
+        batch.stage, batch.why = Stage.CANCELLED, why
+        journal.forget_calls(batch.calls)
+        journal.put_batch(batch.row())
+
+
+def _call(row: CallRow) -> Call:
+    return Call(ModelRef.parse(row.key.model), row.prompt)

@@ -1,0 +1,261 @@
+"""A provider that answers nobody: one probe tests for all, and none is blamed for it.
+
+While nothing but refusals and failed connections come back, to try every call
+again and again would use up their tries in a minute, and then the run's samples,
+one after the other. So after five seconds of that, all calls wait and one at a
+time tries again, ever less often; the first sign of life lets all go on. Tries
+in that time count for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from evalbench.engine.dispatch.base import Report
+from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S, wait_too_long
+from evalbench.engine.errors import (
+    ConnectionFailed,
+    DeadlineExceeded,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    RunFatal,
+    ServerFault,
+    local_time,
+)
+
+OPENS_AFTER_S = 5.0
+"""Nothing but such failures for so long is an outage."""
+FIRST_PROBE_S = 1.0
+LONGEST_PROBE_WAIT_S = 60.0
+LONGEST_S = LONGEST_OUTAGE_S
+"""An outage that lasts longer ends the run; it can be resumed."""
+_MOMENT_S = 0.001
+UNREACHED_S = 6.0
+"""A server that was not reached once for so long ends the run: its address is probably wrong."""
+_LONGEST_FIRST_KNOCK_S = 5.0
+
+_GATEWAY_STATUSES = frozenset({502, 521, 522, 523})
+"""What a gateway says that does not reach the server behind it."""
+
+
+def is_provider_down(error: ProviderError) -> bool:
+    """Whether an error is about the provider's state and not about the call.
+
+    A connection that was cut in the middle may be the call's own fault, and so
+    may be a failure of the server or a deadline.
+    """
+    if isinstance(error, ConnectionFailed):
+        return not error.possibly_billed
+    if isinstance(error, ServerFault):
+        return error.status in _GATEWAY_STATUSES
+    return isinstance(error, Overloaded | RateLimited)
+
+
+def never_connected(error: BaseException | None) -> bool:
+    """Whether an error says that no connection to the server could be made."""
+    return isinstance(error, ConnectionFailed) and not error.possibly_billed
+
+
+class FirstContact:
+    """Whether a server was reached since this engine began, and how long to try for it.
+
+    Attributes:
+        made: it was.
+        told: the user knows that it was not so far.
+    """
+
+    def __init__(self, wait_s: float | None = None) -> None:
+        """``wait_s``: for so long (:data:`UNREACHED_S` if None) failures are no reason to end."""
+        self._wait_s = UNREACHED_S if wait_s is None else wait_s
+        self._since: float | None = None
+        self.made = False
+        self.told = False
+
+    def begin(self) -> None:
+        """The first try is about to leave."""
+        if self._since is None:
+            self._since = _now()
+
+    def left(self, error: ProviderError) -> float:
+        """Seconds for which to go on trying after a try that failed.
+
+        Raises:
+            RunFatal: it was tried for long enough.
+        """
+        self.begin()
+        assert self._since is not None
+        left = self._since + self._wait_s - _now()
+        if left > 0:
+            return left
+        wait = "it may still be starting: --wait-for-server 10m waits for it"
+        raise RunFatal(
+            error.what, why=error.why, hint=f"{error.hint}; {wait}" if error.hint else wait
+        )
+
+
+class CircuitBreaker:
+    """What the calls to one model know of its provider's state.
+
+    One that was never reached is not taken for one that is down: its address may be
+    wrong, which ends the run soon. One that refuses for load is there.
+    """
+
+    def __init__(self, report: Report, wait_s: float | None = None) -> None:
+        """``report`` takes the events that an outage begins and ends.
+
+        ``wait_s`` is how long a server is waited for that was never reached.
+        """
+        self._report = report
+        self._contact = FirstContact(wait_s)
+        self._answered = False
+        self._since: float | None = None
+        self._next: float | None = None
+        self._pause = FIRST_PROBE_S
+        self._probing = False
+        self._changed = asyncio.Event()
+        self.why = ""
+
+    @property
+    def on(self) -> bool:
+        """Whether the provider is down, as far as anybody knows."""
+        return self._next is not None
+
+    def paused_for(self) -> float:
+        """Seconds until the next try; 0 when the provider is not down."""
+        return 0.0 if self._next is None else max(0.0, self._next - _now())
+
+    def turn(self, *, unless: asyncio.Event) -> Attempt:
+        """One attempt; entered when it may leave.
+
+        Once ``unless`` is set and :meth:`wake` was called, nobody waits any more:
+        entering then does not mean that the call may leave.
+        """
+        return Attempt(self, unless)
+
+    def begin(self) -> None:
+        """An attempt is about to leave."""
+        self._contact.begin()
+
+    def wake(self) -> None:
+        """Let all that wait look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def wait_for_permission(self, unless: asyncio.Event) -> bool:
+        """Wait until a call may leave; whether it tries for all others."""
+        while self._next is not None and not unless.is_set():
+            wait = self._next - _now()
+            if wait <= 0 and not self._probing:
+                self._probing = True
+                return True
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if self._probing else max(wait, _MOMENT_S)):
+                    await self._changed.wait()
+        return False
+
+    def record_result(self, error: BaseException | None, *, probe: bool) -> None:
+        """An attempt has ended, well or with an error.
+
+        Raises:
+            RunFatal: it has been so for so long that there is no use in waiting.
+        """
+        if probe:
+            self._probing = False
+        if error is None or (isinstance(error, ProviderError) and not _is_inconclusive(error)):
+            self._close()
+        elif not self._contact.made and never_connected(error):
+            assert isinstance(error, ProviderError)
+            if probe or not self.on:
+                self._unreached(error)
+        elif isinstance(error, ProviderError) and is_provider_down(error):
+            self._contact.made = True
+            there = self._answered or isinstance(error, RateLimited | Overloaded)
+            if there and (probe or not self.on):
+                self._failed(error)
+        elif probe:
+            self.wake()
+
+    def _unreached(self, error: ProviderError) -> None:
+        left = self._contact.left(error)
+        now = _now()
+        if not self.on:
+            self._since = now
+            self.why = error.what
+        if not self._contact.told:
+            self._contact.told = True
+            self._report(
+                "server-unreached",
+                what=error.what,
+                why=error.why,
+                until=round(time.time() + left),
+            )
+        self._next = now + min(self._pause, left)
+        self._pause = min(_LONGEST_FIRST_KNOCK_S, 2 * self._pause)
+        self.wake()
+
+    def _close(self) -> None:
+        self._answered = self._contact.made = True
+        if self._since is None:
+            return
+        if self.on:
+            self._report("provider-back", after_s=round(_now() - self._since, 1))
+        self._since = self._next = None
+        self._pause = FIRST_PROBE_S
+        self.wake()
+
+    def _failed(self, error: ProviderError) -> None:
+        now = _now()
+        self._since = now if self._since is None else self._since
+        if now - self._since < OPENS_AFTER_S:
+            return
+        pause = max(self._pause, error.retry_after or 0.0)
+        left = self._since + LONGEST_S - now
+        if pause > left:
+            if pause == error.retry_after:
+                raise wait_too_long(error)
+            raise RunFatal(
+                f"the provider did not respond for {LONGEST_S / 3600:g} hours",
+                why=f"{error.what}: {error.why}" if error.why else error.what,
+                hint="resume the run when the provider is back; what was answered is kept",
+            )
+        if not self.on:
+            self.why = (
+                f"the provider does not respond: {error.what}; retrying until {local_time(left)}"
+            )
+            until = round(time.time() + left)
+            self._report("provider-down", reason=type(error).__name__, what=error.what, until=until)
+        self._next = now + pause
+        self._pause = min(LONGEST_PROBE_WAIT_S, 2 * self._pause)
+        self.wake()
+
+
+class Attempt:
+    """One attempt, as a context."""
+
+    __slots__ = ("_breaker", "_is_probe", "_unless")
+
+    def __init__(self, breaker: CircuitBreaker, unless: asyncio.Event) -> None:
+        self._breaker = breaker
+        self._unless = unless
+        self._is_probe = False
+
+    async def __aenter__(self) -> None:
+        self._breaker.begin()
+        if self._breaker.on:
+            self._is_probe = await self._breaker.wait_for_permission(self._unless)
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        self._breaker.record_result(error, probe=self._is_probe)
+
+
+def _is_inconclusive(error: ProviderError) -> bool:
+    """Whether an error leaves open if the provider is there."""
+    cut = isinstance(error, ConnectionFailed | DeadlineExceeded)
+    return cut or is_provider_down(error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

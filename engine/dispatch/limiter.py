@@ -1,0 +1,411 @@
+"""When a call may leave: concurrency, request rate, and pauses that a provider asks for.
+
+One limiter serves one key and model inside an engine; engines that use the
+same key on the same machine share its pauses, its ``--qps`` and the concurrency
+that they find through a small locked file (:mod:`evalbench.engine.dispatch.shared_limits`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections import deque
+
+from evalbench.engine.calls import RateLimits
+from evalbench.engine.dispatch.retry import LONGEST_OUTAGE_S
+from evalbench.engine.dispatch.shared_limits import BURST_S, MOST, SharedLimits
+from evalbench.engine.dispatch.steering import SHRINK, Steering
+from evalbench.engine.errors import Overloaded, ProviderError, RateLimited
+
+START = 8
+GENTLE_STEP_S = 2.0
+"""A gentle rise takes one step in so many seconds, of one call or of a tenth of what there is."""
+GENTLE_HOLD_S = 10.0
+"""After a refusal it holds its load steady for so long."""
+_LAST = 20
+_SHARE_S = 0.25
+_MOMENT_S = 0.001
+_LONGEST_KEPT_S = 5.0
+_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+
+
+class ResizableSemaphore:
+    """A counting gate whose size can change while it is in use; first come, first served."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.taken = 0
+        self.weight = 0
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """How many stand at the gate."""
+        return len(self._waiting)
+
+    async def take(self, weight: int = 0) -> None:
+        """Wait for a place. ``weight`` is the call's size in bytes; a lone call always fits."""
+        if not self._waiting and self._fits(weight):
+            self._enter(weight)
+            return
+        entered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        place = entered, weight
+        self._waiting.append(place)
+        try:
+            await entered
+        except asyncio.CancelledError:
+            if entered.cancelled():
+                with contextlib.suppress(ValueError):
+                    self._waiting.remove(place)
+                self._admit()
+            else:
+                self.give(weight)
+            raise
+
+    def give(self, weight: int = 0) -> None:
+        """Leave the place taken with the same weight."""
+        self.taken -= 1
+        self.weight -= weight
+        self._admit()
+
+    def resize(self, size: int) -> None:
+        """Let ``size`` holders in from now on; those inside stay."""
+        self.size = size
+        self._admit()
+
+    def _fits(self, weight: int) -> bool:
+        light = not self.taken or self.weight + weight <= _BYTES_IN_FLIGHT
+        return self.taken < self.size and light
+
+    def _enter(self, weight: int) -> None:
+        self.taken += 1
+        self.weight += weight
+
+    def _admit(self) -> None:
+        # A place is handed over, so that nobody who comes meanwhile can slip in.
+        while self._waiting and self._fits(self._waiting[0][1]):
+            entered, weight = self._waiting.popleft()
+            if not entered.done():
+                self._enter(weight)
+                entered.set_result(None)
+
+
+class Limiter:
+    """Concurrency that finds its own size, unless it is fixed; pauses; a steady rate.
+
+    A fixed size never changes by itself. Otherwise it starts small, grows by
+    one for every reply while calls wait (doubling each round) until too many are
+    refused, and is steered after that (:mod:`evalbench.engine.dispatch.steering`). A place
+    whose call was refused stays empty for as long as an answer takes: else refusals, which
+    come at once, would be asked for many times as often as answers.
+    The whole key pauses only when the provider says that nothing is left, or
+    when most of the recent calls were refused.
+
+    A gentle one is for limits that a steady load raises and a burst does not. It
+    starts with one call, at most doubles each round and doubles in 14 seconds at
+    the earliest. Where the provider has no capacity it stays as it is: this key's
+    own limit was not at fault.
+    """
+
+    def __init__(
+        self,
+        *,
+        concurrency: int | None,
+        qps: float | None = None,
+        shared_limits: SharedLimits | None = None,
+        gentle: bool = False,
+    ) -> None:
+        self.fixed = concurrency is not None
+        start = 1 if gentle else START
+        self.semaphore = ResizableSemaphore(concurrency or start)
+        self._gentle = gentle
+        self._stepped = float("-inf")
+        self._qps = qps
+        self._shared_limits = shared_limits
+        self._next = 0.0
+        self._paused_until = 0.0
+        self._steering = Steering()
+        self._takes_s = 0.0
+        self._numbers = itertools.count()
+        self._kept: dict[int, tuple[asyncio.TimerHandle, int]] = {}
+        self._last_shrink = float("-inf")
+        self._recent: deque[bool] = deque()
+        self.why = ""
+        self._line = asyncio.Lock()
+        self._alone = True
+        self._level = self.semaphore.size
+        self._grown = 0
+        self._shared = float("-inf")
+        if self._shared_limits and not self.fixed:
+            self._agree(start)
+
+    def turn(self, weight: int = 0, *, unless: asyncio.Event | None = None) -> Permit:
+        """Hold a place for one attempt; entered when the call may leave.
+
+        Once ``unless`` is set, nobody waits any more for a pause to end or for
+        the rate: entering then does not mean that the call may leave.
+        """
+        return Permit(self, weight, unless or asyncio.Event())
+
+    async def until_allowed(self, unless: asyncio.Event) -> None:
+        """Wait until no pause and no rate keeps a call from leaving, or ``unless`` is set."""
+        if self._qps is None:
+            await self._until_unpaused(unless)
+            return
+        async with self._line:
+            clock = asyncio.get_running_loop().time
+            while not unless.is_set():
+                await self._until_unpaused(unless)
+                wait = self._next_slot(clock())
+                if wait <= 0:
+                    return
+                await _sleep(wait, unless)
+
+    async def _until_unpaused(self, unless: asyncio.Event) -> None:
+        while (wait := self.paused_for()) > 0 and not unless.is_set():
+            await _sleep(wait, unless)
+
+    def _next_slot(self, now: float) -> float:
+        """Take the next turn at the wanted rate; seconds to wait before trying again, or 0."""
+        assert self._qps is not None
+        if self._shared_limits:
+            return self._shared_limits.next_slot(self._qps)
+        if self._next > now:
+            return self._next - now
+        self._next = now + 1.0 / self._qps
+        return 0.0
+
+    @property
+    def answering(self) -> bool:
+        """Whether most of the recent calls were answered."""
+        return self._recent.count(True) > len(self._recent) // 2
+
+    @property
+    def in_flight(self) -> int:
+        """Calls that have a place, and have not come back."""
+        return self.semaphore.taken - len(self._kept)
+
+    def succeeded(self, limits: RateLimits | None, took_s: float = 0.0) -> None:
+        """Tell of an answered attempt, what its headers said, and how long it took."""
+        self._note(answered=True)
+        self._takes_s += 0.1 * (took_s - self._takes_s) if self._takes_s else took_s
+        self._learn(limits)
+        if self.fixed:
+            return
+        if self._gentle:
+            if self.semaphore.waiting and self._level < MOST:
+                self._grow(self._step())
+        elif (left := self._steer(answered=True)) < 1:
+            self.share(refused=True, left=left)
+        self.share()
+
+    def _steer(self, *, answered: bool) -> float:
+        """Change the concurrency as the outcomes say; what part of it is left."""
+        wanted = self.semaphore.waiting > 0 and self._level < MOST
+        size = self.semaphore.size
+        now = asyncio.get_running_loop().time()
+        change = self._steering.heard(answered=answered, size=size, wanted=wanted, now=now)
+        if change > 0:
+            self._grow(change)
+        elif change < 0 and self._alone:
+            self._level = size + change
+            self.semaphore.resize(self._level)
+        return min(1.0, (size + change) / size)
+
+    def _step(self) -> int:
+        """How much a gentle rise grows for the time since its last step, up to a doubling."""
+        now = asyncio.get_running_loop().time()
+        if self._stepped == float("-inf"):
+            self._stepped = now - GENTLE_STEP_S
+        steps = int((now - self._stepped) / GENTLE_STEP_S)
+        if steps <= 0:
+            return 0
+        self._stepped = now
+        return min(self._level, steps * max(1, self._level // 10))
+
+    def _grow(self, more: int) -> None:
+        if self._alone:
+            self._level = min(MOST, self._level + more)
+            self.semaphore.resize(self._level)
+        else:
+            self._grown += more
+
+    def refused(self, error: ProviderError) -> None:
+        """Tell of an attempt that was refused for load."""
+        if not isinstance(error, RateLimited | Overloaded):
+            return
+        now = asyncio.get_running_loop().time()
+        self._note(answered=False)
+        limits = error.limits
+        self._learn(limits if isinstance(limits, RateLimits) else None)
+        if self._mostly_refused():
+            pause = min(error.retry_after or 1.0, LONGEST_OUTAGE_S)
+            self._pause(now, pause, "most calls are refused")
+            self._recent.clear()
+        if self._gentle:
+            self._gently_refused(error, now)
+        elif not self.fixed and not self._counted_later:
+            self._count_refused()
+
+    def _gently_refused(self, error: ProviderError, now: float) -> None:
+        self._stepped = now + GENTLE_HOLD_S
+        if self.fixed or isinstance(error, Overloaded) or now - self._last_shrink <= BURST_S:
+            return
+        self._last_shrink = now
+        if self._alone:
+            self._level = max(1, int(self.semaphore.size * SHRINK))
+            self.semaphore.resize(self._level)
+        self.share(refused=True)
+
+    @property
+    def _whole_rounds(self) -> int:
+        """Outcomes that tell how calls fare: of whole rounds, as refusals come back first."""
+        return max(_LAST, 2 * self.semaphore.size)
+
+    def _note(self, *, answered: bool) -> None:
+        self._recent.append(answered)
+        while len(self._recent) > self._whole_rounds:
+            self._recent.popleft()
+
+    def _mostly_refused(self) -> bool:
+        """Whether most of the last calls were."""
+        enough = self._whole_rounds
+        return len(self._recent) == enough and self._recent.count(False) > enough // 2
+
+    def keep(self, weight: int) -> None:
+        """Let the place of a refused call stay empty for as long as an answer takes.
+
+        Where some are refused whatever is sent, only then does it count, as answers do: else
+        the refusals of the calls that left last would count before their answers.
+        """
+        if self.fixed or self._gentle:
+            self.semaphore.give(weight)
+            return
+        later = self._counted_later
+        loop = asyncio.get_running_loop()
+        number = next(self._numbers)
+        wait = min(self._takes_s, _LONGEST_KEPT_S)
+        timer = loop.call_later(wait, self._give, number, later)
+        self._kept[number] = timer, weight
+
+    @property
+    def _counted_later(self) -> bool:
+        return self._steering.always > 0
+
+    def _count_refused(self) -> None:
+        if (left := self._steer(answered=False)) < 1:
+            self.share(refused=True, left=left)
+
+    def _give(self, number: int, count: bool = False) -> None:
+        _, weight = self._kept.pop(number)
+        self.semaphore.give(weight)
+        if count and not self.fixed:
+            self._count_refused()
+
+    def wake(self) -> None:
+        """Let nobody wait for places that are kept empty."""
+        for number, (timer, _) in list(self._kept.items()):
+            timer.cancel()
+            self._give(number)
+
+    def share(self, *, refused: bool = False, left: float = SHRINK) -> None:
+        """Agree with the other engines on this key, four times a second at most.
+
+        Args:
+            refused: too many calls were refused just now; that is told at once.
+            left: the part of the concurrency that should be left then.
+        """
+        if self._shared_limits is None or self.fixed:
+            return
+        now = asyncio.get_running_loop().time()
+        if refused or now - self._shared >= _SHARE_S:
+            self._shared = now
+            self._agree(self.semaphore.taken + self.semaphore.waiting, refused=refused, left=left)
+
+    def _agree(self, wanted: int, *, refused: bool = False, left: float = SHRINK) -> None:
+        assert self._shared_limits is not None
+        part = self._shared_limits.share(
+            size=self.semaphore.size, wanted=wanted, grown=self._grown, refused=refused, left=left
+        )
+        self._grown = 0
+        self._alone, self._level = part.alone, part.level
+        self._steering.ramping = self._steering.ramping and part.ramping
+        if part.size != self.semaphore.size:
+            self.semaphore.resize(part.size)
+
+    def close(self) -> None:
+        """Give the part of the key's concurrency back to other engines."""
+        if self._shared_limits:
+            self._shared_limits.leave()
+
+    def _learn(self, limits: RateLimits | None) -> None:
+        if limits is None:
+            return
+        now = asyncio.get_running_loop().time()
+        for left, reset, what in (
+            (limits.requests_remaining, limits.requests_reset_s, "requests"),
+            (limits.tokens_remaining, limits.tokens_reset_s, "tokens"),
+        ):
+            # A longer one is that of a day's worth: the next call is allowed before.
+            if left is not None and left <= 0 and reset and reset <= LONGEST_OUTAGE_S:
+                self._pause(now, reset, f"no {what} left")
+
+    def _pause(self, now: float, seconds: float, why: str) -> None:
+        self._paused_until = max(self._paused_until, now + seconds)
+        self._steering.paused(self.semaphore.size)
+        self.why = why
+        if self._shared_limits:
+            self._shared_limits.pause(self._paused_until - now, why)
+
+    def paused_for(self) -> float:
+        """Seconds for which the whole key stands still from now, whichever engine was told so."""
+        now = asyncio.get_running_loop().time()
+        until = self._paused_until
+        if self._shared_limits and (shared := self._shared_limits.paused_until(now)) > until:
+            until, self.why = shared, self._shared_limits.why
+        return max(0.0, until - now)
+
+    def resize(self, size: int | None) -> None:
+        """Fix the concurrency at ``size``; None lets it find its own from where it is."""
+        self.fixed = size is not None
+        if size is None:
+            self._level = self.semaphore.size
+            self.share()
+            return
+        self.semaphore.resize(size)
+        if self._shared_limits:
+            self._shared_limits.leave()
+        self._alone = True
+
+
+async def _sleep(seconds: float, unless: asyncio.Event) -> None:
+    """Wait so long, or until ``unless`` is set."""
+    with contextlib.suppress(TimeoutError):
+        # Less is no time at all in floating point: it would never pass.
+        await asyncio.wait_for(unless.wait(), max(seconds, _MOMENT_S))
+
+
+class Permit:
+    """A place held for one attempt, as a context."""
+
+    __slots__ = ("_limiter", "_unless", "_weight")
+
+    def __init__(self, limiter: Limiter, weight: int, unless: asyncio.Event) -> None:
+        self._limiter = limiter
+        self._weight = weight
+        self._unless = unless
+
+    async def __aenter__(self) -> None:
+        await self._limiter.semaphore.take(self._weight)
+        try:
+            await self._limiter.until_allowed(self._unless)
+        except BaseException:
+            self._limiter.semaphore.give(self._weight)
+            raise
+
+    async def __aexit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        if isinstance(error, RateLimited | Overloaded):
+            self._limiter.keep(self._weight)
+        else:
+            self._limiter.semaphore.give(self._weight)

@@ -1,0 +1,129 @@
+"""Carries frames between an engine and a worker process on a node of a Ray cluster.
+
+Runs as an actor in a process of Ray, and starts there the same worker program
+that a run on one machine starts. When the actor ends, for whatever reason, the
+worker's pipe closes, and the worker ends itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import platform
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from evalbench.engine import installed
+from evalbench.engine.calls import frames
+from evalbench.engine.core_dumps import no_core_dumps
+from evalbench.engine.dispatch.local.worker_slots import end_process, spawn
+from evalbench.engine.hardware.gpu import Gpus
+
+_MOST_BYTES = 16 << 20
+"""Of frames in one message, so that a node's object store need not be large."""
+_LOG_BYTES = 4000
+
+
+class WorkerActor:
+    """One worker process, with a mailbox for what it says."""
+
+    def __init__(self) -> None:
+        self._process: asyncio.subprocess.Process | None = None
+        self._log: Path | None = None
+        self._said: deque[bytes] = deque()
+        self._code: int | None = None
+        self._news = asyncio.Event()
+        self._reader: asyncio.Task[None] | None = None
+        self._gpus = Gpus()
+        self._reading = asyncio.Lock()
+
+    async def about(self) -> dict[str, str]:
+        """Versions on this node that must be those of the engine."""
+        return versions()
+
+    async def start(self, argv: Sequence[str], env: Mapping[str, str], python: str) -> int:
+        """Start the worker; its process id.
+
+        Args:
+            argv: its command, as the engine would start it.
+            env: what its environment has besides.
+            python: the engine's interpreter, whose place this node's own takes.
+        """
+        # Ray started this process, not an engine, whose limits a worker has otherwise.
+        no_core_dumps()
+        command = [sys.executable if word == python else word for word in argv]
+        handle, name = tempfile.mkstemp(prefix="evalbench-worker-", suffix=".log")
+        os.close(handle)
+        self._log = Path(name)
+        self._process = await spawn(command, env, self._log)
+        self._reader = asyncio.create_task(self._read(self._process))
+        return self._process.pid
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None
+        while (body := await frames.read_body(process.stdout)) is not None:
+            self._said.append(body)
+            self._news.set()
+        await end_process(process)
+        self._code = process.returncode
+        self._news.set()
+
+    async def send(self, data: bytes) -> None:
+        """Write frames to the worker."""
+        pipe = self._process.stdin if self._process else None
+        if pipe and not pipe.is_closing():
+            pipe.write(data)
+            with contextlib.suppress(ConnectionError):
+                await pipe.drain()
+
+    async def receive(self, retry_policy: float) -> tuple[list[bytes], int | None, bytes]:
+        """What the worker said since the last time.
+
+        Args:
+            retry_policy: seconds to wait for something.
+
+        Returns:
+            Bodies of frames; how it ended, once there is nothing more to come; the end of its log.
+        """
+        if not self._said and self._code is None:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), retry_policy)
+        taken: list[bytes] = []
+        size = 0
+        while self._said and (not taken or size + len(self._said[0]) <= _MOST_BYTES):
+            taken.append(self._said.popleft())
+            size += len(taken[-1])
+        if self._said or self._code is None:
+            return taken, None, b""
+        return taken, self._code, self._last_log()
+
+    def _last_log(self) -> bytes:
+        if self._log is None:
+            return b""
+        try:
+            said = self._log.read_bytes()[-_LOG_BYTES:]
+            self._log.unlink()
+        except OSError:
+            return b""
+        return said
+
+    async def cards(self) -> list[dict[str, Any]]:
+        """What the cards of this node say, see :class:`evalbench.engine.hardware.gpu.Card`."""
+        async with self._reading:
+            return await asyncio.to_thread(self._gpus.read)
+
+
+def versions() -> dict[str, str]:
+    """What must be equal on all nodes."""
+    return {
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "Ray": version("ray"),
+        "evalbench": installed.version(),
+    }

@@ -1,0 +1,214 @@
+"""What the engines of one user that work with the same key and model share.
+
+A file of a few hundred bytes under a lock: pauses, the turns of ``--qps``, and
+how many calls may be in flight where engines find that by themselves. Times in
+it are wall-clock, so that processes agree on them. An engine is known by its
+process id and start time; one that has died holds nothing back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalbench.engine.dispatch.steering import SHRINK
+from evalbench.engine.paths import make_private
+from evalbench.engine.runs.folder import process_start
+
+BURST_S = 2.0
+"""Refusals within so many seconds are one burst."""
+MOST = 256
+_LOOK_S = 0.25
+_LONGEST_LOOK_AWAY_S = 5.0
+_LATE_S = 0.05
+_MOST_BYTES = 1 << 16
+_NUMBERS = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One engine's part of what a key bears.
+
+    Attributes:
+        size: calls that it may have in flight.
+        level: calls that all engines together may have in flight.
+        alone: no other engine finds its concurrency on this key.
+        ramping: nothing was refused yet.
+    """
+
+    size: int
+    level: int
+    alone: bool
+    ramping: bool
+
+
+class SharedLimits:
+    """One engine's view of the file."""
+
+    def __init__(self, folder: Path, fingerprint: str, model: str) -> None:
+        make_private(folder)
+        safe = "".join(c if c.isalnum() or c in "-." else "-" for c in model)
+        self._path = folder / f"{fingerprint}-{safe}.json"
+        self._me = [os.getpid(), process_start(os.getpid())]
+        self._name = f"{os.getpid()}.{next(_NUMBERS)}"
+        self._alone = True
+        self._seen: Mapping[str, Any] = {}
+        self._checked = float("-inf")
+
+    # -- the rate --------------------------------------------------------------
+
+    def next_slot(self, qps: float) -> float:
+        """Take the next turn at ``qps`` requests a second, if it has come.
+
+        Returns:
+            0 when it is taken; else seconds after which to try again. Nothing is
+            held for the one who waits.
+        """
+        with self._locked() as state:
+            now = time.time()
+            due = float(state.get("next", 0.0))
+            if state.get("last", 0.0) > now:
+                due = now  # The clock was set back.
+            if due > now and not _lives(state.get("by")):
+                # Its own rate is what counts now, from when the dead one's call left.
+                due = min(due, state.get("last", 0.0) + 1.0 / qps)
+            if due > now:
+                return float(min(due - now, _LONGEST_LOOK_AWAY_S))
+            begun = due if now - due <= _LATE_S else now
+            state.update(last=now, next=begun + 1.0 / qps, by=self._me)
+            return 0.0
+
+    # -- pauses ----------------------------------------------------------------
+
+    def pause(self, seconds: float, why: str) -> None:
+        """Let every engine on this key stand still for ``seconds``."""
+        with self._locked() as state:
+            now = time.time()
+            if now + seconds > _paused(state, now):
+                state.update(paused=now + seconds, told=now, why=why)
+        self._checked = float("-inf")
+
+    def paused_until(self, now: float) -> float:
+        """When the pause ends, on the clock that ``now`` was read from; reads the file at 4 Hz."""
+        if now - self._checked >= _LOOK_S:
+            self._checked = now
+            try:
+                # Empty while another engine is writing: then what was seen still holds.
+                self._seen = _read(self._path.read_bytes()) or self._seen
+            except OSError:
+                self._seen = {}
+        clock = time.time()
+        return now + max(0.0, _paused(self._seen, clock) - clock)
+
+    @property
+    def why(self) -> str:
+        """Why the key pauses, in the words of the engine that was told."""
+        return str(self._seen.get("why", ""))
+
+    # -- concurrency -----------------------------------------------------------
+
+    def share(
+        self,
+        *,
+        size: int,
+        wanted: int,
+        grown: int = 0,
+        refused: bool = False,
+        left: float = SHRINK,
+    ) -> Share:
+        """Tell what this engine would like, and get its part of what the key bears.
+
+        An engine that is alone keeps the size that it found itself.
+
+        Args:
+            size: what it may have in flight now.
+            wanted: calls that it has in flight or ready to go.
+            grown: how many more the key seems to bear than before.
+            refused: whether too many calls were refused for load.
+            left: the part of the concurrency that should be left then.
+        """
+        with self._locked() as state:
+            now = time.time()
+            held = {name: one for name, one in state.get("engines", {}).items() if _lives(one)}
+            held[self._name] = [*self._me, max(0, wanted)]
+            alone = len(held) == 1
+            level = int(state.get("level", size))
+            ramping = bool(state.get("ramping", True))
+            if alone and self._alone:
+                level, ramping = size, True
+            else:
+                level = min(MOST, level + min(grown, size))
+            if refused and not alone and now - state.get("shrunk", 0.0) > BURST_S:
+                level, ramping = int(level * left), False
+                state["shrunk"] = now
+            level = max(level, 1)
+            state.update(engines=held, level=level, ramping=ramping)
+            self._alone = alone
+        mine = level if alone else allot(level, {n: one[2] for n, one in held.items()})[self._name]
+        return Share(mine, level, alone, ramping)
+
+    def leave(self) -> None:
+        """Give this engine's part back to the others."""
+        with self._locked() as state:
+            state.get("engines", {}).pop(self._name, None)
+        self._alone = True
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[dict[str, Any]]:
+        fd = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            raw = os.read(fd, _MOST_BYTES)
+            state = _read(raw)
+            yield state
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, orjson.dumps(state), 0)
+        finally:
+            os.close(fd)
+
+
+def _read(raw: bytes) -> dict[str, Any]:
+    """The state in a file; empty for one that is damaged, or half written."""
+    try:
+        state = orjson.loads(raw)
+    except ValueError:
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def allot(level: int, wants: Mapping[str, int]) -> dict[str, int]:
+    """Parts of ``level``: nobody gets more than an equal part while another wants it.
+
+    What nobody wants is divided evenly, for what comes next. Everybody gets at
+    least one, so more engines than the level has calls exceed it.
+    """
+    parts: dict[str, int] = {}
+    left = level
+    for number, name in enumerate(sorted(wants, key=lambda name: (wants[name], name))):
+        parts[name] = max(1, min(wants[name], left // (len(wants) - number)))
+        left -= parts[name]
+    spare = max(0, left)
+    for number, name in enumerate(sorted(parts)):
+        parts[name] += spare // len(parts) + (number < spare % len(parts))
+    return parts
+
+
+def _paused(state: Mapping[str, Any], now: float) -> float:
+    """When the pause ends; one that was told of later than now is from before the clock was set."""
+    return 0.0 if state.get("told", 0.0) > now else float(state.get("paused", 0.0))
+
+
+def _lives(engine: Any) -> bool:
+    """Whether an engine, written as process id, start time and more, is still there."""
+    if not isinstance(engine, list) or len(engine) < 2 or not isinstance(engine[0], int):
+        return False
+    return bool(engine[1]) and process_start(engine[0]) == engine[1]

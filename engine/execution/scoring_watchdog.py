@@ -1,0 +1,160 @@
+"""Ends the scoring of a sample that keeps the whole process to itself.
+
+A benchmark's ``solve`` shares one thread with everything else: a loop in it that does not
+end would stop every other sample, and commands too. A timer of the system looks once a
+second whether the same step of the same ``solve`` still goes on; after enough looks an
+exception is raised in it, which fails that sample alone. It costs a sample a microsecond
+or two for each of its steps. C code that never looks for signals cannot be
+interrupted so: whoever stops the run ends the process then.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import FrameType
+from typing import Any, TypeVar
+
+from evalbench.engine.benchmark import ScoringTimeout
+
+_TOLD_AFTER = 3
+_EVERY_S = 1.0
+_OURS = ("evalbench.engine.execution.ask", "evalbench.engine.dispatch", "evalbench.engine.journal")
+
+T = TypeVar("T")
+Tell = Callable[[int, int], None]
+"""Told the sample's row and the seconds, once a second while a step is long."""
+
+
+class Interrupted(Exception):
+    """Scoring was interrupted because the run is to stop; the sample has no score yet."""
+
+
+class _Now(BaseException):
+    """Raised in the middle of a step; what a benchmark catches is no concern of ours."""
+
+
+class ScoringWatchdog:
+    """Watches the samples of all runs of a process while it is entered.
+
+    Only the main thread can be watched; elsewhere it does nothing.
+    """
+
+    def __init__(self) -> None:
+        self._row = self._seconds = 0
+        self._tell: Tell | None = None
+        self._step = self._seen = self._looks = 0
+        self._stopping = False
+        self._before: Any = None
+
+    def __enter__(self) -> ScoringWatchdog:
+        if threading.current_thread() is threading.main_thread():
+            self._entered = time.monotonic()
+            self._before = signal.signal(signal.SIGALRM, self._look)
+            self._timer = signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is None:
+            return
+        left, every = self._timer
+        if left:  # somebody else's timer goes on
+            left = max(0.001, left - (time.monotonic() - self._entered))
+        signal.setitimer(signal.ITIMER_REAL, left, every)
+        signal.signal(signal.SIGALRM, self._before)
+
+    def solve(
+        self,
+        row: int,
+        solving: Coroutine[Any, Any, T],
+        seconds: int,
+        tell: Tell | None = None,
+    ) -> Awaitable[T]:
+        """The result of a ``solve``, to be awaited once.
+
+        Args:
+            row: of the sample.
+            solving: what ``solve`` gave.
+            seconds: how long one step of it may take.
+            tell: told of a step that is long.
+
+        Raises:
+            ScoringTimeout: a step of it took too long.
+            Interrupted: it was long, and the run is to stop.
+        """
+        return _Steps(self, row, solving, seconds, tell)
+
+    def stop_soon(self) -> None:
+        """Let no long step hold up a stop any more. May be called by a signal's handler."""
+        self._stopping = True
+        self._looks += 1  # the same step may have been seen a moment ago
+
+    def _look(self, _: int, frame: FrameType | None) -> None:
+        if not self._row or self._step != self._seen:
+            self._seen, self._looks = self._step, 0
+            return
+        self._looks += 1
+        # Counted, not measured: a process that was suspended is not late.
+        if self._looks >= _TOLD_AFTER and self._tell:
+            self._tell(self._row, self._looks)
+        late = self._looks >= self._seconds or (self._stopping and self._looks >= _TOLD_AFTER)
+        if late and _in_benchmark(frame):
+            raise _Now
+
+    def _late(self) -> Exception:
+        if self._looks < self._seconds:
+            return Interrupted()
+        return ScoringTimeout(f"scoring took longer than {self._seconds} s")
+
+
+class _Steps:
+    """A coroutine, each step of which is known to the watch."""
+
+    def __init__(
+        self,
+        watch: ScoringWatchdog,
+        row: int,
+        solving: Coroutine[Any, Any, Any],
+        seconds: int,
+        tell: Tell | None,
+    ) -> None:
+        self._watch = watch
+        self._row = row
+        self._solving = solving
+        self._seconds = seconds
+        self._tell = tell
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        watch, solving = self._watch, self._solving
+        given: Any = None
+        failure: BaseException | None = None
+        while True:
+            watch._step += 1
+            watch._row, watch._seconds, watch._tell = self._row, self._seconds, self._tell
+            try:
+                waits = solving.throw(failure) if failure else solving.send(given)
+            except StopIteration as done:
+                return done.value
+            except _Now:
+                raise watch._late() from None
+            finally:
+                watch._row = 0
+            given, failure = None, None
+            try:
+                given = yield waits
+            except BaseException as error:  # handed to the coroutine, whatever it is
+                failure = error
+
+
+def _in_benchmark(frame: FrameType | None) -> bool:
+    """Whether the step is in the benchmark's code, or what that calls, and not in ours."""
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if frame.f_code is _Steps.__await__.__code__:
+            return True
+        if name.startswith(_OURS):
+            return False
+        frame = frame.f_back
+    return False

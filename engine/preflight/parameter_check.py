@@ -1,0 +1,81 @@
+"""Trying a run's parameters on its providers before anything is sent: do they fit together?
+
+A thinking budget above the cap, for example, fails every call of a run in the
+same way. The first sample's parameters are put in the providers' terms, with
+a question of one word, so that only what the user set can be at fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import orjson
+
+from evalbench.engine.benchmark import Asked, Sample
+from evalbench.engine.calls import BaseProvider, Params, Prompt, Reply, user
+from evalbench.engine.config.roles import CANDIDATE, JUDGE, RoleSpec
+from evalbench.engine.config.spec import RunSpec, build_benchmark
+from evalbench.engine.data.dataset import read_header
+from evalbench.engine.errors import CallRejected, SpecError
+from evalbench.engine.execution.ask import bind
+
+
+async def check_parameters(spec: RunSpec, file: Path) -> None:
+    """Try the parameters of the first sample's calls.
+
+    Args:
+        spec: the run.
+        file: its prepared samples.
+
+    Raises:
+        SpecError: a provider could not send a call with such parameters.
+    """
+    benchmark = build_benchmark(spec, read_header(file).shared)
+    with file.open("rb") as lines:
+        ident, tags, inputs, gold = orjson.loads(lines.readline())
+    ask = _ParameterCheck(spec.roles())
+    # Such replies may not be what a benchmark can go on with.
+    with contextlib.suppress(Exception):
+        await benchmark.solve(Sample(ident, inputs, gold, tags), ask)
+    if ask.fault:
+        raise ask.fault
+
+
+@dataclass(slots=True)
+class _ParameterCheck:
+    """An ``ask`` that sends nothing; ``fault`` is the first refusal."""
+
+    roles: Mapping[str, RoleSpec]
+    fault: SpecError | None = None
+    providers: dict[str, BaseProvider] = field(default_factory=dict)
+    tried: set[tuple[str, Params]] = field(default_factory=set)
+
+    async def __call__(
+        self, role: str, prompt: Prompt, *, step: str = "answer", repeat: int = 0
+    ) -> Reply:
+        unseeded = replace(prompt.params, seed=None)
+        if prompt.kind == "generate" and (role, unseeded) not in self.tried:
+            self.tried.add((role, unseeded))
+            self._try(role, replace(prompt, messages=(user("Hello"),)))
+        # Empty replies are not given to judges.
+        return Reply("Hello")
+
+    async def many(self, asks: Sequence[Asked]) -> list[Reply]:
+        """Try them all."""
+        return [await self(named[0], named[1]) for named in asks]
+
+    def _try(self, role: str, prompt: Prompt) -> None:
+        part = self.roles[role]
+        if role not in self.providers:
+            self.providers[role] = part.provider()
+        try:
+            self.providers[role].param_notes(bind(prompt, part.ref, part.overrides()))
+        except CallRejected as error:
+            budget = part.get("thinking_budget") is not None
+            name = ("thinking_budget" if budget else "model") if role == CANDIDATE else JUDGE
+            self.fault = self.fault or SpecError(
+                name, f"{part.model}: {error.what}", why=error.why, hint=error.hint
+            )

@@ -1,0 +1,39 @@
+"""The results of a run as they come, for whoever looks at it again and again."""
+
+from __future__ import annotations
+
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.runs.reader import RunReader
+from evalbench.engine.runs.result import Result, result_of
+
+
+class ResultFollower:
+    """The results of one run that were not read yet."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._last = 0
+        self._seen: set[tuple[int, int]] = set()
+
+    def read(self) -> list[Result]:
+        """Those stored since the last time, in their order.
+
+        The journal is opened for the moment only, so that the engine can make it one
+        plain file when it rests.
+
+        Raises:
+            JournalError: it cannot be read.
+        """
+        found: list[Result] = []
+        if not self._folder.journal.exists():
+            return found  # another program is about to start it
+        with RunReader(self._folder) as held:
+            told = next(iter(held.status.metrics), "")
+            for at, row, epoch in held.scored_since(self._last):
+                self._last = at
+                if (row, epoch) in self._seen:
+                    continue
+                self._seen.add((row, epoch))
+                if sample := held.at(row):
+                    found.append(result_of(held, sample, epoch, told or held.headline))
+        return found

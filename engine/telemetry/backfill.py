@@ -1,0 +1,52 @@
+"""Telling about a run that is there already: ``evalbench trace``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.config.traces import destinations
+from evalbench.engine.errors import EvalbenchError
+from evalbench.engine.keys import strip_environment
+from evalbench.engine.runs.folder import RunFolder
+from evalbench.engine.telemetry.credentials import trace_keys
+from evalbench.engine.telemetry.supervisor import parse_report, request_line
+
+
+def export_traces(folder: RunFolder, spec: RunSpec, *, again: bool = False) -> list[dict[str, Any]]:
+    """Send what the destinations of a spec were not told of a run.
+
+    Args:
+        folder: of the run.
+        spec: the run's, with the destinations that are meant.
+        again: also what they were told already.
+
+    Returns:
+        A report for each destination, see :meth:`.Exporter.report`.
+
+    Raises:
+        KeyUnavailable, SpecError: as :func:`.credentials.trace_keys`.
+        EvalbenchError: nothing can be started.
+    """
+    folder.refuse_links()
+    keys = trace_keys(spec)
+    reports = []
+    for to in destinations(spec.common, spec.benchmark, folder.id):
+        line = request_line(
+            folder, to, keys[to.kind][1], anew="all" if again else "refused", end=True
+        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "evalbench.engine.telemetry.child"],
+                input=line,
+                stdout=subprocess.PIPE,
+                env=strip_environment(os.environ),
+                check=False,
+            )
+        except OSError as error:
+            raise EvalbenchError("no process can be started", why=error.strerror or "") from None
+        reports.append(parse_report(done.stdout, to))
+    return reports

@@ -1,0 +1,130 @@
+"""The engine's side of traces: starts who tells, and asks at the end what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from evalbench.engine.config.spec import RunSpec
+from evalbench.engine.config.traces import Destination, destinations
+from evalbench.engine.keys import strip_environment
+from evalbench.engine.runs.folder import RunFolder
+
+log = logging.getLogger("evalbench")
+
+WITHIN_S = 5.0
+"""How long what is left may be told once the run is at rest."""
+
+_OVERTIME_S = 10.0
+"""One request may have begun just before that; and a child may still be starting."""
+
+
+class TraceSupervisor:
+    """The traces of one run, told by one child process for each destination."""
+
+    def __init__(self, folder: RunFolder, spec: RunSpec, secrets: Mapping[str, str]) -> None:
+        """Prepare telling; nothing is started yet.
+
+        Args:
+            folder: of the run.
+            spec: says where traces go.
+            secrets: keys of the destinations by their kind.
+        """
+        self._folder = folder
+        self._to = destinations(spec.common, spec.benchmark, folder.id)
+        self._secrets = secrets
+        self._children: list[tuple[Destination, asyncio.subprocess.Process]] = []
+
+    async def start(self) -> None:
+        """Start telling, once the journal is open and stands as this engine found it."""
+        for to in self._to:
+            try:
+                child = await asyncio.create_subprocess_exec(
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "evalbench.engine.telemetry.child",
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    env=strip_environment(os.environ),
+                )
+            except OSError as error:
+                log.warning("traces of %s: no process: %s", self._folder.id, error)
+                continue
+            assert child.stdin
+            child.stdin.write(request_line(self._folder, to, self._secrets.get(to.kind, "")))
+            self._children.append((to, child))
+
+    @property
+    def told(self) -> bool:
+        """Whether anybody is told."""
+        return bool(self._children)
+
+    def give_up(self) -> None:
+        """Tell no more: what was not sent stays for ``evalbench trace``."""
+        for _, child in self._children:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+
+    async def end(self) -> list[dict[str, Any]]:
+        """Let what is left be told, within a limit; what came of it, by destination."""
+        ends = (self._end(to, child) for to, child in self._children)
+        return list(await asyncio.gather(*ends))
+
+    async def _end(self, to: Destination, child: asyncio.subprocess.Process) -> dict[str, Any]:
+        assert child.stdin
+        try:
+            out, _ = await asyncio.wait_for(
+                child.communicate(orjson.dumps({"within": WITHIN_S}) + b"\n"),
+                WITHIN_S + _OVERTIME_S,
+            )
+            return parse_report(out, to)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+            return lost_report(to, "it did not end in time")
+
+
+def request_line(
+    folder: RunFolder, to: Destination, secret: str, *, anew: str = "", end: bool = False
+) -> bytes:
+    """What a telling process is asked for, see :mod:`.child`."""
+    request = {
+        "folder": str(folder.path),
+        "to": to.to_json(),
+        "secret": secret,
+        "anew": anew,
+        "end": end,
+    }
+    return orjson.dumps(request) + b"\n"
+
+
+def parse_report(out: bytes, to: Destination) -> dict[str, Any]:
+    """The report of a telling process."""
+    try:
+        told: dict[str, Any] = orjson.loads(out)
+    except ValueError:
+        return lost_report(to, "it ended without output")
+    return lost_report(to, told["error"]) if "error" in told else told
+
+
+def lost_report(to: Destination, why: str) -> dict[str, Any]:
+    """The report of a telling that came to nothing; how much was sent is not known."""
+    return {
+        "to": to.endpoint,
+        "service": to.kind,
+        "content": to.content,
+        "sent": 0,
+        "left": None,
+        "refused": 0,
+        "why": f"the process that sends traces failed: {why}",
+        "links": {},
+    }

@@ -1,0 +1,132 @@
+"""How fast a run has gone, and what that says about the time it still takes."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_MOST_POINTS = 600
+_WINDOW_S = 20.0
+_WINDOW_SAMPLES = 20
+_WINDOWS_BACK = 6
+_STEPS_A_WINDOW = 4
+_FEWEST_RATES = 5
+
+
+class TimeLeft(NamedTuple):
+    """Seconds until a run is done: as things go now, and at its recent best and worst.
+
+    ``low`` and ``high`` are None while too little is known of how the rate varies.
+    """
+
+    seconds: float
+    low: float | None
+    high: float | None
+
+
+class RateHistory:
+    """How many samples were done at which time. Times are seconds on one clock."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+        self._done: list[int] = []
+
+    def restore(self, stretches: Iterable[tuple[int, int]], every: float, done: int) -> None:
+        """Begin with what a journal tells (see ``JournalReader.score_times``).
+
+        Args:
+            stretches: number of each stretch of time and what was done in it, in order.
+            every: seconds a stretch lasts; the first begins at 0.
+            done: how many are done after the last.
+        """
+        held = list(stretches)
+        reached = done - sum(count for _, count in held)
+        self.forget()
+        for number, count in held:
+            self._put(number * every, reached)
+            reached += count
+            self._put((number + 1) * every, reached)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._times, self._done = [], []
+
+    def tell(self, at: float, done: int) -> None:
+        """So many are done now."""
+        if self._done and done < self._done[-1]:
+            # Scores were taken back to be made again: another beginning.
+            self.forget()
+        while self._times and self._times[-1] >= at:
+            self._times.pop()
+            self._done.pop()
+        self._put(at, done)
+
+    def _put(self, at: float, done: int) -> None:
+        if self._times and at == self._times[-1]:
+            self._done[-1] = done
+            return
+        self._times.append(at)
+        self._done.append(done)
+        if len(self._times) > _MOST_POINTS:
+            # The last point stays: the newest stretch must not change its length.
+            self._times = [*self._times[:-1:2], self._times[-1]]
+            self._done = [*self._done[:-1:2], self._done[-1]]
+
+    def _at(self, time: float) -> float:
+        """How many were done at a time between the first point and the last."""
+        after = bisect_right(self._times, time)
+        if after == 0:
+            return self._done[0]
+        if after == len(self._times):
+            return self._done[-1]
+        begin, end = self._times[after - 1], self._times[after]
+        share = (time - begin) / (end - begin)
+        return self._done[after - 1] + share * (self._done[after] - self._done[after - 1])
+
+    def history(self, most: int) -> list[float]:
+        """Samples a second over the whole time known, in at most ``most`` equal stretches.
+
+        A stretch is a power of two of seconds and begins at a multiple of it, so
+        that from one second to the next only the newest changes.
+        """
+        if len(self._times) < 2 or most < 1:
+            return []
+        first, last = self._times[0], self._times[-1]
+        step = 1.0
+        while math.ceil(last / step) - math.floor(first / step) > most:
+            step *= 2
+        rates: list[float] = []
+        for number in range(math.floor(first / step), math.ceil(last / step)):
+            begin, end = max(first, number * step), min(last, (number + 1) * step)
+            if end - begin >= 0.4 * step or (not rates and end == last):
+                rates.append((self._at(end) - self._at(begin)) / (end - begin))
+        return rates
+
+    def left(self, remaining: int, rate: float) -> TimeLeft | None:
+        """How long the rest takes; None while nothing moves or nothing is left.
+
+        The range rests on the rate over windows of at least 20 s and 20 samples
+        in the recent past: it spans what their slowest and fastest tenths would
+        take.
+        """
+        if rate <= 0 or remaining <= 0:
+            return None
+        rates = sorted(self._recent_rates(rate))
+        if len(rates) < _FEWEST_RATES:
+            return TimeLeft(remaining / rate, None, None)
+        tenth = len(rates) // 10
+        slow, fast = min(rate, rates[tenth]), max(rate, rates[-1 - tenth])
+        return TimeLeft(remaining / rate, remaining / fast, remaining / slow if slow > 0 else None)
+
+    def _recent_rates(self, rate: float) -> Iterable[float]:
+        window = max(_WINDOW_S, _WINDOW_SAMPLES / rate)
+        if len(self._times) < 2:
+            return
+        first, last = self._times[0], self._times[-1]
+        for number in range(_WINDOWS_BACK * _STEPS_A_WINDOW):
+            end = last - number * window / _STEPS_A_WINDOW
+            if end - window < first:
+                return
+            yield (self._at(end) - self._at(end - window)) / window

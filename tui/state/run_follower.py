@@ -1,0 +1,192 @@
+"""One run as seen from outside: its status file, its events, whether its engine lives."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from evalbench.engine.errors import JournalError
+from evalbench.engine.files import read_plain
+from evalbench.engine.paths import identity
+from evalbench.engine.runs.folder import INTERRUPTED, UNREADABLE, RunFolder
+from evalbench.engine.runs.status import Status
+
+if TYPE_CHECKING:
+    from evalbench.engine.journal import Event
+
+CRASHED = 6
+_CANNOT_GO_ON = 5
+STOPPED = 4
+
+_UNKNOWN = 1 << 62
+
+_ALIVE_EVERY_S = 0.5
+_SHOW_EVERY_S = 1.0
+_TRACING_S = 20.0
+"""No engine takes longer for the last traces of a run."""
+
+
+class RunFollower:
+    """One run as seen from outside. :meth:`look` again and again; the rest is what was seen.
+
+    ``after`` is the id of the last event that is already known, see :func:`last_event`.
+    ``killed`` is set by whoever killed its engine because somebody wanted it stopped.
+    """
+
+    def __init__(self, folder: RunFolder, *, after: int = 0) -> None:
+        self.folder = folder
+        self.status = folder.status()
+        self.interrupted = False
+        self.killed = False
+        self._seen: tuple[int, int] | None = None
+        self._alive_due = 0.0
+        self._shown = 0.0
+        self._last_event = (after, _UNKNOWN)
+        self._place = _place(folder)
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        return self.folder.id
+
+    @property
+    def ended(self) -> bool:
+        """At rest, or left without an engine."""
+        return self.status.at_rest or self.interrupted
+
+    @property
+    def tracing(self) -> bool:
+        """Whether a run at rest still sends its last traces; they are told of at its end."""
+        status = self.status
+        return status.tracing and time.time() - status.updated < _TRACING_S
+
+    @property
+    def state(self) -> str:
+        """The state to show."""
+        if self.status.unreadable:
+            return UNREADABLE
+        return INTERRUPTED if self.interrupted else self.status.state.value
+
+    @property
+    def lost(self) -> bool:
+        """Whether the run's folder is gone, so that its engine could not even say why it ended."""
+        return self.interrupted and _place(self.folder) != self._place
+
+    @property
+    def exit_code(self) -> int:
+        """What the ended run stands for."""
+        if self.lost:
+            return _CANNOT_GO_ON
+        if self.status.unreadable:
+            return JournalError.exit_code
+        if self.killed and self.interrupted:
+            return STOPPED
+        if self.interrupted or self.status.exit_code is None:
+            return CRASHED
+        return self.status.exit_code
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What was asked for, as JSON."""
+        return self.folder.spec().to_json()
+
+    def look(self) -> bool:
+        """Read what is new. True when the status changed."""
+        changed = self._read_status()
+        if not self.status.at_rest and time.monotonic() >= self._alive_due:
+            self._alive_due = time.monotonic() + _ALIVE_EVERY_S
+            if self.folder.live_pid(self.status) is None:
+                # It may have come to rest between the two looks.
+                changed = self._read_status() or changed
+                self.interrupted = not self.status.at_rest
+            else:
+                self.interrupted = False
+        return changed
+
+    def stale(self) -> bool:
+        """Whether nothing was shown for a second, so that clocks do not stand still."""
+        return time.monotonic() - self._shown >= _SHOW_EVERY_S
+
+    def _read_status(self) -> bool:
+        try:
+            stat = os.stat(self.folder.path / "status.json")
+        except OSError:
+            return False
+        if self._seen == (stat.st_mtime_ns, stat.st_ino):
+            return False
+        self._seen = stat.st_mtime_ns, stat.st_ino
+        self.status = self.folder.status()
+        return True
+
+    def events(self) -> list[Event]:
+        """Events since the last time; once more one whose count has grown.
+
+        The journal is opened only for the moment, so that the engine can make
+        it one plain file when it rests.
+        """
+        self._shown = time.monotonic()
+        seen, counted = self._last_event
+        try:
+            from evalbench.engine.journal import JournalReader
+
+            with JournalReader(self.folder.journal) as journal:
+                events = journal.events(after=max(0, seen - 1))
+        except JournalError:
+            # Not there yet, or busy: the next look finds them.
+            return []
+        if events:
+            self._last_event = events[-1].id, events[-1].count
+        return [event for event in events if event.id > seen or event.count > counted]
+
+    def problem(self) -> str:
+        """Why the run did not complete, when that is known."""
+        if self.lost:
+            return (
+                f"the folder {self.folder.path} was deleted, renamed or replaced while the run went"
+                " on, so it stopped; put it back, then resume"
+            )
+        if self.status.unreadable:
+            return f"{self.status.unreadable}; {self.folder.how_to_remove}"
+        if self.killed and self.interrupted:
+            return (
+                "its engine did not stop when asked and was killed;"
+                f" resume it with: evalbench resume {self.id}"
+            )
+        if self.interrupted:
+            said = _last_line(self.folder)
+            return f"its engine ended unexpectedly; {self.folder.engine_log} ends with: {said}"
+        return self.status.problem
+
+
+def _place(folder: RunFolder) -> tuple[int, int] | None:
+    try:
+        return identity(folder.path.stat())
+    except OSError:
+        return None
+
+
+def eta(status: Status) -> float | None:
+    """Seconds until all samples are done at the present rate; None while that is unknown."""
+    left = status.total - status.done
+    return left / status.rate if status.rate > 0 and left > 0 else None
+
+
+def last_event(folder: RunFolder) -> int:
+    """Id of the newest event of a run's journal; 0 when there is none."""
+    try:
+        from evalbench.engine.journal import JournalReader
+
+        with JournalReader(folder.journal) as journal:
+            newest = journal.newest_event()
+            return newest.id if newest else 0
+    except JournalError:
+        return 0
+
+
+def _last_line(folder: RunFolder) -> str:
+    try:
+        lines = read_plain(folder.engine_log).decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return "nothing"
+    return lines[-1] if lines else "nothing"
