@@ -355,7 +355,7 @@ def error_to_json(error: EvalbenchError) -> dict[str, str]:
         "class": type(error).__name__,
         "what": error.what,
         "why": error.why,
-        "cure": error.hint,
+        "hint": error.hint,
         **extra,
     }
 
@@ -365,7 +365,7 @@ def error_from_json(body: Mapping[str, str]) -> EvalbenchError:
     kind = globals().get(body["class"])
     if not (isinstance(kind, type) and issubclass(kind, EvalbenchError)):
         kind = EvalbenchError
-    text = {"why": body["why"], "hint": body["cure"]}
+    text = {"why": body["why"], "hint": body["hint"]}
     if issubclass(kind, SpecError):
         return SpecError(body.get("field", ""), body["what"], **text)
     error: EvalbenchError = kind(body["what"], **text)

@@ -73,7 +73,7 @@ class Wire:
                 "error": type(error).__name__,
                 "what": error.what,
                 "why": error.why,
-                "cure": error.hint,
+                "hint": error.hint,
             }
         )
 
@@ -85,7 +85,7 @@ class Wire:
                 "error": type(error).__name__,
                 "what": error.what,
                 "why": error.why,
-                "cure": error.hint,
+                "hint": error.hint,
             }
         )
 

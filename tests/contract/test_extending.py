@@ -148,7 +148,7 @@ _FAULTS = {
 async def test_a_provider_with_an_sdk_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "riddler_sdk", _SDK)
     made = make_spec("capitals", "riddler/sphinx", provider_options={"tone": "warm"})
-    provider: Any = made.cast()["candidate"].provider("k" * 9)
+    provider: Any = made.roles()["candidate"].provider("k" * 9)
 
     def ask(model: str, messages: Any = "Why?", **params: Any) -> Call:
         return Call(ModelRef("riddler", model), generate(messages, **params))
@@ -240,7 +240,7 @@ async def test_a_column_of_the_journal(
     path = tmp_path / "journal.db"
     async with journal(path) as opened:
         await fill(opened, range(1, 3))
-        call = opened.query(lambda shelf: shelf.db.execute("SELECT id FROM call").fetchone()[0])
+        call = opened.query(lambda decoder: decoder.db.execute("SELECT id FROM call").fetchone()[0])
     edited("engine/journal/schema.py")
     edited("engine/journal/file.py")
     edited("engine/journal/salvage.py")
@@ -248,11 +248,11 @@ async def test_a_column_of_the_journal(
     regions = edited("engine/journal/reader.py")["regions"]
     monkeypatch.setattr(Journal, "put_region", put, raising=False)
     with JournalReader(path) as before:
-        assert regions(before._shelf) == {}
+        assert regions(before._decoder) == {}
     assert (schema.VERSION, writer.Journal) == (6, Journal)
     async with journal(path) as opened:
         opened.put_region(call, "north")  # type: ignore[attr-defined]
     salvage.salvage(path, tmp_path / "saved.db")
     for one in (path, tmp_path / "saved.db"):
         with JournalReader(one) as after:
-            assert reader.regions(after._shelf) == {"north": 1}  # type: ignore[attr-defined]
+            assert reader.regions(after._decoder) == {"north": 1}  # type: ignore[attr-defined]

@@ -39,8 +39,8 @@ def declare(parser: Parser, words: Sequence[str]) -> None:
         "name",
         metavar="NAME|FILE.toml",
         nargs="?",
-        help="parser name, from the list above; or a benchmark of your own, whose lines have reply and"
-        " sample (its number, from 1), and which prints outcome, values and what was read",
+        help="parser name, from the list above; or a benchmark of your own, whose lines have reply"
+        " and sample (its number, from 1), and which prints outcome, values and what was read",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.examples(

@@ -345,6 +345,6 @@ def _error(frame: frames.Failed | frames.Fatal) -> ProviderError:
     if not (isinstance(kind, type) and issubclass(kind, ProviderError)):
         kind = ProviderError
     error: ProviderError = kind(
-        frame.get("what", "the worker failed"), why=frame.get("why", ""), hint=frame.get("cure", "")
+        frame.get("what", "the worker failed"), why=frame.get("why", ""), hint=frame.get("hint", "")
     )
     return error

@@ -183,7 +183,7 @@ def test_weights_that_cannot_be_read_are_fatal(tmp_path: Path) -> None:
         frame = last_fatal(worker)
     assert frame["error"] == "WorkerFailed"
     assert "could not be loaded" in frame["what"]
-    assert frame["cure"]
+    assert frame["hint"]
 
 
 def test_a_device_that_is_not_there_is_fatal(llama: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_device_that_is_not_there_is_fatal(llama: Path) -> None:
         frame = last_fatal(worker)
     assert frame["error"] == "WorkerFailed"
     assert "no cuda device" in frame["what"]
-    assert "--device cpu" in frame["cure"]
+    assert "--device cpu" in frame["hint"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can limit another process")

@@ -52,7 +52,7 @@ def test_a_run_keeps_the_address_with_its_settings(monkeypatch: pytest.MonkeyPat
     judges = ["openai/gpt-4.1", "openai/gpt-5,base_url=https://mine.test/v1"]
     spec = make_spec("mt-bench", "openai/gpt-4.1-mini", judge=judges)
     monkeypatch.delenv("OPENAI_BASE_URL")
-    assert [part.provider_options["base_url"] for part in spec.cast().values()] == [
+    assert [part.provider_options["base_url"] for part in spec.roles().values()] == [
         GATEWAY,
         GATEWAY,
         "https://mine.test/v1",

@@ -141,9 +141,9 @@ def test_every_error_ends_the_process_with_its_code() -> None:
 @pytest.mark.parametrize("kind", [EvalbenchError, *CLASSES])
 def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
     error = (
-        kind("limit", "what", why="why", hint="cure")
+        kind("limit", "what", why="why", hint="hint")
         if issubclass(kind, SpecError)
-        else kind("what", why="why", hint="cure")
+        else kind("what", why="why", hint="hint")
     )
     read = error_from_json(orjson.loads(orjson.dumps(error_to_json(error))))
     assert type(read) is kind
@@ -153,7 +153,7 @@ def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
 
 @pytest.mark.parametrize("name", ["OfANewerVersion", "Iterable", "nearest", "__name__"])
 def test_an_error_of_an_unknown_class_is_one_all_the_same(name: str) -> None:
-    read = error_from_json({"class": name, "what": "what", "why": "", "cure": "cure"})
+    read = error_from_json({"class": name, "what": "what", "why": "", "hint": "hint"})
     assert type(read) is EvalbenchError
     assert str(read) == "what\n  try: cure"
 

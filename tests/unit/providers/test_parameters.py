@@ -63,7 +63,7 @@ def test_every_parameter_is_known_wherever_one_is_asked_for() -> None:
         spec = make_spec("quickstart", "openai/gpt-4.1", **{name: value})
         plain = make_spec("quickstart", "openai/gpt-4.1")
         asked = (value,) if option.many else value
-        assert spec.cast()["candidate"].overrides()[name] == asked
+        assert spec.roles()["candidate"].overrides()[name] == asked
         assert parse_judge(f"openai/gpt-4.1,{name}={value}").overrides()[name] == asked
         (changed,) = differences(plain.identity(), spec.identity())
         assert changed.startswith(f"{name} was not set, is now")
