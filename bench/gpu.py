@@ -154,7 +154,7 @@ class Bench:
             return
         self.ran[step.name] = ran
         held = ran.measures
-        peaks = f"{held.expected / 1e9:.2f} GB reckoned, {held.peak / 1e9:.2f} GB measured"
+        peaks = f"{held.expected / 1e9:.2f} GB estimated, {held.peak / 1e9:.2f} GB measured"
         print(
             f"{step.name}: {held.answers} answers in {ran.wall_s:.0f} s, "
             f"{ran.read_rate:,.0f} tokens read and {held.tokens_per_second or 0:,.0f} written "
@@ -166,7 +166,7 @@ class Bench:
         if step is not _SHORT:
             # There less is taken than was meant to be.
             most = MOST_OFF_PERCENT if self.on_card else None
-            name = f"{step.name}: peak that was reckoned, off the one measured by"
+            name = f"{step.name}: peak that was estimated, off the one measured by"
             self.tell(name, ran.off_percent, "%", most, note=peaks)
         if step.limited:
             most = self.runner.limit_gb if self.on_card else None
@@ -234,7 +234,7 @@ class Bench:
         lines = [
             f"{self.told['name']}; torch {self.told['torch']}{cuda}",
             "",
-            "| run | answers | tokens read /s | written /s | peak GB | reckoned GB | off |"
+            "| run | answers | tokens read /s | written /s | peak GB | estimated GB | off |"
             " batch, slots | whole command s |",
             "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
         ]

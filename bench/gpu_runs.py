@@ -100,7 +100,7 @@ class Ran:
 
     @property
     def off_percent(self) -> float:
-        """How far the peak that was reckoned lies from the one that was measured."""
+        """How far the peak that was estimated lies from the one that was measured."""
         held = self.measures
         return abs(held.expected / held.peak - 1) * 100 if held.peak else 100.0
 

@@ -226,7 +226,7 @@ EVENTS = {
         {}, {**_MEASURED, "model": text, "workers": maybe(table_of(_MEASURES))}
     )
 }
-"""What events of a kind tell, where it is reckoned with; others are objects of any fields."""
+"""What events of a kind tell, where it is used; others are objects of any fields."""
 
 TAGS = table_of(text)
 VALUES = table_of(grade())

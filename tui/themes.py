@@ -110,7 +110,7 @@ def _variable_faults(variables: object) -> Iterator[str]:
 def _fits(name: str, value: str) -> bool:
     """Whether Textual takes this value wherever its style sheets use the variable."""
     if name.split("-")[0] in _COLOURS and not name.endswith("muted"):
-        # Textual reckons with some of these, and its style sheets fade others.
+        # Textual uses some of these, and its style sheets fade others.
         return _is_colour(value) and value == value.lower()
     if "style" in name.split("-"):
         use = "text-style: $it"

@@ -57,7 +57,7 @@ class Reservation:
         doubt: what it may cost besides if its worst case does not hold.
         group: whose calls it belongs to.
         calls: for how many calls it stands, see :meth:`Budget.merge`.
-        input_tokens, output_tokens: the most that were reckoned with; 0: unknown.
+        input_tokens, output_tokens: the most that were expected; 0: unknown.
         open: whether it is reserved now.
     """
 

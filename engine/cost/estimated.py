@@ -31,7 +31,7 @@ class RoleEstimate:
         images, image_tokens: sent with the calls; counted, not guessed.
         reused: calls that earlier runs have answered, which are taken; in no other number.
         realtime, batch: US dollars; None: the price is unknown.
-        prices: what ``realtime`` is reckoned with.
+        prices: what ``realtime`` is used.
     """
 
     role: str

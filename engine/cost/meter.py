@@ -162,11 +162,11 @@ class CostMeter:
     def _learn(
         self, given: int, made: int, worst: Decimal, usage: Usage, cost: Decimal | None
     ) -> None:
-        """Compare a reply with what was reckoned with; where it went beyond, so may others.
+        """Compare a reply with what was expected; where it went beyond, so may others.
 
         Args:
             given, made: the most input and output tokens before anything was learned.
-            worst: the worst case as it is reckoned now.
+            worst: the worst case as it is estimated now.
             usage, cost: of the reply.
         """
         known, group = self.overruns, self._group

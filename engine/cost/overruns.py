@@ -12,7 +12,7 @@ from evalbench.engine.cost.unit_prices import ZERO
 
 @dataclass(slots=True)
 class Overruns:
-    """By how much the replies to one role's calls went beyond what was reckoned with.
+    """By how much the replies to one role's calls went beyond what was expected.
 
     Kept with the run: an engine that resumes it goes on from what is known.
 

@@ -68,7 +68,7 @@ class RoleBinding:
             journal: of the run.
             folder: of the run: files of batches and the logs of local workers go there.
             batch_settings: what the run wants of its batches.
-            fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
+            fits: by role what local models were estimated to take, see :meth:`.fit.Fit.to_json`.
             on_changes: told when a local model is loaded otherwise than before; may raise.
             images: the candidate's calls show images.
             address: of the cluster, for models that run on one.

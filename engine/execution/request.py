@@ -72,7 +72,7 @@ class RunRequest:
         keys: where the key of each role lay.
         secrets: the key of each role.
         prices: unit prices by role.
-        fits: by role what local models were reckoned to take, see :meth:`.fit.Fit.to_json`.
+        fits: by role what local models were estimated to take, see :meth:`.fit.Fit.to_json`.
     """
 
     folder: Path

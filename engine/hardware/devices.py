@@ -139,7 +139,7 @@ def system_memory(cgroup: Path = _CGROUP) -> tuple[int, int]:
 
 
 def _meminfo() -> tuple[int, int] | None:
-    """As Linux reckons it, caches that can be dropped included."""
+    """As Linux counts it, caches that can be dropped included."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         held = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines if ":" in line}

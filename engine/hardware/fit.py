@@ -1,4 +1,4 @@
-"""Does a model fit into memory? Reckoned from its configuration, before anything is loaded.
+"""Does a model fit into memory? Estimated from its configuration, before anything is loaded.
 
 The need is the sum of the weights, the keys and values of the tokens that are
 held at the same time, what one forward pass takes, and the logits. The formulas
@@ -178,7 +178,7 @@ class Fit:
             it does not fit.
         free: bytes that there are, or may be taken.
         batch, slots: tokens of a forward pass and answers side by side with which it fits.
-        tokens: of the longest prompt and answer that were reckoned with.
+        tokens: of the longest prompt and answer that were expected.
         least: bytes with the smallest batch, by number format.
     """
 

@@ -26,7 +26,7 @@ class Measures:
         device: where it ran, in words.
         numbers: its number format, or how it was quantised.
         layout: ``alone`` where every call was computed by itself, ``together`` where not.
-        expected: most bytes that it was reckoned to take before it was loaded; 0: unknown.
+        expected: most bytes that it was estimated to take before it was loaded; 0: unknown.
     """
 
     answers: int = 0

@@ -83,7 +83,7 @@ async def fit_models(
         provider: whose models they are.
         names: of the models.
         settings: the provider's options, raw.
-        asked: a run whose longest prompt to reckon with, each model in place of its own;
+        asked: a run whose longest prompt to expect, each model in place of its own;
             left out, a prompt of a usual length.
         progress: told what is being prepared.
 
@@ -158,7 +158,7 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
     for role, one in found.items():
         if one.verdict in (Verdict.OTHER_FORM, Verdict.DOES_NOT):
             asked = next(iter(one.least))
-            cures = [
+            hints = [
                 f"{flag(form)} ({gigabytes(need)})"
                 for form, need in one.least.items()
                 if form != asked and need <= one.free
@@ -169,7 +169,7 @@ def refuse_what_does_not_fit(spec: RunSpec, found: Mapping[str, Fit]) -> None:
                 why=f"in {asked} it takes {gigabytes(one.least[asked])} at the least"
                 f" ({gigabytes(one.need.process)} of them without weights and prompts), for prompts"
                 f" and answers of up to {one.tokens} tokens; {gigabytes(one.free)} are free",
-                hint=" or ".join(cures) if cures else "choose a smaller model, or free some memory",
+                hint=" or ".join(hints) if hints else "choose a smaller model, or free some memory",
             )
 
 

@@ -61,7 +61,7 @@ def of_config(
 
     Args:
         config: as transformers saves it; of models that see, the part about text is taken.
-        parameters, linear: counted in its files; reckoned from ``config`` when left out.
+        parameters, linear: counted in its files; estimated from ``config`` when left out.
         download: bytes of its files.
 
     Raises:

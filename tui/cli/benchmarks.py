@@ -88,8 +88,8 @@ def _print_template(out: Out, name: str) -> None:
         )
     bench = registry.benchmark_class(name)
     if not bench.prompt_templates:
-        cures = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
-        raise UsageError(f"{name} has no templates", hint=cures.get(name, ""))
+        hints = {"mt-bench": "--judge-prompts FILE", "custom": "the file says what is asked"}
+        raise UsageError(f"{name} has no templates", hint=hints.get(name, ""))
     out.write(template_file(bench.prompt_templates))
 
 

@@ -12,7 +12,7 @@ APP_FLAGS = ("--web", "--port", "--theme", "--low-bandwidth", "--no-mouse")
 _IN_THIS_PROCESS = frozenset(
     ("compare", "data", "estimate", "export", "import", "parse", "prompts", "report", "score")
 )
-"""Commands that read, score or reckon much themselves, also by code of plug-ins."""
+"""Commands that read, score or estimate much themselves, also by code of plug-ins."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -38,7 +38,7 @@ class Takes(VerticalScroll, can_focus=False):
         self._told = told
         self.border_title = "estimate"
         self._settling: Timer | None = None
-        self._reckoning: Worker[None] | None = None
+        self._estimating: Worker[None] | None = None
         self._known: tuple[tuple[str, ...], Estimate] | None = None
 
     def compose(self) -> ComposeResult:
@@ -59,8 +59,8 @@ class Takes(VerticalScroll, can_focus=False):
         """Say this instead of an estimate; one that is on its way is called off."""
         if self._settling:
             self._settling.stop()
-        if self._reckoning:
-            self._reckoning.cancel()
+        if self._estimating:
+            self._estimating.cancel()
         self._show(lines, bad=bad)
 
     def _show(self, lines: Sequence[str], *, bad: bool = False) -> None:
@@ -70,17 +70,17 @@ class Takes(VerticalScroll, can_focus=False):
         takes.show("\n".join(lines))
         takes.set_class(bad, "-bad")
 
-    def reckon(self, words: tuple[str, ...]) -> None:
+    def estimate(self, words: tuple[str, ...]) -> None:
         """Estimate this run as soon as nothing was changed for a moment."""
         self.tell(["estimating…"])
         self._known = None
         self._settling = self.set_timer(SETTLED_S, lambda: self._begin(words))
 
     def _begin(self, words: tuple[str, ...]) -> None:
-        self._reckoning = self._reckon(words)
+        self._estimating = self._estimate(words)
 
     @work
-    async def _reckon(self, words: tuple[str, ...]) -> None:
+    async def _estimate(self, words: tuple[str, ...]) -> None:
         try:
             self._show(estimate_lines(await self._ask(words)))
         except EvalbenchError as error:

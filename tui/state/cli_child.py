@@ -1,6 +1,6 @@
 """Commands of evalbench run for the app, each in a child process of its own.
 
-What the app does, the command line does: it starts runs, reckons costs, lists
+What the app does, the command line does: it starts runs, estimates costs, lists
 models, sets keys. So the app imports nothing heavy, cannot be frozen by it,
 and never holds a key longer than it takes to hand it on.
 """

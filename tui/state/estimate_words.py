@@ -28,7 +28,7 @@ def estimate_lines(found: Estimate) -> list[str]:
             lines.append(f"{named}price {_price(role)}")
     if found["unfinished"]:
         lines.append(
-            f"{figures.counted(found['unfinished'], 'sample')} may ask more than was reckoned"
+            f"{figures.counted(found['unfinished'], 'sample')} may take more calls than estimated"
         )
     return lines
 

@@ -63,7 +63,7 @@ class LocalDispatcher(Dispatcher):
             env: what their environment has besides.
             window: calls in work in all; None: as many as the workers take.
             each: calls in work in one worker, at most.
-            need: bytes that a worker was reckoned to take, see :class:`..fit.Need`.
+            need: bytes that a worker was estimated to take, see :class:`..fit.Need`.
             pool: where workers can be; left out, one on this machine.
         """
         self._provider = provider

@@ -65,7 +65,7 @@ class Replica:
             report: takes events.
             log: where people find what the worker printed.
             env: what its environment has besides.
-            need: bytes that it was reckoned to take, see :class:`..fit.Need`.
+            need: bytes that it was estimated to take, see :class:`..fit.Need`.
             room: how many calls it may take in now; None: all there are, at any time.
         """
         self.slot = slot
@@ -322,7 +322,7 @@ class Replica:
         self.wake.set()
 
     def _expected(self) -> int:
-        """Most bytes that were reckoned; on a card without the driver's own, as torch counts."""
+        """Most bytes that were estimated; on a card without the driver's own, as torch counts."""
         on_card = self.measures.device.startswith("cuda")
         return self._need.get("total", 0) - (self._need.get("process", 0) if on_card else 0)
 

@@ -44,6 +44,6 @@ def test_every_step_runs_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (recovered.value, recovered.target) == (100, 100)
     apart = by_name["GPU, log-likelihoods where memory ran out, apart from those without, median"]
     assert apart.value <= 0.2
-    reckoned = [figure for name, figure in by_name.items() if "off the one measured" in name]
-    assert len(reckoned) == len(steps) - 1
-    assert all(figure.value < 60 for figure in reckoned), reckoned
+    estimated = [figure for name, figure in by_name.items() if "off the one measured" in name]
+    assert len(estimated) == len(steps) - 1
+    assert all(figure.value < 60 for figure in estimated), estimated

@@ -76,7 +76,7 @@ def test_a_mistake_in_the_limit_is_told(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def tokens(capsys: pytest.CaptureFixture[str], *words: str) -> int:
-    """Of the longest prompt and answer that was reckoned with."""
+    """Of the longest prompt and answer that was expected."""
     assert main(["models", "fit", "gpt2-large", "--json", *words]) == 0
     return int(json.loads(capsys.readouterr().out)["fit"]["tokens"])
 

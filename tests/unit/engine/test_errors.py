@@ -25,7 +25,7 @@ from evalbench.engine.errors import (
 )
 
 
-def test_the_text_is_what_then_why_then_cure() -> None:
+def test_the_text_is_what_then_why_then_hint() -> None:
     error = EvalbenchError("the cup fell", why="it stood at the edge", hint="buy another")
     assert str(error) == "the cup fell\n  why: it stood at the edge\n  try: buy another"
 
@@ -155,7 +155,7 @@ def test_every_error_crosses_a_pipe(kind: type[EvalbenchError]) -> None:
 def test_an_error_of_an_unknown_class_is_one_all_the_same(name: str) -> None:
     read = error_from_json({"class": name, "what": "what", "why": "", "hint": "hint"})
     assert type(read) is EvalbenchError
-    assert str(read) == "what\n  try: cure"
+    assert str(read) == "what\n  try: hint"
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,7 @@ read()
     ("frame", "error"),
     [
         (
-            'error="ContextTooLong", what="too long", why="9 > 8", cure="cut it"',
+            'error="ContextTooLong", what="too long", why="9 > 8", hint="cut it"',
             "ContextTooLong: too long\n  why: 9 > 8\n  try: cut it",
         ),
         ('error="Nonsense", what="odd"', "ProviderError: odd"),
@@ -465,7 +465,7 @@ async def test_a_worker_that_every_call_kills_ends_the_run(bench: Open) -> None:
 async def test_a_fatal_word_of_the_worker_ends_everything(
     bench: Open, error: str, kind: type[Exception]
 ) -> None:
-    body = f'next(calls())\nsay(type="fatal", error="{error}", what="w", why="y", cure="c")\nread()'
+    body = f'next(calls())\nsay(type="fatal", error="{error}", what="w", why="y", hint="c")\nread()'
     async with bench(body) as held:
         with pytest.raises(kind) as caught:
             await held.ask("one")

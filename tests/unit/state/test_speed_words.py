@@ -1,4 +1,4 @@
-"""What a local model took, beside what it was reckoned to take."""
+"""What a local model took, beside what it was estimated to take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.pretending import pretend
 MB = 1_000_000
 
 
-def test_the_peak_is_told_beside_what_was_reckoned() -> None:
+def test_the_peak_is_told_beside_what_was_estimated() -> None:
     held = Measures(peak=480 * MB, total=8000 * MB, device="cuda (Pretend [9000])")
     assert speed_words(held) == ["at most 480.0 MB of 8.0 GB (cuda (Pretend [9000]))"]
     held.expected = 520 * MB
