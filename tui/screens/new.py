@@ -344,7 +344,7 @@ class NewRunPage(Page):
             told = [f"✗ {words}" for words in faults.values()]
             takes.tell([*told, *self._fix_words()], bad=True)
         else:
-            takes.estimate(draft.words())
+            takes.estimate_soon(draft.words())
 
     def _model(self) -> Model | None:
         """The chosen model, where it is listed."""

@@ -70,7 +70,7 @@ class Takes(VerticalScroll, can_focus=False):
         takes.show("\n".join(lines))
         takes.set_class(bad, "-bad")
 
-    def estimate(self, words: tuple[str, ...]) -> None:
+    def estimate_soon(self, words: tuple[str, ...]) -> None:
         """Estimate this run as soon as nothing was changed for a moment."""
         self.tell(["estimating…"])
         self._known = None
