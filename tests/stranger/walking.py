@@ -96,7 +96,9 @@ def walk(
             check=False,
         )
         place = f"{page.name}:{step.line}: {step.command}\n{done.stdout}"
-        assert done.returncode == 0, f"{place}\nended with {done.returncode}"
+        # Nobody can type as fast as a test: here a run may be complete before it is stopped.
+        over = step.command == "evalbench stop last" and "it is complete" in done.stdout
+        assert done.returncode == 0 or over, f"{place}\nended with {done.returncode}"
         lost = missing(step.shown, done.stdout)
         assert not lost, f"{place}\ndid not print: {lost}"
 
