@@ -294,7 +294,7 @@ class Run:
         raise RunUnfinished(
             f"run {self.id} is not complete: {state}",
             why=self.status.problem,
-            hint="go on with it: run.resume()" if _rests(state) else "run.wait()",
+            hint="resume it with: run.resume()" if _rests(state) else "run.wait()",
             state=state,
         )
 

@@ -414,7 +414,7 @@ async def _(pilot: Pilot[int]) -> None:
 @shot("batch-lines", BatchLines)
 async def _(pilot: Pilot[int]) -> None:
     await pilot.app.push_screen(BatchLines([]))
-    await until_shown(pilot, "went out in a batch")
+    await until_shown(pilot, "was sent in a batch")
 
 
 @shot("confirm", Confirm, runs_of_every_state)

@@ -187,7 +187,7 @@ def _after_pilot(
         ),
         view,
         signals,
-        "stopped after the pilot; go on with: evalbench resume RUN",
+        "stopped after the pilot; resume it with: evalbench resume RUN",
     )
     watches = [RunFollower(folder, after=last_event(folder)) for folder in folders]
     return _follow(engine, watches, view, signals)

@@ -49,7 +49,7 @@ def execute(args: argparse.Namespace) -> int:
             why="no engine drives it",
             hint=""
             if before.state is State.COMPLETE
-            else f"go on with it: evalbench resume {short_id(folder)}",
+            else f"resume it with: evalbench resume {short_id(folder)}",
         )
     in_flight = before.gauges.get("in_flight", 0)
     if stop and args.now:
@@ -63,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     samples = figures.counted(status.total, "sample")
     out.line(f"{folder.id} is {folder.shown_state(status)}: {status.done} of {samples}")
     if not status.at_rest or status.done - status.failed < status.total:
-        out.line(f"go on with: evalbench resume {folder.id}")
+        out.line(f"resume it with: evalbench resume {folder.id}")
     return 0
 
 
