@@ -74,6 +74,6 @@ async def test_a_packed_download_that_is_cut_is_seen(
         served.body = served.whole[:length]
         assert "in the middle of a line" in await problem()
     served.body = served.whole[:6]
-    assert "came empty" in await problem()
+    assert "they are empty" in await problem()
     served.body = served.whole
     assert await problem() == ""
