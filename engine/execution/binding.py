@@ -127,7 +127,7 @@ class RoleBinding:
             need=(self._fits.get(part.role) or {}).get("need"),
             log=self._folder.worker_log,
             env={HUGGINGFACE.variables[0]: secret} if secret else {},
-            window=part.get("concurrency"),
+            window=part.settings.concurrency,
             each=IMAGE_WINDOW if self._shows(part) else WINDOW,
             pool=self._pool(part),
         )
@@ -140,8 +140,8 @@ class RoleBinding:
         if whose := secret or provider.account:
             shared_limits = SharedLimits(cache_dir() / "limits", fingerprint(whose), part.ref.name)
         limiter = Limiter(
-            concurrency=part.get("concurrency"),
-            qps=part.get("qps"),
+            concurrency=part.settings.concurrency,
+            qps=part.settings.qps,
             shared_limits=shared_limits,
             gentle=provider.capabilities(part.ref.name).gentle,
         )
@@ -151,7 +151,7 @@ class RoleBinding:
             provider,
             limiter,
             self.meters.at_once[part.role] if batched else meter,
-            attempts=part.get("attempts"),
+            attempts=part.settings.attempts,
             report=self._journal.event,
             wait_s=self._batch_settings.wait_for_server_s,
         )
@@ -166,10 +166,10 @@ class RoleBinding:
             meter,
             self._journal,
             self._folder.batches,
-            replace(self._batch_settings, collect=part.batched, size=part.get("batch_size")),
+            replace(self._batch_settings, collect=part.batched, size=part.settings.batch_size),
             role=part.role,
             model=part.wire_name,
-            attempts=part.get("attempts"),
+            attempts=part.settings.attempts,
             report=self._journal.event,
         )
         self.batching.append(made)
@@ -181,7 +181,7 @@ class RoleBinding:
         from evalbench.engine.dispatch.local.machine import Machine
 
         device = str(part.provider_options.get("device") or "auto")
-        log, workers = self._folder.worker_log, part.get("workers")
+        log, workers = self._folder.worker_log, part.settings.workers
         if not part.clustered:
             return Machine(log, workers or 1, device)
         models = {other.model for other in self._roles.values() if other.clustered}

@@ -101,9 +101,9 @@ async def estimate(
         total,
         roles,
         book,
-        epochs=spec.get("epochs"),
+        epochs=spec.settings.epochs,
         at_most=at_most,
-        seed=spec.get("seed"),
+        seed=spec.settings.seed,
         earlier=earlier,
     )
 

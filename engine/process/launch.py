@@ -134,7 +134,7 @@ def launch_runs(
         check_hosts(specs, variables, held=held, typed=typed, environment=True)
     remember_specs(specs, held)
     folders = [
-        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.get("epochs"))
+        (begun or {}).get(place) or make_run(one, run_dir, total=done.count * one.settings.epochs)
         for place, (one, done) in enumerate(zip(specs, checked, strict=True))
     ]
     runs = list(zip(folders, checked, strict=True))
@@ -242,7 +242,7 @@ def _look_again(
 
 
 def _files(spec: RunSpec) -> list[Path]:
-    data = spec.get("data")
+    data = spec.settings.data
     named = [Path(data)] if data and not hub_set(data) else []
     return [*named, *spec.option_files()]
 
