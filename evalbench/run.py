@@ -95,8 +95,8 @@ def start_run(
     def start() -> launch.Engine:
         return launch.launch_runs(
             spec,
+            options=launch.EngineOptions(foreground=foreground),
             run_dir=None if run_dir is None else Path(run_dir),
-            foreground=foreground,
             progress=progress,
             approve=None if allowed else _refuse_costs,
             typed=list(settings),

@@ -30,7 +30,7 @@ from evalbench.engine.errors import (
 )
 from evalbench.engine.execution.binding import RoleBinding
 from evalbench.engine.execution.changes import refuse
-from evalbench.engine.execution.driver import Driver
+from evalbench.engine.execution.driver import Driver, DriverOptions
 from evalbench.engine.execution.opening import open_journal
 from evalbench.engine.execution.request import EngineOptions, RunRequest
 from evalbench.engine.execution.reuse import EarlierReplies, taken
@@ -100,13 +100,11 @@ class RunSession:
         )
         self.journal = opened.journal
         self._binding = RoleBinding(
-            self._roles,
+            self.spec,
             self._secrets,
-            opened.prices,
+            opened,
             self._budget,
-            journal=opened.journal,
             folder=self.folder,
-            fits=opened.fits,
             on_changes=self._take_changes,
             batch_settings=BatchSettings(
                 poll_s=self.spec.settings.batch_poll,
@@ -116,8 +114,6 @@ class RunSession:
                 cancel=frozenset(options.cancel),
                 resend_unfetched=options.resend_unfetched,
             ),
-            images="images" in opened.benchmark.needs(),
-            address=self.spec.settings.address,
         )
         self.status.seconds = opened.seconds
         priced = all(opened.prices.get(role) for role in self._roles)
@@ -189,10 +185,12 @@ class RunSession:
                 self.journal,
                 opened.benchmark,
                 self._binding.bound_models(),
-                epochs=self.spec.settings.epochs,
-                ask_again=self._options.ask_again,
-                rows=self._pilot_rows(),
-                leave=self._options.leave,
+                DriverOptions(
+                    epochs=self.spec.settings.epochs,
+                    ask_again=self._options.ask_again,
+                    rows=self._pilot_rows(),
+                    leave=self._options.leave,
+                ),
                 earlier=self._earlier,
                 watch=self._watch,
                 tell_long=self._shown.tell_scoring,
