@@ -24,7 +24,7 @@ from evalbench.engine.benchmarks.custom.file import (
     templates_of,
 )
 from evalbench.engine.benchmarks.custom.scorers import SCORERS
-from evalbench.engine.data.image_size import image_size
+from evalbench.engine.data.image_size import image_size, image_type
 from evalbench.engine.data.images import MOST_PIXELS
 from evalbench.engine.data.reading import Row, read_rows
 from evalbench.engine.errors import DataError, nearest
@@ -421,7 +421,7 @@ class _Reader:
         if isinstance(value, Mapping):
             value = value.get("bytes") or value.get("path")
         if isinstance(value, bytes):
-            data, kind, name = value, _kind_of(value), "a picture"
+            data, kind, name = value, image_type(value), "a picture"
         else:
             if self._table.folder is None or _is_empty(value):
                 raise ValueError("there is no picture in it")
@@ -567,15 +567,3 @@ def _inside(folder: Path, name: str) -> Path:
     if not path.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"{name} is outside of {folder}")
     return path
-
-
-def _kind_of(data: bytes) -> str:
-    for begins, kind in (
-        (b"\x89PNG", "image/png"),
-        (b"\xff\xd8", "image/jpeg"),
-        (b"GIF8", "image/gif"),
-        (b"RIFF", "image/webp"),
-    ):
-        if data.startswith(begins):
-            return kind
-    return ""
